@@ -1,1 +1,1 @@
-"""Sockets: listeners, connections, TLS, and turns of the event loop."""
+"""Sockets, listeners, connections and TLS."""

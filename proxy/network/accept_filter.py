@@ -25,7 +25,10 @@ class Networks:
     listed: tuple[IPv4Network | IPv6Network, ...]
 
     def contains(self, host: str) -> bool:
-        """Return whether one of the networks contains `host`, an address as a socket reports it. False for names."""
+        """Return whether one of the networks contains `host`, which is an address as a socket reports it.
+
+        Return False for names.
+        """
         try:
             address = unmapped(ip_address(host.partition("%")[0]))
         except ValueError:
@@ -39,17 +42,20 @@ def parse_networks(listed: Iterable[str]) -> Networks:
 
 
 def unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address of an IPv4-mapped IPv6 address; any other address unchanged."""
+    """Return the IPv4 address of an IPv4-mapped IPv6 address, and any other address unchanged."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return address if mapped is None else mapped
 
 
 _MOST_ADDRESSES = 10_000
-"""How many addresses are remembered. The least recently seen one is forgotten first and starts with a full bucket."""
+"""The number of addresses that are remembered.
+
+The address that was seen least recently is forgotten first, and starts again with a full bucket.
+"""
 
 
 class AddressRate:
-    """Limits new connections of each address, over all listeners. Times are in seconds, monotonic."""
+    """Limits the rate of new connections from each address, over all listeners. Times are monotonic, in seconds."""
 
     def __init__(self, per_second: int, most_addresses: int = _MOST_ADDRESSES) -> None:
         self.per_second = per_second
@@ -60,7 +66,7 @@ class AddressRate:
         return len(self._buckets)
 
     def allows(self, address: str, now: float) -> bool:
-        """Return whether `address` may open one more connection now. A rejected one does not count."""
+        """Return whether `address` may open one more connection now. A rejected connection is not counted."""
         bucket = self._buckets.get(address)
         if bucket is None:
             bucket = self._buckets[address] = TokenBucket(self.per_second, now)
@@ -74,12 +80,16 @@ NEW_CONNECTIONS = "limits.max_new_connections_per_second"
 
 
 class ConnectionRate:
-    """Limits new connections over all listeners. A listener waits with the connection that it has accepted; the next
-    ones wait in the system's backlog.
+    """Limits the rate of new connections over all listeners.
+
+    A listener keeps the connection that it has accepted waiting. Further connections wait in the system's backlog.
     """
 
     def __init__(self, per_second: int, report: Callable[[str, str, str], None], delayed: Counter[str]) -> None:
-        """`report` logs a delayed client, the key and the reason; `delayed` counts delayed connections by key."""
+        """`report` logs a delayed client, the configuration key and the reason.
+
+        `delayed` counts delayed connections by key.
+        """
         self._per_second = per_second
         self._bucket = TokenBucket(per_second, now=0.0)
         self._report = report
@@ -112,7 +122,7 @@ NEW_CONNECTIONS_PER_ADDRESS = "limits.max_new_connections_per_second_per_address
 
 
 class AcceptFilter:
-    """Decides for all listeners whether a client may connect: its address is allowed, and within its rate."""
+    """Decides for all listeners whether a client may connect, by its address and its connection rate."""
 
     def __init__(
         self,
@@ -121,8 +131,10 @@ class AcceptFilter:
         rejected: Counter[str],
         rate: AddressRate | None = None,
     ) -> None:
-        """`allowed` None: any address; `report` logs a rejected client, the key and the reason; `rejected` counts
-        rejected connections by key; `rate` None: any rate.
+        """If `allowed` is None, any address may connect.
+
+        If `rate` is None, any rate is allowed. `report` logs a rejected client, the configuration key and the reason.
+        `rejected` counts rejected connections by key.
         """
         self._allowed = allowed
         self._report = report
@@ -130,7 +142,7 @@ class AcceptFilter:
         self._rate = rate
 
     def allows(self, peer: str) -> bool:
-        """Return whether a client (host:port) may connect. A rejected client is counted and logged."""
+        """Return whether a client (host:port) may connect. Count and log a rejected client."""
         host = peer.rpartition(":")[0]
         if self._allowed is not None and not self._allowed.contains(host):
             self._reject(peer, ALLOWED_ADDRESSES, f"not an address of {ALLOWED_ADDRESSES}: add it if it may connect")

@@ -1,7 +1,8 @@
-"""Accept clients. Without TLS, PROXY protocol and limits on new connections, their sessions begin at once.
+"""Accepts clients. Without TLS, PROXY protocol and limits on new connections, a session starts at once.
 
-Otherwise each step may reject them: PROXY protocol header, accept filter, TLS handshake. The event loop's own servers
-do not report why a handshake failed, and do not support the PROXY protocol.
+Otherwise the PROXY protocol header, the accept filter and the TLS handshake may each reject the client. The event
+loop's own servers cannot be used, because they do not report why a handshake failed and do not support the PROXY
+protocol.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
 
 
-# Connections accepted before the event loop handles other events.
+# At most this many connections are accepted before the event loop handles other events.
 _MOST_AT_ONCE = 16
 
 
@@ -42,7 +43,10 @@ async def accept_plain(
     new_connection: Callable[[], Connection],
     log: SessionLog,
 ) -> Acceptor:
-    """Accept connections of a listening socket: natively if there are native sockets, otherwise by the event loop."""
+    """Accept the connections of a listening socket.
+
+    Native sockets accept them if there are any, otherwise the event loop does.
+    """
     if sockets is not None:
         return PlainAcceptor(listener, label, sockets, new_connection, log)
     loop = asyncio.get_running_loop()
@@ -50,7 +54,7 @@ async def accept_plain(
 
 
 class PlainAcceptor:
-    """Accepts connections of a listening socket until `close`."""
+    """Accepts the connections of a listening socket until `close`."""
 
     def __init__(
         self,
@@ -88,7 +92,7 @@ class PlainAcceptor:
                 accepted, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError):
                 return
-            except OSError as error:  # the next connection may succeed, whatever failed
+            except OSError as error:  # whatever the reason, the next connection may succeed
                 self._cannot_accept(error)
                 return
             accepted.setblocking(False)
@@ -101,15 +105,18 @@ class PlainAcceptor:
         self._resume_timer = self._loop.call_later(seconds, self._listen)
 
 
-# How often an incomplete header is read again.
+# The interval after which an incomplete header is read again.
 _POLL_SECONDS = 0.01
 
 NewConnection = Callable[[str | None], Connection]
-"""Makes the session's connection; the argument is the client's address (host:port) if a load balancer has sent it."""
+"""Makes the session's connection.
+
+The argument is the client's address (host:port) if a load balancer has sent it, or None.
+"""
 
 
 class ClientAcceptor:
-    """Accepts connections of a listening socket until `close`."""
+    """Accepts the connections of a listening socket until `close`."""
 
     def __init__(
         self,
@@ -124,9 +131,10 @@ class ClientAcceptor:
         rate: ConnectionRate | None,
         sockets: "PlainSockets | None",
     ) -> None:
-        """All listeners share `accept_filter` (None: any client may connect), `handshakes` and `rate` (None: no limit).
+        """All listeners share `accept_filter`, `handshakes` and `rate`.
 
-        `sockets`: the native sockets, if any.
+        If `accept_filter` is None, any client may connect. If `rate` is None, there is no rate limit. `sockets` are the
+        native sockets, or None.
         """
         self._listener = listener
         self._label = label
@@ -159,7 +167,7 @@ class ClientAcceptor:
                 connection, peer = await self._loop.sock_accept(self._listener)
                 if self._rate is not None:
                     await self._wait_for_rate(connection, peer, self._rate)
-            except Exception as error:  # the next connection may succeed, whatever failed
+            except Exception as error:  # whatever the reason, the next connection may succeed
                 await self._cannot_accept(error)
                 continue
             handshake = self._loop.create_task(self._take(connection, peer))
@@ -171,7 +179,7 @@ class ClientAcceptor:
     async def _wait_for_rate(connection: socket.socket, peer: Any, rate: ConnectionRate) -> None:
         try:
             await rate.wait_for_slot(_shown(peer))
-        except BaseException:  # nothing else closes it yet
+        except BaseException:  # no other code closes the socket yet
             connection.close()
             raise
 
@@ -208,7 +216,7 @@ class ClientAcceptor:
         return client_address_in(fixed, await self._exactly(connection, remaining_bytes(fixed)))
 
     async def _first_bytes(self, connection: socket.socket) -> bytes:
-        """Return the first bytes without consuming them: enough to recognise a header."""
+        """Return the first bytes without consuming them, enough to recognize a header."""
         while True:
             first = await self._peeked(connection)
             if not first:
@@ -236,7 +244,9 @@ class ClientAcceptor:
         return received
 
     def _header_failed(self, peer: Any, error: BaseException) -> None:
-        """Log a bad header, but not a connection that was closed before it sent one: a load balancer's health check."""
+        """Log a bad header. A connection that was closed before it sent a header is not logged, because it is a load
+        balancer's health check.
+        """
         if isinstance(error, EOFError | OSError) and not isinstance(error, TimeoutError):
             return
         reason = str(error) or "cancelled"
@@ -262,9 +272,9 @@ class ClientAcceptor:
         except asyncio.CancelledError as error:
             connection.close()
             self._log.handshake_failed(client or _shown(peer), self._label, str(error) or "cancelled")
-        except ClosedWithoutData:  # a health check
+        except ClosedWithoutData:  # a load balancer's health check
             connection.close()
-        except Exception as error:  # any error that a client or a certificate can cause
+        except Exception as error:  # a client or a certificate can cause any error
             connection.close()
             self._log.handshake_failed(client or _shown(peer), self._label, tls_failure_message(error))
 

@@ -1,10 +1,10 @@
-"""Computes how many connections the limit of open descriptors allows."""
+"""Computes how many connections the system's limit on open descriptors allows."""
 
 import resource
 
 from sluicegate.config.limits import Limits
 
-# Descriptors for listeners, files, handshakes and the proxy's own connections.
+# The number of descriptors for listeners, files, handshakes and the proxy's own connections.
 _OTHER_DESCRIPTORS = 40
 _DESCRIPTORS_OF_A_CONNECTION = 2
 _SHARE_FOR_OTHERS = 8
@@ -12,7 +12,7 @@ _MANY = 1 << 20
 
 
 def most_connections(limits: Limits) -> int:
-    """Return `limits.max_connections`, or the number that the descriptor limit allows."""
+    """Return `limits.max_connections` or, if it is not set, the number that the descriptor limit allows."""
     if limits.max_connections is not None:
         return limits.max_connections
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -28,6 +28,6 @@ def connections_within(descriptors: int) -> int:
 
 
 def descriptors_for(connections: int) -> int:
-    """Return the number of descriptors that `connections` clients need."""
+    """Return the number of descriptors that `connections` clients require."""
     theirs = connections * _DESCRIPTORS_OF_A_CONNECTION
     return max(theirs + _OTHER_DESCRIPTORS, -(-theirs * _SHARE_FOR_OTHERS // (_SHARE_FOR_OTHERS - 1)))

@@ -1,4 +1,4 @@
-"""Await blocking work in daemon threads: unlike an executor's threads, they do not delay the end of the process."""
+"""Awaits blocking work in daemon threads, which do not delay the end of the process as an executor's threads do."""
 
 import asyncio
 import contextvars
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 async def in_daemon_thread(work: Callable[[], _T]) -> _T:
     """Return the result of `work`, or raise its exception. If the caller is cancelled, the thread still finishes."""
     future: Future[_T] = Future()
-    context = contextvars.copy_context()  # log lines name the worker
+    context = contextvars.copy_context()  # so that log lines name the worker
     threading.Thread(target=context.run, args=(_do, future, work), name="off the loop", daemon=True).start()
     return await asyncio.wrap_future(future)
 
@@ -28,7 +28,7 @@ class DaemonThread:
         self._is_started = False
 
     async def do(self, work: Callable[[], _T]) -> _T:
-        """Return the result of `work`, or raise its exception. Call it from one event loop only."""
+        """Return the result of `work`, or raise its exception. All calls must come from one event loop."""
         if not self._is_started:
             self._is_started = True
             self._thread.start()
@@ -37,13 +37,13 @@ class DaemonThread:
         return await asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """End the thread after the jobs that are queued. Does not wait for it."""
+        """Let the thread end after the queued jobs, without waiting for it."""
         self._waiting.put(None)
 
     def _run(self) -> None:
         while (job := self._waiting.get()) is not None:
             _do(*job)
-            del job  # frees its result
+            del job  # this frees the job's result
 
 
 def _do(future: "Future[_T]", work: Callable[[], _T]) -> None:
@@ -51,7 +51,7 @@ def _do(future: "Future[_T]", work: Callable[[], _T]) -> None:
         return
     try:
         future.set_result(work())
-    except BaseException as error:  # raised again in the caller
+    except BaseException as error:  # the caller raises it again
         future.set_exception(error)
     finally:
-        del future  # otherwise it and the traceback of its error keep each other
+        del future  # otherwise the future and the traceback of its error would refer to each other

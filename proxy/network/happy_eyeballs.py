@@ -1,9 +1,10 @@
-"""Try several brokers: the next one while the first does not respond (Happy Eyeballs, RFC 8305).
+"""Tries several brokers, starting the next attempt while the previous ones have not succeeded (Happy Eyeballs, RFC
+8305).
 
-For the addresses of one name the proxy uses `aiohappyeyeballs`, which races TCP connections only. For the brokers of
-`upstream.bootstrap` a TCP connection is not enough: a broker that hangs, or the load balancer of a dead broker, accepts
-it and never responds (tests/proxy/cluster/test_broker_client.py). An attempt here succeeds after the TLS handshake or
-the Kafka response.
+For the addresses of one host name the proxy uses `aiohappyeyeballs`, which races only TCP connections. For the brokers
+of `upstream.bootstrap` a TCP connection is not enough. A broker that hangs, or the load balancer of a dead broker,
+accepts it and never responds (tests/proxy/cluster/test_broker_client.py). So an attempt here succeeds only after the
+TLS handshake or the Kafka response.
 """
 
 import asyncio
@@ -13,13 +14,15 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 NEXT_BROKER_SECONDS = 0.5
-"""Delay before the next broker is tried as well: longer than most brokers take, including TLS over a long distance, and
-shorter than a first batch waits for its topic's settings.
+"""The delay in seconds before the next broker is tried as well.
+
+Most brokers respond in less time, even with TLS over a long distance. And it is shorter than the time that a first
+batch waits for its topic's settings.
 """
 
 
 class AllAttemptsFailed(Exception):
-    """Every attempt failed; `errors` are in the order of the attempts."""
+    """Every attempt failed. `errors` are in the order of the attempts."""
 
     def __init__(self, errors: Sequence[Exception]) -> None:
         super().__init__(*errors)
@@ -29,10 +32,10 @@ class AllAttemptsFailed(Exception):
 async def happy_eyeballs(
     attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]], delay_seconds: float, drop: Callable[[T], object]
 ) -> T:
-    """Return the result of the first attempt that succeeds. Raises AllAttemptsFailed.
+    """Return the result of the first attempt that succeeds.
 
-    Each attempt starts `delay_seconds` after the one before, or as soon as that one fails. The others are cancelled;
-    `drop` receives the result of an attempt that succeeds nevertheless.
+    Raises AllAttemptsFailed. Each attempt starts `delay_seconds` after the previous one, or as soon as that one fails.
+    After a success the other attempts are cancelled. If one of them succeeds nevertheless, `drop` receives its result.
     """
     if len(attempts) == 1:
         try:
@@ -55,8 +58,10 @@ async def happy_eyeballs(
 
 
 async def _first_success(started: Sequence[asyncio.Task[T]], seconds: float | None) -> asyncio.Task[T] | None:
-    """Return the first attempt that succeeded; None if the next one may start: the newest failed, or `seconds` passed.
-    With `seconds` None there is no next one, and it waits for all.
+    """Return the first attempt that succeeded, or None if the next attempt may start.
+
+    The next attempt may start when the newest one has failed or `seconds` have passed. If `seconds` is None, there is
+    no next attempt, so all attempts are awaited.
     """
     loop = asyncio.get_running_loop()
     end = None if seconds is None else loop.time() + seconds

@@ -1,7 +1,8 @@
-"""The HTTP client of proxy and pipeline: limits on time and bytes for a request as a whole, and failure messages.
+"""The HTTP client of the proxy and the pipeline, with limits on the time and bytes of a whole request, and with failure
+messages.
 
-The system's socket timeout restarts with each byte, so a peer that sends one byte at a time could delay a reader for
-ever. And http.client does not limit status line, headers, chunk sizes and trailers together.
+The system's socket timeout restarts with each byte, so a peer that sends one byte at a time could delay a reader
+forever. And http.client does not limit the total size of status line, headers, chunk sizes and trailers.
 """
 
 import io
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
 
 
 class HttpResponseTooLarge(HTTPException):
-    """The peer sent more than the limit allows."""
+    """The peer sent more bytes than the limit allows."""
 
 
 class LookUpLimits:
-    """The limits of one look-up, which may make several requests: until `end` (s, monotonic), at most `most_bytes`."""
+    """The limits of one lookup, which may make several requests.
+
+    `end` is the monotonic time (s) at which it must be complete, and `most_bytes` is the maximum number of bytes read.
+    """
 
     def __init__(self, end: float, most_bytes: int) -> None:
         self.end = end
@@ -41,7 +45,7 @@ class LookUpLimits:
         self.bytes_left = most_bytes
 
     def seconds_left(self) -> float:
-        """Return the seconds until `end`. Raises TimeoutError if there are none."""
+        """Return the number of seconds until `end`. Raises TimeoutError if `end` has passed."""
         left = self.end - monotonic()
         if left <= 0:
             raise TimeoutError
@@ -59,7 +63,7 @@ class LookUpLimits:
 
 
 class BoundedSocket:
-    """The methods of a socket that http.client calls. `bounds` are those of the current look-up."""
+    """The methods of a socket that http.client calls. `bounds` are the limits of the current lookup."""
 
     def __init__(self, connected: socket.socket, bounds: LookUpLimits) -> None:
         self._socket = connected
@@ -75,7 +79,7 @@ class BoundedSocket:
         return io.BufferedReader(_Incoming(self._socket, self.bounds))
 
     def close(self) -> None:
-        """Close the socket; the system closes it after the last file made from it."""
+        """Close the socket. The system closes it after the last file that was made from it."""
         self._socket.close()
 
 
@@ -108,8 +112,9 @@ def response_to(
     body: bytes | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> Iterator[HTTPResponse]:
-    """Send a request over a new connection and return the response; `tls` is needed for https. Redirects are not
-    followed. Raises OSError and HTTPException.
+    """Send a request over a new connection and return the response.
+
+    `tls` is required for https. Redirects are not followed. Raises OSError and HTTPException.
     """
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -137,7 +142,7 @@ def _connect(host: str, port: int, bounds: LookUpLimits) -> socket.socket:
 
 
 def open_connection(url: str, bounds: LookUpLimits, tls: ssl.SSLContext | None) -> HTTPConnection:
-    """Connect to the server of a URL; `tls` is needed for https. Raises OSError."""
+    """Connect to the server of a URL. `tls` is required for https. Raises OSError."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if tls is not None else 80)
     made = _connect(host, port, bounds)
@@ -158,7 +163,7 @@ def open_connection(url: str, bounds: LookUpLimits, tls: ssl.SSLContext | None) 
 def _addresses(host: str, port: int) -> Iterator[tuple[int, tuple[str, int]]]:
     try:
         found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
-    except UnicodeError:  # a label of the name is empty or too long
+    except UnicodeError:  # a label of the host name is empty or too long
         raise OSError(f"{host[:100]} is not a host name") from None
     for family, _kind, _protocol, _name, address in found:
         yield family, address  # type: ignore[misc]  # TCP addresses have a host and a port
@@ -169,8 +174,9 @@ _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
 
 
 def http_failure_message(error: Exception, seconds: float, ca_key: str = "tls.ca_file") -> str:
-    """Return why a request failed, for operators, without text of the peer. `seconds`: the timeout that applied;
-    `ca_key`: the configuration key of the CAs.
+    """Return why a request failed, as a message for operators without any text from the peer.
+
+    `seconds` is the timeout that applied. `ca_key` is the configuration key of the trusted CAs.
     """
     if isinstance(error, HttpResponseTooLarge):
         return f"it sent {error}"

@@ -1,6 +1,7 @@
 """Listening sockets that the parent process has opened, as systemd does (sd_listen_fds(3)).
 
-They outlive the process: clients that connect during a restart wait in the backlog and are not rejected.
+These sockets outlive the proxy's process. So clients that connect during a restart wait in the backlog instead of being
+rejected.
 """
 
 import os
@@ -16,7 +17,7 @@ _NAMES = "LISTEN_FDNAMES"
 
 
 class BadSocket(Exception):
-    """An inherited descriptor is not a listening TCP socket; the text says what to do."""
+    """An inherited descriptor is not a listening TCP socket. The text explains what an operator should do."""
 
 
 class InheritedSockets:
@@ -27,12 +28,13 @@ class InheritedSockets:
 
     @property
     def addresses(self) -> list[str]:
-        """The addresses on which they listen."""
+        """The addresses on which the sockets listen."""
         return [str(HostPort(*each.getsockname()[:2])) for each in self.sockets]
 
     def at(self, address: HostPort) -> socket.socket | None:
-        """Return a duplicate of the socket that listens on `address`, or None. Raises CannotListen if its host name
-        cannot be resolved.
+        """Return a duplicate of the socket that listens on `address`, or None.
+
+        Raises CannotListen if the host name of `address` cannot be resolved.
         """
         if not self.sockets:
             return None
@@ -59,8 +61,9 @@ NOTHING_INHERITED = InheritedSockets()
 
 
 def inherited_sockets(environment: MutableMapping[str, str], pid: int) -> InheritedSockets:
-    """Return the sockets that were passed to this process, `pid`. Removes the variables from the environment, so that
-    child processes do not take the sockets for their own. Raises BadSocket.
+    """Return the sockets that were passed to this process, whose id is `pid`.
+
+    Raises BadSocket. The variables are removed from the environment, so that child processes do not use the sockets.
     """
     for_pid, count = environment.pop(_PID, ""), environment.pop(_COUNT, "")
     environment.pop(_NAMES, None)

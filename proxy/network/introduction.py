@@ -1,4 +1,4 @@
-"""Set up the socket of a new connection and find out who its peer is: addresses, TLS names, certificate."""
+"""Sets up the socket of a new connection and determines its peer's addresses, TLS names and certificate."""
 
 import socket
 import ssl
@@ -13,8 +13,9 @@ _Subject = tuple[tuple[tuple[str, str], ...], ...]
 
 
 def certificate_names(handshake: ssl.SSLObject) -> tuple[str, ...]:
-    """Return the names of a peer's certificate: the subject's common names, and the alternative names that are hosts,
-    mail addresses, URIs or IP addresses. Empty without a certificate.
+    """Return the names of a peer's certificate, or no names without a certificate.
+
+    They are the subject's common names, and the alternative names that are hosts, mail addresses, URIs or IP addresses.
     """
     certificate = handshake.getpeercert()
     if not certificate:
@@ -29,7 +30,7 @@ _UNKNOWN = "?"
 
 
 class ClientIntroduction:
-    """Describes a client's connection; with TLS also the requested server name and the certificate's names."""
+    """Describes a client's connection. With TLS this includes the requested server name and the certificate's names."""
 
     def __init__(self, requested_names: RequestedNames) -> None:
         self._requested_names = requested_names
@@ -59,7 +60,7 @@ def prepare_socket(transport: Any) -> None:
 
 
 def ends_of(transport: Any) -> tuple[str, str]:
-    """Return the addresses of the peer and of this end, each as host:port."""
+    """Return the addresses of the peer and of the proxy, each as host:port."""
     return _shown(transport.get_extra_info("peername")), _shown(transport.get_extra_info("sockname"))
 
 

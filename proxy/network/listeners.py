@@ -1,8 +1,10 @@
-"""The ports that clients connect to: one for bootstrap, and for each broker a port of its own or, with TLS, a host name
-of its own on the bootstrap port (SNI). Brokers' ports are opened when a broker appears.
+"""The ports to which clients connect.
 
-A broker's port is base + node id, or that of the configuration, so that it is the same after a restart. The port is
-bound before the response that names it leaves; accepting starts a moment later.
+There is one port for bootstrap.
+
+Each broker has a port of its own or, with TLS, a host name of its own on the bootstrap port (SNI). A broker's port is
+opened when the broker appears. The port number is a base plus the node id, or is configured, so that it is the same
+after a restart. The port is bound before the response that names it is sent. Accepting starts a moment later.
 """
 
 import asyncio
@@ -24,7 +26,10 @@ MAX_BROKERS = 1000
 
 
 class CannotListen(Exception):
-    """An address could not be bound; the text has the address and the reason, `advice` what to do."""
+    """An address could not be bound.
+
+    The text has the address and the reason, and `advice` explains what an operator should do.
+    """
 
     def __init__(self, address: HostPort, error: OSError) -> None:
         super().__init__(f"{address}: {error.strerror or error}")
@@ -39,14 +44,14 @@ _ADVICE = {
 
 
 class Acceptor(Protocol):
-    """Accepts connections of a listening socket."""
+    """Accepts the connections of a listening socket."""
 
     def close(self) -> None:
         """Stop accepting."""
 
 
 Accept = Callable[[int | None, socket.socket], Coroutine[Any, Any, Acceptor]]
-"""Starts accepting on the listening socket of a broker (None: bootstrap)."""
+"""Starts accepting on a listening socket. The first argument is the broker's node id, or None for bootstrap."""
 
 Bind = Callable[[HostPort], socket.socket]
 """Makes a listening socket. Raises CannotListen."""
@@ -59,7 +64,7 @@ class _Listener:
 
 
 class Listeners:
-    """The open ports, by broker. `accept` is called for each port that is opened."""
+    """The open ports by broker. `accept` is called for each port that is opened."""
 
     def __init__(self, listen: Listen, accept: Accept, bind: "Bind") -> None:
         self._listen = listen
@@ -75,11 +80,14 @@ class Listeners:
 
     @property
     def bootstrap_address(self) -> HostPort:
-        """The address on which bootstrap listens, with the port that the system chose if 0 is configured."""
+        """The address on which bootstrap listens.
+
+        It contains the port that the system chose if port 0 is configured.
+        """
         return self._open[None].address
 
     def node_named(self, host: str | None) -> int | None:
-        """Return the broker that has the host name which a TLS client requested; None for any other name."""
+        """Return the node id of the broker whose host name a TLS client requested, or None for any other name."""
         if host is None or self._broker_name is None:
             return None
         found = self._broker_name.fullmatch(host.lower().rstrip("."))
@@ -92,9 +100,10 @@ class Listeners:
         self._log.info("listening", address=str(self.bootstrap_address), role="bootstrap")
 
     def offer(self, node_id: int) -> HostPort | None:
-        """Open the port of broker `node_id` if it is not open; return its address for clients, None if it has none.
+        """Open the port of broker `node_id` if it is not open.
 
-        At most MAX_BROKERS are offered, however many brokers a response lists.
+        Return its address for clients, or None if it has none. At most MAX_BROKERS brokers are offered, however many a
+        response lists.
         """
         if node_id not in self._offered and not self._may_offer(node_id):
             return None
@@ -114,11 +123,11 @@ class Listeners:
         return HostPort(self._listen.host_for_clients, self._open[node_id].address.port)
 
     def repeat_look_ups(self) -> None:
-        """Forget which brokers cannot have an address; `offer` notes again those that the cluster still lists."""
+        """Forget which brokers cannot have an address. `offer` records them again if the cluster still lists them."""
         self._unavailable.clear()
 
     def _may_offer(self, node_id: int) -> bool:
-        """Return whether a new broker can have an address; log the first broker that cannot for each reason."""
+        """Return whether a new broker can have an address. For each reason, log the first broker that cannot."""
         if node_id not in self._rejected and len(self._offered) + len(self._rejected) >= MAX_BROKERS:
             reason, advice = (f"a cluster of more than {MAX_BROKERS} brokers", "check upstream.bootstrap")
         elif node_id < 0:
@@ -134,7 +143,7 @@ class Listeners:
         return False
 
     def without_port(self, node_ids: Iterable[int]) -> dict[int, str]:
-        """Return which of these brokers have no address for clients, each with the reason."""
+        """Return the brokers that have no address for clients, each with the reason."""
         return {node_id: reason for node_id in node_ids if (reason := self._why_closed(node_id)) is not None}
 
     def _why_closed(self, node_id: int) -> str | None:
@@ -164,7 +173,10 @@ class Listeners:
             self._log_unavailable(node_id, reason, "free that port or change listen.broker_port_base")
 
     def _log_once_per_advice(self, node_id: int, reason: str, advice: str) -> None:
-        """Log one line for all brokers with the same advice: node ids come from responses and may be without number."""
+        """Log one line for all brokers with the same advice.
+
+        Node ids come from responses, so their number is unlimited.
+        """
         if advice not in self._logged_advice:
             self._logged_advice.add(advice)
             self._log_unavailable(node_id, reason, advice)
@@ -179,21 +191,21 @@ def _name_pattern(broker_host: str) -> re.Pattern[str]:
 
 
 def bind(address: HostPort) -> socket.socket:
-    """Return a listening socket that is the only one at its address. Raises CannotListen."""
+    """Return a listening socket that no other process can share. Raises CannotListen."""
     return _listening(address, (socket.SO_REUSEADDR,))
 
 
 def bind_shared(address: HostPort) -> socket.socket:
-    """Return a listening socket at an address that other workers share: the system distributes connections among them.
+    """Return a listening socket at an address that workers share.
 
-    Raises CannotListen.
+    The system distributes connections among them. Raises CannotListen.
     """
     return _listening(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
 
 
 def reserve_shared(address: HostPort) -> socket.socket:
     """Bind an address for workers that will share it, without listening. Raises CannotListen if it is in use."""
-    bind(address).close()  # SO_REUSEPORT alone would succeed beside another proxy of the same user
+    bind(address).close()  # with SO_REUSEPORT alone, binding would succeed beside another proxy of the same user
     return _bound(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
 
 

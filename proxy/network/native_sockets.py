@@ -1,6 +1,7 @@
-"""Attach connections to sockets: natively if `plain_socket` was compiled, otherwise by the event loop's own transports.
+"""Attaches connections to sockets.
 
-Behaviour is the same either way.
+If `plain_socket` was compiled, its native sockets are used, otherwise the event loop's own transports. The behaviour is
+the same.
 """
 
 import asyncio
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
 
 HAS_NATIVE_SOCKETS = False
 if is_compiled():
-    with suppress(ImportError):  # this module needs epoll; the other compiled modules do not
+    with suppress(ImportError):  # the compiled module needs epoll, unlike the other compiled modules
         from sluicegate.proxy.network import plain_socket
 
         HAS_NATIVE_SOCKETS = True
 
 
 def native_sockets(loop: asyncio.AbstractEventLoop) -> "PlainSockets | None":
-    """Return the native sockets of one event loop, or None to use its own transports."""
+    """Return the native sockets of one event loop, or None if its own transports must be used."""
     return plain_socket.PlainSockets(loop) if HAS_NATIVE_SOCKETS else None
 
 
 def as_protocol(connection: Connection | TlsSocket) -> asyncio.BaseProtocol:
-    """Return `connection` typed as an asyncio protocol: it has the methods, but a compiled class cannot inherit."""
+    """Return `connection` typed as an asyncio protocol. It has the methods, but a compiled class cannot inherit."""
     return cast(asyncio.BaseProtocol, connection)

@@ -1,8 +1,9 @@
-"""Read and write a connection's socket natively, without TLS. Unlike an event loop's own transport, this makes no Python
-object for each read and write, and does not release the interpreter lock for each of them.
+"""Reads and writes a connection's socket natively, without TLS.
 
-The event loop only reports when a socket is readable or writable (`add_reader`, `add_writer`). Data written while sockets
-are being read leaves at the end of that iteration, in one system call for each socket.
+Unlike an event loop's own transport, this module makes no Python object for each read and write, and does not release
+the interpreter lock each time. The event loop only reports when a socket is readable or writable (`add_reader`,
+`add_writer`). Data that are written while sockets are being read are sent at the end of that loop iteration, in one
+system call for each socket.
 """
 
 import os
@@ -46,7 +47,8 @@ cdef extern from "<sys/epoll.h>":
     uint32_t EPOLLET
 
 cdef enum:
-    # Above the high mark of unsent bytes the connection stops producing; at the low mark it resumes.
+    # If more unsent bytes than the high mark are waiting, the connection stops producing output. It resumes at the low
+    # mark.
     _HIGH_WATER_BYTES = 64 * 1024
     _LOW_WATER_BYTES = 16 * 1024
     _MOST_PARTS = 64
@@ -57,8 +59,10 @@ cdef class PlainSocket(DirectOutlet)
 
 
 cdef class PlainSockets:
-    """The native sockets of one event loop. They detect resets with an epoll instance of their own: libuv, and so uvloop,
-    stops watching a reset socket after one callback, and if unread bytes precede the reset, that callback does not see it.
+    """The native sockets of one event loop.
+
+    They detect resets with a separate epoll instance. libuv, and so uvloop, stops watching a reset socket after one
+    callback, and that callback does not report the reset if unread bytes precede it.
     """
 
     cdef readonly object loop
@@ -85,8 +89,9 @@ cdef class PlainSockets:
             close(self._failures)
 
     def attach(self, plain, protocol):
-        """Connect `protocol` to `plain`, a connected non-blocking socket. `protocol` is a connection, or the TLS layer of
-        one, with the methods of asyncio's BufferedProtocol.
+        """Connect `protocol` to `plain`, a connected non-blocking socket.
+
+        `protocol` is a connection, or the TLS layer of a connection, with the methods of asyncio's BufferedProtocol.
         """
         cdef epoll_event nothing_else
         cdef PlainSocket attached = PlainSocket(self, plain, protocol)
@@ -114,7 +119,7 @@ cdef class PlainSockets:
             self.loop.call_soon(self._send_all)
 
     cdef _end_turn(self):
-        # A callback of a send may write again.
+        # The callback of a send may write again.
         cdef PlainSocket written
         cdef Py_ssize_t at = 0
         try:
@@ -166,11 +171,11 @@ cdef class PlainSocket(DirectOutlet):
         self._socket = plain
         self._descriptor = plain.fileno()
         self._protocol = protocol
-        self._connection = protocol if isinstance(protocol, Connection) else None  # calls its methods natively
+        self._connection = protocol if isinstance(protocol, Connection) else None  # its methods can be called natively
         self._parts = []
 
     def get_extra_info(self, name):
-        """Return `socket`, `peername` or `sockname`; None if it is not known."""
+        """Return `socket`, `peername` or `sockname`, or None if it is not known."""
         if name == "socket":
             return self._socket
         try:
@@ -231,7 +236,7 @@ cdef class PlainSocket(DirectOutlet):
             self._shut_down()
 
     def pause_reading(self):
-        # The loop keeps watching until data arrives: most pauses end before that.
+        # The loop keeps watching until data arrive, because most pauses end earlier.
         self._paused = True
 
     def resume_reading(self):
@@ -255,7 +260,7 @@ cdef class PlainSocket(DirectOutlet):
             self._start_reading()
 
     cdef _has_failed(self):
-        # Bytes before the reset are still read; after them recv() returns the error.
+        # Bytes that arrived before the reset are still read. After them recv() returns the error.
         self._failed = True
         self._stop_reading()
         if self._paused and self._waits:
@@ -285,13 +290,14 @@ cdef class PlainSocket(DirectOutlet):
         self._take()
 
     cdef _take(self):
-        # One recv(); of a failed socket all that is left.
+        # Do one recv(), or read all remaining bytes of a failed socket.
         self._all._in_turn = True
         try:
             self._receive()
             while self._failed and not (self._paused or self._closing or self._ended):
                 self._receive()
-        except Exception as error:  # our fault: without closing, the loop would call this again at once, for ever
+        # an internal error; if the socket stayed open, the loop would call this again at once, forever
+        except Exception as error:
             self._all.loop.call_exception_handler({"message": "a connection cannot be read", "exception": error})
             self._give_up(error)
         finally:
@@ -318,14 +324,14 @@ cdef class PlainSocket(DirectOutlet):
             if not self._protocol.eof_received():
                 self.close()
         elif error == EAGAIN:
-            if self._failed:  # the event was not a reset
+            if self._failed:  # the event did not report a reset
                 self._failed = False
                 self._start_reading()
         elif error != EINTR:
             self._give_up(_error(error))
 
     cdef _is_there_more(self):
-        if self._waits:  # for the socket to become writable
+        if self._waits:  # waits until the socket is writable
             self._report_full()
         elif self._unsent > _HIGH_WATER_BYTES:
             self._send()
@@ -368,7 +374,7 @@ cdef class PlainSocket(DirectOutlet):
             self._all_is_sent()
 
     cdef ssize_t _send_some(self, ssize_t *wanted) except? -1:
-        # Returns the bytes that one system call took; negative: its error number.
+        # Returns the number of bytes that one system call accepted, or its negated error number.
         cdef iovec vector[_MOST_PARTS]
         cdef Py_buffer held[_MOST_PARTS]
         cdef msghdr message
@@ -434,11 +440,11 @@ cdef class PlainSocket(DirectOutlet):
     cdef _shut_down(self):
         try:
             self._socket.shutdown(socket.SHUT_WR)
-        except OSError:  # the peer has disconnected, which recv() reports
+        except OSError:  # the peer has disconnected, as recv() will report
             pass
 
     cdef _give_up(self, error):
-        # Sends nothing more; the protocol's connection_lost is called in a later iteration of the loop.
+        # Sends nothing more. The protocol's connection_lost is called in a later loop iteration.
         if self._given_up:
             return
         self._given_up = True

@@ -1,7 +1,8 @@
-"""PROXY protocol version 2 (HAProxy's specification of 2020): a load balancer sends the address of the client.
+"""Reads headers of PROXY protocol version 2 (HAProxy's specification of 2020), in which a load balancer sends the
+client's address.
 
 A header has 16 bytes (signature, version and command, family, length), addresses, and type-length-values, which the
-proxy ignores. Version 1, a line of text, is rejected.
+proxy ignores. A header of version 1, which is a line of text, is rejected.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED = Struct(">12sBBH")
 FIXED_BYTES = _FIXED.size
 MAX_BYTES = 4096
-"""Limit of addresses and type-length-values together; the known ones take far less."""
+"""The maximum size in bytes of addresses and type-length-values together. The known ones are much smaller."""
 
 _VERSION_1 = b"PROXY "
 _VERSION_2 = 0x20
@@ -26,12 +27,16 @@ _ADDRESSES_6 = Struct(">16s16sHH")
 
 
 class BadProxyHeader(Exception):
-    """A trusted address did not send a valid header of version 2; the text says what it sent."""
+    """A trusted address did not send a valid header of version 2. The text describes what it sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyProtocol:
-    """Which addresses may begin a connection with a header (`trusted`), and whether each connection must."""
+    """The settings of the PROXY protocol.
+
+    `trusted` are the addresses that may begin a connection with a header. If `is_required`, each of their connections
+    must begin with one.
+    """
 
     is_required: bool
     trusted: Networks
@@ -42,19 +47,19 @@ class ProxyProtocol:
 
 
 def proxy_protocol_of(listen: Listen) -> ProxyProtocol | None:
-    """Return the configured PROXY protocol settings, or None if it is off."""
+    """Return the configured PROXY protocol settings, or None if the protocol is off."""
     if listen.proxy_protocol is None:
         return None
     return ProxyProtocol(listen.proxy_protocol == "required", parse_networks(listen.proxy_protocol_from))
 
 
 def may_be_header(head: bytes) -> bool:
-    """Return whether `head`, the first bytes of a connection, may be the start of a header."""
+    """Return whether `head`, which is the first bytes of a connection, may be the start of a header."""
     return SIGNATURE.startswith(head[: len(SIGNATURE)])
 
 
 def remaining_bytes(fixed: bytes) -> int:
-    """Return how many bytes follow the first 16. Raises BadProxyHeader."""
+    """Return how many bytes follow the first 16 bytes of a header. Raises BadProxyHeader."""
     signature, version, _, length = _FIXED.unpack(fixed)
     if signature != SIGNATURE:
         if fixed.startswith(_VERSION_1):
@@ -68,9 +73,9 @@ def remaining_bytes(fixed: bytes) -> int:
 
 
 def client_address_in(fixed: bytes, rest: bytes) -> str | None:
-    """Return the client's host:port; None if the load balancer connects for itself, or the client does not use TCP.
+    """Return the client's host:port from a header.
 
-    Raises BadProxyHeader.
+    Raises BadProxyHeader. Return None if the load balancer connects for itself, or if the client does not use TCP.
     """
     _, version, family, _ = _FIXED.unpack(fixed)
     if version & 0x0F == _LOCAL or family not in (_TCP_4, _TCP_6):

@@ -1,4 +1,4 @@
-"""A descriptor in reserve, with which clients are rejected while the process has no other."""
+"""A reserved file descriptor, with which clients are rejected while the process has no other descriptor."""
 
 import errno
 import os
@@ -12,14 +12,14 @@ _RETRY_SECONDS = 0.01
 
 
 class SpareDescriptor:
-    """Holds one descriptor open. It is given up to accept and close clients that would otherwise wait."""
+    """Keeps one descriptor open. It is closed to accept and reject clients that would otherwise wait."""
 
     def __init__(self) -> None:
         self._descriptor: int | None = None
         self._reopen()
 
     def handle_accept_error(self, listener: socket.socket, error: Exception) -> float:
-        """Handle an error of accept(). Returns the seconds to wait before the next attempt."""
+        """Handle an error of accept(). Return the number of seconds to wait before the next attempt."""
         if isinstance(error, OSError) and error.errno in _EXHAUSTED:
             self._close_waiting(listener)
             return _RETRY_AFTER_EXHAUSTED_SECONDS

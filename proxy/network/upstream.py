@@ -1,7 +1,9 @@
-"""Connect to the cluster: use the first address that responds. If none does, the error names each with its reason.
+"""Connects to the cluster at the first address that responds.
 
-Addresses also come from brokers' responses, so they may be anything; an impossible one is an ordinary failure with a
-reason.
+If none does, the error gives the reason for each address.
+
+Addresses also come from brokers' responses, so they may contain anything. An impossible address is an ordinary failure
+with a reason.
 """
 
 import asyncio
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
 
 
-# RFC 8305, section 5: the recommended delay between two attempts.
+# The delay between two attempts that RFC 8305 recommends (section 5).
 _NEXT_SECONDS = 0.25
 
 
@@ -45,7 +47,7 @@ async def connect_socket(host: str, port: int) -> socket.socket:
         if error.errno is None:  # the addresses failed for different reasons, which the text lists
             raise
         raise OSError(error.errno, os.strerror(error.errno)) from None
-    except RuntimeError as error:  # uvloop's
+    except RuntimeError as error:  # raised by uvloop
         raise OSError(str(error)) from error
 
 
@@ -56,7 +58,7 @@ _MAX_ADDRESS = 100
 
 
 class ImpossibleAddress(Exception):
-    """An address to which no connection is possible; the text says why."""
+    """An address to which no connection is possible. The text gives the reason."""
 
 
 class HandshakeCutOff(Exception):
@@ -68,7 +70,7 @@ class HandshakeCutOff(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """A new connection to a broker; `handshake` is None without TLS."""
+    """A new connection to a broker. `handshake` is None without TLS."""
 
     plain: socket.socket
     handshake: Handshake | None
@@ -81,7 +83,10 @@ class Dialler:
     """Connects sessions to brokers, each in its own task."""
 
     def __init__(self, tls: TlsContext | None, timeout_seconds: float, sockets: "PlainSockets | None") -> None:
-        """`timeout_seconds`: for one address, TLS handshake included; `sockets`: the native sockets, if any."""
+        """`timeout_seconds` is the limit for one address, including the TLS handshake.
+
+        `sockets` are the native sockets, or None.
+        """
         self._tls = tls
         self._timeout_seconds = timeout_seconds
         self._sockets = sockets
@@ -90,7 +95,7 @@ class Dialler:
     def dial(
         self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None]
     ) -> asyncio.Task[None]:
-        """Connect `connection` to the first address that responds; `failed` is called with the error if none does."""
+        """Connect `connection` to the first address that responds. If none does, call `failed` with the error."""
         return asyncio.get_running_loop().create_task(self._dial(addresses, connection, failed))
 
     async def _dial(
@@ -111,7 +116,7 @@ class Dialler:
             raise UpstreamUnreachable("; ".join(reasons) or "no address is known") from None
         try:
             await self._attach(reached, connection)
-        except BaseException as error:  # also if cancelled: nothing else closes it
+        except BaseException as error:  # also after a cancellation, because no other code closes the socket
             reached.close()
             if isinstance(error, Exception):
                 raise UpstreamUnreachable(failure_message(error)) from error
@@ -123,7 +128,7 @@ class Dialler:
             plain = await connect_socket(address.host, address.port)
             try:
                 return _Reached(plain, await self._handshake(plain, address.host))
-            except BaseException:  # also if cancelled
+            except BaseException:  # also after a cancellation
                 plain.close()
                 raise
 
@@ -149,8 +154,9 @@ class Dialler:
 
 
 def why_lost(error: Exception | None) -> str | None:
-    """Return why a broker's connection was lost if TLS is the cause: in TLS 1.3 a broker rejects a client certificate
-    after the handshake.
+    """Return why a broker's connection was lost, if TLS is the cause, and None otherwise.
+
+    In TLS 1.3 a broker rejects a client certificate after the handshake.
     """
     return tls_failure_message(error) if isinstance(error, ssl.SSLError) else None
 
@@ -173,7 +179,7 @@ def _is_host_name(host: str) -> bool:
 
 
 def failure_message(error: Exception) -> str:
-    """Return the message of an error, without error numbers and addresses, and of limited length."""
+    """Return the message of an error without error numbers and addresses, shortened if it is long."""
     if isinstance(error, ssl.SSLError):
         message = tls_failure_message(error)
     elif isinstance(error, OSError):
@@ -186,7 +192,7 @@ def failure_message(error: Exception) -> str:
 
 
 def printable(address: HostPort) -> str:
-    """Return an address for a log line, escaped and cut: a broker may have reported any text."""
+    """Return an address for a log line, escaped and shortened, because a broker may have sent any text."""
     text = str(address)
     safe = text if text.isprintable() else ascii(text)[1:-1]
     return safe if len(safe) <= _MAX_ADDRESS else f"{safe[:_MAX_ADDRESS]}…"

@@ -1,4 +1,4 @@
-"""Requests to Apicurio Registry with its native API (version 2), and how its responses are read."""
+"""Sends requests to Apicurio Registry's native API (version 2) and reads the responses."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,7 +13,7 @@ from sluicegate.validation.rules.schemas.wire_format import ApicurioId, IdKind, 
 
 _NOT_FOUND = 404
 _MOST_REFERENCES = 100
-# Ids are Java longs.
+# Ids are 64-bit integers (Java's long).
 _MOST_ID = (1 << 63) - 1
 _PAGE = 500
 _MOST_SUBJECTS = 10_000
@@ -25,14 +25,20 @@ _LANGUAGES: Final = {
 
 
 class _BadSchema(Exception):
-    """A schema is wrong, not the registry; the text says why."""
+    """The schema is wrong and the registry works. The text gives the reason."""
 
 
 class ApicurioApi:
-    """Subjects are artifact ids. The artifact of a record has its namespace as group."""
+    """The requests to Apicurio Registry.
+
+    Subjects are artifact ids. The group of a record's artifact is the record's namespace.
+    """
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema with its references, or why it cannot be used; None: there is none. Raises RegistryFailed."""
+        """Return a schema with its references, a text that explains why it cannot be used, or None if there is none.
+
+        Raises RegistryFailed.
+        """
         if not isinstance(schema_id, ApicurioId) or schema_id.number > _MOST_ID:
             return None
         artifacts = _artifacts(http, schema_id)
@@ -51,7 +57,7 @@ class ApicurioApi:
         return any(subject in _names_of(artifact) for artifact in _artifacts(http, schema_id))
 
     def subjects(self, http: RegistryClient) -> list[str]:
-        """Return the ids of the artifacts in the default group, 10,000 at most. Raises RegistryFailed."""
+        """Return the ids of the artifacts in the default group, at most 10,000. Raises RegistryFailed."""
         found: list[str] = []
         while len(found) < _MOST_SUBJECTS:
             listed = _listed(http.get(f"/groups/default/artifacts?limit={_PAGE}&offset={len(found)}"))
@@ -61,11 +67,14 @@ class ApicurioApi:
         return found
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether rules can meet a subject that `subjects` has returned."""
+        """Return whether rules can meet a subject from `subjects`."""
         return met(subject)
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
-        """Return the newest schema of an artifact in the default group; None: there is none. Raises RegistryFailed."""
+        """Return the newest schema of an artifact in the default group, or None if there is none.
+
+        Raises RegistryFailed.
+        """
         response = http.get(f"/groups/default/artifacts/{quote(subject, safe='', errors='replace')}/meta")
         if response.status == _NOT_FOUND:
             return None
@@ -92,7 +101,9 @@ def _artifacts(http: RegistryClient, schema_id: ApicurioId) -> list[Mapping[str,
 
 
 def _names_of(artifact: Mapping[str, Any]) -> set[str]:
-    """Return the names under which a strategy finds an artifact: its id, and a record's namespace and name."""
+    """Return the names under which a naming strategy finds an artifact, which are its id, and a record's namespace and
+    name.
+    """
     name = str(artifact.get("id"))
     return {name, f"{artifact.get('groupId', 'default')}.{name}"}
 
@@ -105,7 +116,7 @@ def _language_of(artifact: Mapping[str, Any]) -> SchemaLanguage:
 
 
 def _text_at(http: RegistryClient, path: str, language: SchemaLanguage) -> SchemaText:
-    """Return the schema at a path with its references."""
+    """Return the schema at `path` with its references."""
     references: dict[tuple[str, str, str], Reference] = {}
     _collect(http, path, references, set())
     text = _text_of(http.get_text(path))
@@ -118,7 +129,7 @@ def _collect(
     found: dict[tuple[str, str, str], Reference],
     asked: set[tuple[str, str, str]],
 ) -> None:
-    """Collect all references of the schema at `path` into `found`, each after its own references."""
+    """Add all references of the schema at `path` to `found`, each after its own references."""
     response = http.get(f"{path}/references")
     if response.status != 200 or not isinstance(response.body, list):
         raise _not_apicurio(response.status)

@@ -1,7 +1,7 @@
-"""AWS's login: signs each request (Signature Version 4) by awscrt, which AWS's own SDKs are built on.
+"""Logs in to AWS by signing each request (Signature Version 4) with awscrt, on which AWS's own SDKs are built.
 
-awscrt finds credentials as they do: in the environment, the shared files, a web identity (EKS), a container's endpoint
-(ECS, EKS) and the instance's metadata. It refreshes them before they expire.
+awscrt finds credentials as the SDKs do, in the environment, the shared files, a web identity (EKS), a container's
+endpoint (ECS, EKS) and the instance's metadata. It refreshes them before they expire.
 """
 
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ class AwsLogin:
     def __init__(self, region: str, service: str) -> None:
         self._region = region
         self._service = service
-        # Made with the first request: the library starts threads.
+        # Created with the first request, because the library starts threads.
         self._credentials = cache(_default_chain)
 
     def headers(self, request: OutgoingRequest, seconds: float) -> Mapping[str, str]:
-        """Return the headers to add; blocks for `seconds` at most. Raises LoginMissing."""
+        """Return the headers to add. Blocks for at most `seconds`. Raises LoginMissing."""
         auth, http = _auth(), import_module("awscrt.http")
         given = [("Host", request.host), *request.headers.items()]
         names = {name.lower() for name, _ in given}

@@ -1,4 +1,4 @@
-"""A thread that makes requests for other threads, so that each caller can limit how long it waits for a result."""
+"""A thread that makes requests for other threads, so that each caller can limit its wait for a result."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -14,7 +14,10 @@ class TooManyFetches(Exception):
 
 
 class BackgroundFetcher:
-    """Runs fetches in order, at most one at a time for each key. Its thread starts with the first fetch."""
+    """Runs fetches in order.
+
+    For each key there is at most one pending fetch. The thread starts with the first fetch.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -24,7 +27,10 @@ class BackgroundFetcher:
         self._thread: threading.Thread | None = None
 
     def run(self, key: Hashable, fetch: Callable[[], Any]) -> "Future[Any]":
-        """Start a fetch; return its future, or that of a pending fetch with the same key. Raises TooManyFetches."""
+        """Start a fetch and return its future, or return the future of a pending fetch with the same key.
+
+        Raises TooManyFetches.
+        """
         with self._lock:
             future = self._under_way.get(key)
             if future is not None:
@@ -44,7 +50,7 @@ class BackgroundFetcher:
         return not self._under_way
 
     def close(self) -> None:
-        """End the thread after the pending fetches; a later fetch starts another thread."""
+        """End the thread after the pending fetches. A later fetch starts another thread."""
         with self._lock:
             if self._thread is not None:
                 self._queue.put(None)
@@ -53,12 +59,12 @@ class BackgroundFetcher:
     def _work(self) -> None:
         while (job := self._queue.get()) is not None:
             self._make(*job)
-            del job  # it may keep what a request has read
+            del job  # the job may refer to data that a request has read
 
     def _make(self, key: Hashable, fetch: Callable[[], Any]) -> None:
         try:
             result = fetch()
-        except BaseException as error:  # raised again in the caller
+        except BaseException as error:  # the caller raises it again
             self._ended(key).set_exception(error)
         else:
             self._ended(key).set_result(result)

@@ -1,7 +1,8 @@
-"""A circuit breaker for a registry: after a failure no request is sent for a while, and longer with each more failure.
+"""A circuit breaker for a registry, which blocks requests for a while after a failure.
 
-The first two failures block requests for a second each. At the third in a row the circuit opens, which is reported, and
-the time doubles with each further failure. After that time one request finds out whether the registry responds again.
+Each of the first two failures blocks requests for a second. At the third failure in a row the circuit opens, which is
+reported, and the time doubles with each further failure. After that time one request finds out whether the registry
+responds again.
 """
 
 import threading
@@ -12,30 +13,30 @@ _PAUSE_SECONDS = 1.0
 _OPENS_AT = 3
 _LONGEST_SECONDS = 15.0
 _MOST_DOUBLED = 10
-# Limit of a registry's Retry-After.
+# The maximum Retry-After of a registry that is respected.
 _MOST_RETRY_AFTER_SECONDS = 30.0
 
 
 class RegistryEvents(Protocol):
-    """Receives the events of registries. Called from any thread."""
+    """Receives the events of registries. Its methods are called from any thread."""
 
     def failed(self, registry: str) -> None:
         """Called when a request has failed."""
 
     def backoff_started(self, registry: str, failures: int, reason: str) -> None:
-        """Called when `failures` requests in a row have failed: requests become less and less frequent."""
+        """Called after `failures` failed requests in a row, when requests are sent less and less frequently."""
 
     def recovered(self, registry: str, seconds: float) -> None:
-        """Called when the registry responds again, `seconds` after the first of these failures."""
+        """Called when the registry responds again, `seconds` after the first failure in the row."""
 
     def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
-        """Called when a registry has another schema, or none, under an id that it had before."""
+        """Called when a registry has a different schema, or none, for an id that had a schema before."""
 
     def passed_over(self, registry: str, part: str) -> None:
-        """Called for each record whose value is encrypted: `whole`, or `fields`."""
+        """Called for each record whose value is encrypted. `part` is `whole` or `fields`."""
 
     def fault(self, registry: str, error: Exception) -> None:
-        """Called when a request has failed by a fault of our own."""
+        """Called when a request has failed because of a bug in the proxy."""
 
 
 class NoRegistryEvents:
@@ -61,7 +62,7 @@ class NoRegistryEvents:
 
 
 class Breaker:
-    """The breaker of one registry. Thread-safe. `now`: a monotonic clock in seconds."""
+    """The circuit breaker of one registry. Thread-safe. `now` returns monotonic seconds."""
 
     def __init__(self, name: str, now: Callable[[], float], reports: RegistryEvents) -> None:
         self._name = name
@@ -73,7 +74,7 @@ class Breaker:
         self._blocked_until: float | None = None
         self._failing_since = 0.0
         self.started_at = 0.0
-        """When the last request started."""
+        """The time when the last request started."""
         self.failure = ""
         """The message of the last failure."""
 
@@ -89,7 +90,7 @@ class Breaker:
         return blocked_until is not None and self._now() < blocked_until
 
     def request_started(self) -> None:
-        """Record the start of a request; there is one at a time."""
+        """Record the start of a request. Only one request is active at a time."""
         with self._lock:
             self._requests += 1
             self.started_at = self._now()
@@ -103,9 +104,10 @@ class Breaker:
             self._reports.recovered(self._name, seconds)
 
     def request_failed(self, failure: str, retry_after_seconds: float = 0) -> None:
-        """Record that the current request failed or is late. Several callers may report it; it counts once.
+        """Record that the current request failed or is late.
 
-        `retry_after_seconds`: what the registry has asked for.
+        Several callers may report the same failure, which counts once. `retry_after_seconds` is the delay that the
+        registry has asked for.
         """
         with self._lock:
             self.failure = failure

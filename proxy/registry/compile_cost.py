@@ -1,4 +1,4 @@
-"""Estimates how long a library holds the interpreter while it compiles a schema, which blocks the event loop."""
+"""Estimates how long a library holds the interpreter lock while it compiles a schema, which blocks the event loop."""
 
 import json
 import re
@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 
-# Upper bounds of jsonschema-rs, measured: 14 ms for 224 kB without patterns, 100 ms for 4,000 patterns, 62 ms for
-# `\p{L}{200}` (of which each copy has the ranges of a Unicode class), 23 ms for `.{5000}`.
+# Upper bounds for jsonschema-rs, from measurements: 14 ms for 224 kB without patterns, 100 ms for 4,000 patterns, 62 ms
+# for `\p{L}{200}` (each copy has the ranges of a Unicode class), 23 ms for `.{5000}`.
 _OF_BYTE: Final = 1e-7
 _OF_PATTERN: Final = 3e-5
 _OF_COPY: Final = 5e-6
@@ -18,18 +18,18 @@ _COUNTED = re.compile(r"\{(\d{1,6})(?:,(\d{0,6}))?\}")
 
 
 def held_seconds(specification: Specification) -> float:
-    """Return an upper bound of the seconds; 0 for Avro and Protobuf, of which 256 KiB take 12 ms."""
+    """Return an upper bound in seconds. It is 0 for Avro and Protobuf, because 256 KiB of them take 12 ms."""
     if specification.kind is not EvaluatorKind.JSON:
         return 0.0
     try:
         schema = json.loads(specification.text)
     except (ValueError, RecursionError):
-        return 0.0  # compiling it reports the error at once
+        return 0.0  # the compiler reports the error at once
     return specification.size * _OF_BYTE + sum(map(_of_pattern, _patterns_of(schema)))
 
 
 def _patterns_of(schema: Any) -> Iterator[str]:
-    """Yield the values of `pattern` and the keys of `patternProperties` anywhere."""
+    """Yield the values of `pattern` and the keys of `patternProperties` at any depth."""
     left = [schema]
     while left:
         here = left.pop()

@@ -1,4 +1,4 @@
-"""Requests to a registry with Confluent's API, and how its responses are read."""
+"""Sends requests to a registry with Confluent's API and reads the responses."""
 
 import re
 from collections.abc import Mapping
@@ -15,12 +15,13 @@ from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules, 
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _NOT_FOUND = 404
-# The codes in the body of a registry's 404; any other code, or none, means that no registry responded.
+# The codes in the body of a registry's 404 response. With any other code, or without one, it was not a registry that
+# responded.
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _MOST_REFERENCES = 100
-# A registry's ids are Java ints; it responds to larger ones as to an unknown path.
+# A registry's ids are 32-bit integers (Java's int). It treats a larger id as an unknown path.
 _MOST_ID = (1 << 31) - 1
-# A qualified subject is :.CONTEXT:NAME.
+# A qualified subject has the form :.CONTEXT:NAME.
 _CONTEXT: Final = re.compile(r"^:\.[^:]*:")
 _LANGUAGES: Final = {language.value: language for language in SchemaLanguage}
 
@@ -35,9 +36,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """A schema and its references, each after the schemas that it references itself, and the registry's rules.
+    """A schema with its references and the registry's rules.
 
-    `naming`: how serializers name a message of a Protobuf schema.
+    Each reference follows the schemas that it references itself. `naming` describes how serializers name a message of a
+    Protobuf schema.
     """
 
     language: SchemaLanguage
@@ -48,13 +50,13 @@ class SchemaText:
 
     @property
     def size(self) -> int:
-        """Characters of all texts."""
+        """The number of characters in all texts."""
         return len(self.text) + sum(len(each.name) + len(each.text) for each in self.references)
 
 
 @dataclass(frozen=True, slots=True)
 class NewestSchema:
-    """The newest schema of a subject. `text`: the schema, or why it cannot be used."""
+    """The newest schema of a subject. `text` is the schema, or a text that explains why it cannot be used."""
 
     version: int
     schema_id: int | UUID
@@ -65,10 +67,10 @@ class RegistryClient(Protocol):
     """An HTTP client for one registry."""
 
     def begin(self) -> None:
-        """Start a look-up: all requests until the next `begin` share its limits."""
+        """Start a lookup. All requests until the next `begin` share its limits."""
 
     def close(self) -> None:
-        """Close the connection; the next request opens another."""
+        """Close the connection. The next request opens another one."""
 
     def get(self, path: str) -> JsonResponse:
         """Send a GET request. Raises RegistryFailed."""
@@ -77,14 +79,17 @@ class RegistryClient(Protocol):
         """Send a GET request for a text that may not be JSON. Raises RegistryFailed."""
 
     def post(self, path: str, body: Any, headers: Mapping[str, str] = ...) -> JsonResponse:
-        """Send a POST request; `headers` default to those of Confluent's API. Raises RegistryFailed."""
+        """Send a POST request. `headers` default to those of Confluent's API. Raises RegistryFailed."""
 
 
 class SchemaApi(Protocol):
     """Makes the requests of one kind of registry."""
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema with its references, or why it cannot be used; None: there is none. Raises RegistryFailed."""
+        """Return a schema with its references, a text that explains why it cannot be used, or None if there is none.
+
+        Raises RegistryFailed.
+        """
 
     def is_registered_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
         """Return whether a schema is registered under a subject and not deleted there. Raises RegistryFailed."""
@@ -93,14 +98,14 @@ class SchemaApi(Protocol):
         """Return the names of all subjects, without their context. Raises RegistryFailed."""
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether rules can meet a subject that `subjects` has returned."""
+        """Return whether rules can meet a subject from `subjects`."""
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
-        """Return the newest schema of a subject; None: it has none any more. Raises RegistryFailed."""
+        """Return the newest schema of a subject, or None if it no longer has one. Raises RegistryFailed."""
 
 
 class _BadSchema(Exception):
-    """A schema is wrong, not the registry; the text says why."""
+    """The schema is wrong and the registry works. The text gives the reason."""
 
 
 def without_context(subject: str) -> str:
@@ -111,8 +116,9 @@ def without_context(subject: str) -> str:
 class ConfluentApi:
     """Requests to a registry with Confluent's API.
 
-    `context`: the context of ids and subjects, such as `.staging`. Empty: a registry finds an id in its default
-    context, or else in any other one, and subjects of every context count. `naming`: how serializers name a message.
+    `context` is the context of ids and subjects, such as `.staging`. If it is empty, the registry looks for an id in
+    its default context and then in all others, and subjects of every context count. `naming` describes how serializers
+    name a message.
     """
 
     def __init__(self, context: str = "", naming: MessageNaming = MessageNaming.CONFLUENT) -> None:
@@ -122,7 +128,10 @@ class ConfluentApi:
         self._query = f"?subject={_quoted(self._prefix)}" if context else ""
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema with its references, or why it cannot be used; None: there is none. Raises RegistryFailed."""
+        """Return a schema with its references, a text that explains why it cannot be used, or None if there is none.
+
+        Raises RegistryFailed.
+        """
         if isinstance(schema_id, int) and schema_id > _MOST_ID:
             return None
         try:
@@ -143,16 +152,19 @@ class ConfluentApi:
         return _found(response, _NO_SUBJECT, _NO_SCHEMA) is not None
 
     def subjects(self, http: RegistryClient) -> list[str]:
-        """Return the names of the subjects in this context, as `newest` takes them. Raises RegistryFailed."""
+        """Return the names of the subjects in this context, in the form that `newest` expects.
+
+        Raises RegistryFailed.
+        """
         listed = _listed(http.get("/subjects"))
         return [each for each in listed if isinstance(each, str) and self._is_in_context(each)]
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether rules can meet a subject that `subjects` has returned."""
+        """Return whether rules can meet a subject from `subjects`."""
         return met(without_context(subject))
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
-        """Return the newest schema of a subject; None: it has none any more. Raises RegistryFailed."""
+        """Return the newest schema of a subject, or None if it no longer has one. Raises RegistryFailed."""
         response = http.get(f"/subjects/{_quoted(self._qualified(subject))}/versions/latest")
         body = _found(response, _NO_SUBJECT, _NO_VERSION)
         if body is None:
@@ -197,7 +209,7 @@ class ConfluentApi:
         found: dict[tuple[str, int], Reference],
         asked: set[tuple[str, int]],
     ) -> None:
-        """Collect all references of a schema into `found`, each after its own references."""
+        """Add all references of a schema to `found`, each after its own references."""
         references = body.get("references") or ()
         if not isinstance(references, list | tuple):
             raise _BadSchema("its references cannot be read")
@@ -226,19 +238,19 @@ class ConfluentApi:
         return f"/schemas/guids/{schema_id}"
 
     def _qualified(self, subject: str) -> str:
-        """Return a subject with its context; a subject that has one stays as it is."""
+        """Return a subject with its context. A subject that already has a context is returned unchanged."""
         return subject if _CONTEXT.match(subject) else f"{self._prefix}{subject}"
 
     def _is_in_context(self, subject: str) -> bool:
         return not self._context or subject.startswith(self._prefix)
 
     def _is_named(self, found: object, subject: str) -> bool:
-        """Return whether a subject that the registry lists is the wanted one."""
+        """Return whether a subject that the registry lists is `subject`."""
         if not isinstance(found, str):
             return False
         if found == self._qualified(subject):
             return True
-        # A registry whose url ends with /contexts/NAME may leave the context out, or name it.
+        # A registry whose URL ends with /contexts/NAME may include or omit the context.
         return not self._context and without_context(found) == subject
 
 
@@ -247,7 +259,9 @@ def _quoted(subject: str) -> str:
 
 
 def _found(response: JsonResponse, *absent: int) -> Mapping[str, Any] | None:
-    """Return the body; None if the registry reports that it does not exist."""
+    """Return the body, or None if the registry reports with one of the codes in `absent` that the object does not
+    exist.
+    """
     if response.status == 200 and isinstance(response.body, dict):
         return response.body
     if response.status == _NOT_FOUND and _code_of(response) in absent:
@@ -268,5 +282,5 @@ def _code_of(response: JsonResponse) -> object:
 def _listed(response: JsonResponse) -> list[Any]:
     if response.status == 200 and isinstance(response.body, list):
         return response.body
-    _found(response, _NO_SCHEMA)  # raises unless it is a registry's 404
+    _found(response, _NO_SCHEMA)  # this raises an error unless the 404 comes from a registry
     return []

@@ -1,4 +1,4 @@
-"""The look-ups in one registry that have failed since the last successful one of their kind."""
+"""Records the failed lookups in one registry since the last successful lookup of the same kind."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from enum import Enum
 from threading import Lock
 from typing import Any
 
-# A registry that is restarted behind a load balancer misses a look-up or two.
+# While a registry is restarted behind a load balancer, one or two lookups fail.
 _LASTING_SECONDS = 3.0
 
 
 class LookUp(Enum):
-    """What the proxy looks up in a registry, as a phrase."""
+    """What the proxy looks up in a registry, as a phrase for messages."""
 
     SCHEMA = "schemas by id and their references"
     SUBJECT = "the subjects of a schema"
@@ -19,7 +19,7 @@ class LookUp(Enum):
 
 
 Wanted = tuple[LookUp, Hashable]
-"""A kind of look-up, and what it looks up."""
+"""A kind of lookup and the key that it looks up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class _Failure:
 
 
 class FailedLookUps:
-    """The newest failed look-up of each kind. Thread-safe. `now`: a monotonic clock in seconds."""
+    """The newest failed lookup of each kind. Thread-safe. `now` returns monotonic seconds."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -39,24 +39,24 @@ class FailedLookUps:
         self._failures: dict[LookUp, _Failure] = {}
 
     def failed(self, wanted: Wanted, look_up: Callable[[], Any], reason: str) -> None:
-        """Note a failure."""
+        """Record a failed lookup."""
         with self._lock:
             known = self._failures.get(wanted[0])
             since = self._now() if known is None else known.since
             self._failures[wanted[0]] = _Failure(since, reason, wanted, look_up)
 
     def succeeded(self, kind: LookUp) -> None:
-        """Note that a look-up of this kind has a result."""
+        """Record that a lookup of this kind has succeeded."""
         with self._lock:
             self._failures.pop(kind, None)
 
     def lasting(self) -> dict[LookUp, str]:
-        """Return the kinds that have failed for 3 s or more, each with the newest reason."""
+        """Return the kinds of lookups that have failed for at least 3 s, each with the newest reason."""
         now = self._now()
         with self._lock:
             return {kind: each.reason for kind, each in self._failures.items() if now - each.since >= _LASTING_SECONDS}
 
     def look_ups(self) -> list[tuple[Wanted, Callable[[], Any]]]:
-        """Return the newest failed look-up of each kind."""
+        """Return the newest failed lookup of each kind."""
         with self._lock:
             return [(each.wanted, each.look_up) for each in self._failures.values()]

@@ -1,4 +1,4 @@
-"""Requests to AWS Glue Schema Registry (AWS JSON 1.1), and how its responses are read."""
+"""Sends requests to AWS Glue Schema Registry (AWS JSON 1.1) and reads the responses."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,7 +15,7 @@ _MOST_SUBJECTS = 10_000
 _PAGE = 100
 _LANGUAGES: Final = {language.value: language for language in SchemaLanguage}
 _ABSENT = "EntityNotFoundException"
-# The codes of AWS's common errors and of Glue's that messages may quote.
+# The codes of AWS's common errors and of Glue's errors that messages may quote.
 _CODES: Final = frozenset(
     {
         "AccessDeniedException",
@@ -32,16 +32,20 @@ _CODES: Final = frozenset(
 
 
 class GlueApi:
-    """Ids are the UUIDs of schemas' versions. A topic's schema has the topic's name, as AWS's serializers name it.
+    """Requests to AWS Glue Schema Registry.
 
-    `registry`: the only registry whose schemas count; empty: any. Subjects are `REGISTRY/NAME`.
+    Ids are the UUIDs of schema versions. The schema of a topic has the topic's name, as AWS's serializers name it.
+    Subjects are `REGISTRY/NAME`. `registry` is the only registry whose schemas count, or is empty if all count.
     """
 
     def __init__(self, registry: str = "") -> None:
         self._registry = registry
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema, or why it cannot be used; None: there is none. Raises RegistryFailed."""
+        """Return a schema, a text that explains why it cannot be used, or None if there is none.
+
+        Raises RegistryFailed.
+        """
         try:
             body = _version(http, schema_id)
         except ResponseTooLarge as error:
@@ -49,7 +53,7 @@ class GlueApi:
         return None if body is None else _text_in(body)
 
     def is_registered_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
-        """Return whether a schema's name is the subject, or the subject's topic. Raises RegistryFailed."""
+        """Return whether a schema's name equals the subject or the subject's topic. Raises RegistryFailed."""
         body = _version(http, schema_id)
         if body is None:
             return False
@@ -57,7 +61,7 @@ class GlueApi:
         return self._registry in ("", registry) and subject in _subjects_of(name)
 
     def subjects(self, http: RegistryClient) -> list[str]:
-        """Return registry and name of all schemas, 10,000 at most. Raises RegistryFailed."""
+        """Return the registry and the name of all schemas, at most 10,000. Raises RegistryFailed."""
         asked: dict[str, Any] = {"MaxResults": _PAGE}
         if self._registry:
             asked["RegistryId"] = {"RegistryName": self._registry}
@@ -75,11 +79,11 @@ class GlueApi:
         return found
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether rules can meet a subject that `subjects` has returned."""
+        """Return whether rules can meet a subject from `subjects`."""
         return any(map(met, _subjects_of(subject.rpartition("/")[2])))
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
-        """Return the newest version of a schema; None: it has none any more. Raises RegistryFailed."""
+        """Return the newest version of a schema, or None if it no longer has one. Raises RegistryFailed."""
         registry, _, name = subject.rpartition("/")
         schema = {"RegistryName": registry, "SchemaName": name}
         body = _called(http, "GetSchemaVersion", {"SchemaId": schema, "SchemaVersionNumber": {"LatestVersion": True}})
@@ -109,7 +113,7 @@ def _text_in(body: Mapping[str, Any]) -> SchemaText | str:
 
 
 def _subject_in(body: Mapping[str, Any]) -> str:
-    """Return REGISTRY/NAME of an ARN, such as arn:aws:glue:REGION:ACCOUNT:schema/REGISTRY/NAME."""
+    """Return REGISTRY/NAME from an ARN such as arn:aws:glue:REGION:ACCOUNT:schema/REGISTRY/NAME."""
     _, _, subject = str(body.get("SchemaArn")).partition(":schema/")
     if subject.count("/") != 1:
         raise _not_glue()
@@ -117,12 +121,12 @@ def _subject_in(body: Mapping[str, Any]) -> str:
 
 
 def _subjects_of(name: str) -> tuple[str, str, str]:
-    """Return the subjects that a schema of this name is for."""
+    """Return the subjects for which a schema of this name is used."""
     return name, f"{name}-key", f"{name}-value"
 
 
 def _called(http: RegistryClient, action: str, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the response to an action; None: there is no such schema. Raises RegistryFailed."""
+    """Return the response to an action, or None if there is no such schema. Raises RegistryFailed."""
     headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": f"AWSGlue.{action}"}
     response = http.post("/", body, headers)
     found = response.body if isinstance(response.body, dict) else {}

@@ -1,4 +1,4 @@
-"""Schemas of AWS Glue Schema Registry in a folder: each in a file named after the UUID of the schema's version."""
+"""Reads schemas of AWS Glue Schema Registry from a folder. Each file is named after the UUID of the schema version."""
 
 from collections.abc import Iterator
 from os import scandir
@@ -24,16 +24,19 @@ _LANGUAGES: Final = {
 
 
 class GlueFolder:
-    """Reads schemas from files `UUID.avsc`, `UUID.json` and `UUID.proto`. Makes no requests.
+    """Reads schemas from files `UUID.avsc`, `UUID.json` and `UUID.proto`, without any request.
 
-    Files do not contain the schemas' names, so a schema belongs to every subject.
+    The files do not contain the schemas' names, so each schema belongs to every subject.
     """
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema, or why it cannot be used; None: there is none. Raises RegistryFailed."""
+        """Return a schema, a text that explains why it cannot be used, or None if there is none.
+
+        Raises RegistryFailed.
+        """
         if not isinstance(schema_id, UUID):
             return None
         for suffix, language in _LANGUAGES.items():
@@ -57,25 +60,25 @@ class GlueFolder:
         return True
 
     def subjects(self, _http: RegistryClient) -> list[str]:
-        """Return the UUIDs of all schemas, 10,000 at most. Raises RegistryFailed."""
+        """Return the UUIDs of all schemas, at most 10,000. Raises RegistryFailed."""
         try:
             return names_in_folder(self._folder)
         except OSError as error:
             raise RegistryFailed(f"{self._folder}: {error.strerror}") from error
 
     def is_met(self, _subject: str, _met: SubjectMatcher) -> bool:
-        """Return True: each schema may be of any topic."""
+        """Return True, because each schema may belong to any topic."""
         return True
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
-        """Return a schema by its UUID; None: there is none any more. Raises RegistryFailed."""
+        """Return a schema by its UUID, or None if it no longer exists. Raises RegistryFailed."""
         schema_id = UUID(subject)
         text = self.fetch_schema(http, schema_id)
         return None if text is None else NewestSchema(1, schema_id, text)
 
 
 def names_in_folder(folder: Path) -> list[str]:
-    """Return the UUIDs of all schemas in a folder, 10,000 at most. Blocks for some seconds at most. Raises OSError."""
+    """Return the UUIDs of all schemas in a folder, at most 10,000. Blocks for at most some seconds. Raises OSError."""
     return within_deadline(("folder", folder), lambda: list(dict.fromkeys(_listed(folder))))
 
 

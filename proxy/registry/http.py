@@ -1,4 +1,4 @@
-"""GET and POST of JSON at a schema registry: one kept connection, with limits on time and size.
+"""Sends GET and POST requests for JSON to a schema registry, over one kept connection, with limits on time and size.
 
 Failure messages contain no text that a registry has sent, so that no response can inject text into a log line.
 """
@@ -21,7 +21,7 @@ from sluicegate.proxy.network.http_client import (
 )
 from sluicegate.proxy.registry.login import LoginMissing, OutgoingRequest, RegistryLogin
 
-# A registry keeps schemas in Kafka records of at most 1 MiB by default; JSON inside JSON may take twice that.
+# A registry stores schemas in Kafka records of at most 1 MiB by default. JSON inside JSON may take twice that.
 MAX_RESPONSE_BYTES = 4 << 20
 # Parsing this many objects blocks the interpreter for about 20 ms.
 _MOST_ITEMS = 200_000
@@ -33,9 +33,9 @@ _OF_JSON: Final = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
 
 
 class RegistryFailed(Exception):
-    """A registry is unreachable, rejects the login, or sends an unusable response; the text says which.
+    """A registry is unreachable, rejects the login, or sends an unusable response, as the text explains.
 
-    `retry_after_seconds`: the response's Retry-After; 0: none.
+    `retry_after_seconds` is the Retry-After of the response, or 0 without one.
     """
 
     def __init__(self, message: str, retry_after_seconds: float = 0) -> None:
@@ -48,14 +48,14 @@ class ResponseTooLarge(RegistryFailed):
 
 
 def failed(error: Exception, seconds: float) -> RegistryFailed:
-    """Return `error` as RegistryFailed, without text of the registry. `seconds`: the timeout that applied."""
+    """Return `error` as RegistryFailed, without any text from the registry. `seconds` is the timeout that applied."""
     made = ResponseTooLarge if isinstance(error, HttpResponseTooLarge) else RegistryFailed
     return made(http_failure_message(error, seconds))
 
 
 @dataclass(frozen=True, slots=True)
 class JsonResponse:
-    """The status and the parsed body of a response; `body` is None if it was not JSON."""
+    """The status and the parsed body of a response. `body` is None if it is not JSON."""
 
     status: int
     body: Any
@@ -63,14 +63,17 @@ class JsonResponse:
 
 @dataclass(frozen=True, slots=True)
 class TextResponse:
-    """The status and the body of a response in UTF-8; `text` is None if it is not."""
+    """The status and the text of a response. `text` is None if the body is not UTF-8."""
 
     status: int
     text: str | None
 
 
 class RegistryHttp:
-    """The HTTP client of one registry, for one thread at a time. `tls` returns the context for an https `url`."""
+    """The HTTP client of one registry, which only one thread may use at a time.
+
+    `tls` returns the context for an https `url`.
+    """
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class RegistryHttp:
         self.begin()
 
     def begin(self) -> None:
-        """Start a look-up: all its requests together may take ten seconds and 4 MiB."""
+        """Start a lookup. All its requests together may take ten seconds and 4 MiB."""
         self._bounds = LookUpLimits(monotonic() + self._seconds, MAX_RESPONSE_BYTES)
 
     def get(self, path: str) -> JsonResponse:
@@ -119,7 +122,7 @@ class RegistryHttp:
             return self._once(method, path, body, headers)
         except (OSError, HTTPException) as error:
             self.close()
-            # The registry may have closed an idle kept connection, which is no failure.
+            # The registry may have closed an idle connection, which is no failure.
             if not was_kept or isinstance(error, TimeoutError | HttpResponseTooLarge):
                 raise failed(error, self._seconds) from error
         try:
@@ -132,7 +135,7 @@ class RegistryHttp:
         connection = self._connected()
         request = OutgoingRequest(method, self._host, self._path + path, {"Accept": _ACCEPT, **headers}, body)
         connection.request(method, request.path, body or None, self._headers(request))
-        with connection.getresponse() as response:  # the next request needs this response closed
+        with connection.getresponse() as response:  # the response must be closed before the next request
             content = _read(response, self._bounds)
         if response.will_close:
             self.close()
@@ -177,7 +180,7 @@ class RegistryHttp:
 
 
 def _parsed(response: TextResponse) -> JsonResponse:
-    """Return the body as JSON. Raises RegistryFailed if a successful response has none."""
+    """Return the body as JSON. Raises RegistryFailed if a successful response contains no JSON."""
     try:
         return JsonResponse(response.status, None if response.text is None else json.loads(response.text))
     except (ValueError, RecursionError):
@@ -203,6 +206,6 @@ def _read(response: HTTPResponse, bounds: LookUpLimits) -> bytes:
 
 
 def _retry_after(response: HTTPResponse) -> float:
-    """Return Retry-After in seconds; 0 if it is missing or a date."""
+    """Return the Retry-After in seconds, or 0 if it is missing or a date."""
     text = response.headers.get("Retry-After", "").strip()
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

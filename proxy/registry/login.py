@@ -1,4 +1,4 @@
-"""Logins at a schema registry, as headers of a request. Files and tokens are read again for each request."""
+"""Logins to a schema registry, as request headers. Files and tokens are read again for each request."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from sluicegate.proxy.tokens.cache import TokenCache, TokenMissing
 
 
 class LoginMissing(Exception):
-    """There is nothing to log in with; the text names the source that failed, and shows no secret."""
+    """There are no credentials. The text names the source that failed and shows no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,17 @@ class OutgoingRequest:
 
 
 class RegistryLogin(Protocol):
-    """A login. `keys`: the configuration keys to check if it is rejected."""
+    """A login. `keys` are the configuration keys to check if the registry rejects it."""
 
     @property
     def keys(self) -> str:
-        """Return the configuration keys that the login comes from."""
+        """Return the configuration keys from which the login comes."""
 
     def headers(self, request: OutgoingRequest, seconds: float) -> Mapping[str, str]:
-        """Return the headers to add; blocks for `seconds` at most. Raises LoginMissing."""
+        """Return the headers to add. Blocks for at most `seconds`. Raises LoginMissing."""
 
     def rejected(self) -> None:
-        """Forget a cached token, because the registry has rejected it."""
+        """Drop a cached token, because the registry has rejected it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class BasicLogin:
 
     @property
     def keys(self) -> str:
-        """Return the configuration keys that the login comes from."""
+        """Return the configuration keys from which the login comes."""
         return "username and password_file"
 
     def headers(self, _request: OutgoingRequest, _seconds: float) -> Mapping[str, str]:
@@ -56,18 +56,18 @@ class BasicLogin:
         return {"Authorization": f"Basic {b64encode(login.encode()).decode()}"}
 
     def rejected(self) -> None:
-        """Do nothing: the file is read for each request."""
+        """Do nothing, because the file is read for each request."""
 
 
 @dataclass(frozen=True, slots=True)
 class BearerLogin:
-    """A token (RFC 6750) that another process replaces in its file."""
+    """A token (RFC 6750) in a file, which another process replaces."""
 
     token: Password
 
     @property
     def keys(self) -> str:
-        """Return the configuration keys that the login comes from."""
+        """Return the configuration keys from which the login comes."""
         return "token_file"
 
     def headers(self, _request: OutgoingRequest, _seconds: float) -> Mapping[str, str]:
@@ -78,7 +78,7 @@ class BearerLogin:
         return {"Authorization": f"Bearer {token}"}
 
     def rejected(self) -> None:
-        """Do nothing: the file is read for each request."""
+        """Do nothing, because the file is read for each request."""
 
 
 class OauthLogin:
@@ -91,7 +91,7 @@ class OauthLogin:
         self._sent = ""
 
     def headers(self, _request: OutgoingRequest, seconds: float) -> Mapping[str, str]:
-        """Return the headers to add; blocks for `seconds` at most. Raises LoginMissing."""
+        """Return the headers to add. Blocks for at most `seconds`. Raises LoginMissing."""
         try:
             self._sent = self._tokens.current(seconds)
         except TokenMissing as error:
@@ -99,7 +99,7 @@ class OauthLogin:
         return {"Authorization": f"Bearer {self._sent}"}
 
     def rejected(self) -> None:
-        """Request another token next time."""
+        """Request a new token next time."""
         self._tokens.forget(self._sent)
 
 

@@ -1,4 +1,4 @@
-"""Which subjects of a registry rules and sensitive fields can meet, by their subject name strategies."""
+"""Determines the subjects of a registry that rules and sensitive fields can meet, by their subject name strategies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from sluicegate.validation.rules.schemas.schema_expression import CompileFor, ex
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 _SEPARATOR = "-"
-# Only these subjects' names tell which topics' records have the schema.
+# Only with these strategies the name of a subject shows which topics have records with the schema.
 _OF_TOPICS: Final = frozenset({SubjectName.TOPIC, SubjectName.TOPIC_RECORD})
 
 
@@ -30,7 +30,7 @@ class RuleOverSchemas:
 
 @dataclass(slots=True)
 class MetSubjects:
-    """The subjects that rules and sensitive fields with one registry can meet.
+    """The subjects of one registry that rules and sensitive fields can meet.
 
     `all_subjects`: one of them takes records of any subject, or of subjects that are named after records. `by_side`:
     patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`. `by_record`: of those whose subject is
@@ -54,7 +54,7 @@ class MetSubjects:
 
 
 class SubjectMatcher:
-    """Matches names of subjects without their context."""
+    """Matches the names of subjects without their context."""
 
     def __init__(self, met: MetSubjects) -> None:
         self._all = met.all_subjects
@@ -69,12 +69,13 @@ class SubjectMatcher:
         patterns = self._by_side.get(side)
         if patterns is not None and topic and patterns.first_match(topic) is not None:
             return True
-        # Neither topics' nor records' names tell where one ends, but records' full names have no hyphen.
+        # The names of topics and records do not show where one of them ends, but the full name of a record has no
+        # hyphen.
         return self._by_record is not None and bool(topic) and self._by_record.first_match(topic) is not None
 
 
 def met_subjects(config: Config) -> dict[str, MetSubjects]:
-    """Return the subjects that can be met, for each registry that a rule or sensitive fields name."""
+    """Return the subjects that can be met, for each registry that a rule or a sensitive field uses."""
     found: dict[str, MetSubjects] = {}
     for pattern, side, schema, named in _uses(config):
         if schema is None or schema.registry is None:
@@ -117,7 +118,7 @@ def _over_schemas(rule: Rule, side: str, schema: Schema) -> Iterator[RuleOverSch
 
 
 def _uses(config: Config) -> Iterator[tuple[str, str, Schema | None, Rule | SensitiveFields]]:
-    """Yield the pattern of topics, the side and the schema of each rule, and of sensitive fields with them."""
+    """Yield the topic pattern, the side and the schema of each rule, and of all sensitive fields that have a schema."""
     for _, keys in config.sections_with_rules():
         pattern = keys.match if isinstance(keys, Topic | Floor) else "*"
         for rule in keys.rules or ():

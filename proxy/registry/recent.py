@@ -1,4 +1,4 @@
-"""A cache with limits on entries and bytes, which drops the least recently used entry first."""
+"""A cache with limits on entries and bytes. It drops the least recently used entry first."""
 
 import threading
 from collections import OrderedDict
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class RecentCache(Generic[K, V]):
-    """A cache of at most `most` entries and `most_bytes`, each with the time it was stored. Thread-safe."""
+    """A cache of at most `most` entries and `most_bytes`, each entry with the time when it was stored. Thread-safe."""
 
     def __init__(self, most: int, most_bytes: int | None = None) -> None:
         self._most = most
@@ -23,7 +23,7 @@ class RecentCache(Generic[K, V]):
         return len(self._known)
 
     def get(self, key: K) -> tuple[float, V] | None:
-        """Return the time of an entry and its value, and mark it as used; None if there is none."""
+        """Return the time and the value of an entry and mark it as used, or return None if there is none."""
         with self._lock:
             found = self._known.get(key)
             if found is not None:
@@ -31,7 +31,7 @@ class RecentCache(Generic[K, V]):
             return found
 
     def learn(self, key: K, now: float, value: V, size: int = 0) -> None:
-        """Store a value of `size` bytes. `now`: seconds, monotonic."""
+        """Store a value of `size` bytes. `now` is in monotonic seconds."""
         with self._lock:
             self._known[key] = (now, value)
             self._known.move_to_end(key)
@@ -42,7 +42,7 @@ class RecentCache(Generic[K, V]):
                 self._bytes -= self._sizes.pop(oldest)
 
     def confirm(self, key: K, now: float) -> None:
-        """Store an entry's new time; its value stays. Does nothing if the entry was dropped."""
+        """Set a new time for an entry and keep its value. Do nothing if the entry was dropped."""
         with self._lock:
             found = self._known.get(key)
             if found is not None:

@@ -1,4 +1,4 @@
-"""The registries that a configuration names. They and their caches outlive reloads of the rules."""
+"""The registries that a configuration names. They and their caches are kept when the rules are reloaded."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -28,10 +28,10 @@ from sluicegate.validation.rules.schemas.wire_format import IdKind
 
 
 class Registries:
-    """Makes one SchemaRegistry for each section of `registries`.
+    """Makes one SchemaRegistry for each entry of the configuration section `registries`.
 
-    `wait_budget`: how long callers may wait; `reports` receives the registries' events; `now`: a monotonic clock in
-    seconds; `compiler` compiles their schemas.
+    `wait_budget` limits how long callers may wait. `reports` receives the registries' events. `now` returns monotonic
+    seconds. `compiler` compiles the schemas.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Registries:
         self._made: dict[tuple[str, Registry], SchemaRegistry] = {}
 
     def by_name(self, sections: Mapping[str, Registry]) -> dict[str, SchemaRegistry]:
-        """Return the registries of a configuration; close registries that only the previous one has."""
+        """Return the registries of a configuration, and close registries that only the previous configuration has."""
         before = self._made
         self._made = {
             (name, section): before.get((name, section)) or self._new(name, section)
@@ -59,12 +59,14 @@ class Registries:
         return {name: registry for (name, _), registry in self._made.items()}
 
     def failing(self) -> dict[str, dict[LookUp, str]]:
-        """Return the registries with kinds of look-ups that have failed for a while, and the newest reasons."""
+        """Return the registries in which lookups have failed for some time, with the kinds of lookups and their newest
+        reasons.
+        """
         found = {registry.name: registry.failing() for registry in list(self._made.values())}
         return {name: failing for name, failing in found.items() if failing}
 
     def repeat_failed(self) -> None:
-        """Repeat failed look-ups whose pause is over. Never waits."""
+        """Repeat failed lookups whose pause is over, without waiting for them."""
         for registry in list(self._made.values()):
             registry.repeat_failed()
 
@@ -83,7 +85,7 @@ class Registries:
 
 
 def http_of(name: str, section: Registry) -> RegistryHttp:
-    """Return a client for the registry of a section. Connects with its first request."""
+    """Return an HTTP client for the registry of a section. It connects with its first request."""
     return RegistryHttp(section.endpoint, _login_of(name, section), _context_maker(name, section.tls or ServerTls()))
 
 
@@ -99,7 +101,7 @@ def _login_of(name: str, section: Registry) -> RegistryLogin | None:
 
 
 def api_of(section: Registry) -> SchemaApi:
-    """Return the requests that the registry of a section understands."""
+    """Return the API of the registry that a section describes."""
     if section.type == "glue":
         return GlueApi(section.registry or "") if section.folder is None else GlueFolder(section.folder)
     if section.type == "apicurio":
@@ -110,14 +112,16 @@ def api_of(section: Registry) -> SchemaApi:
 
 
 def framing_of(section: Registry) -> SchemaFraming:
-    """Return how serializers of the registry of a section name a record's schema."""
+    """Return how serializers for the registry of a section name the schema of a record."""
     if section.type == "glue":
         return GlueFraming()
     return ApicurioFraming(IdKind(section.id)) if section.type == "apicurio" else ConfluentFraming()
 
 
 def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:
-    """Return a function that reads the files at the first connection and checks them for changes at later ones."""
+    """Return a function that reads the TLS files at the first connection and checks them for changes at later
+    connections.
+    """
 
     @cache
     def make_context() -> TlsContext:

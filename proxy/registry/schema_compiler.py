@@ -1,4 +1,4 @@
-"""Compile a registry's schemas for rules: inline, or in the rules process first."""
+"""Compiles a registry's schemas for rules, either inline, or first in the rules process."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +16,11 @@ from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 
-# A schema that costs the rules process no more than this is also compiled in the proxy, and applied inline.
+# A schema that took at most this CPU time in the rules process is also compiled in the proxy and applied inline.
 _CHEAP_SECONDS = 0.01
 _CHEAP_BYTES = 1 << 20
 _MOST_DESCRIPTOR_BYTES = 16 << 20
-# A compiled schema takes at least this many times the bytes of its text.
+# A compiled schema uses at least this many times the memory of its text.
 _TIMES_TEXT = 8
 
 REGISTRY_KINDS: Final = frozenset(
@@ -35,7 +35,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:
-    """A schema that rules can apply. `size`: the bytes that it takes in this process."""
+    """A schema that rules can apply. `size` is the number of bytes that it uses in this process."""
 
     content: Content
     size: int
@@ -59,7 +59,7 @@ def compile_inline(text: SchemaText) -> CompiledSchema:
 
 
 class RulesProcessCompiler:
-    """Compiles schemas in the rules process, and in this process too if that was cheap."""
+    """Compiles schemas in the rules process, and also in this process if that was cheap."""
 
     def __init__(self, process: RulesProcess) -> None:
         self._process = process
@@ -109,12 +109,12 @@ def _is_cheap(took: EvaluationResponse) -> bool:
 
 
 def _content(specification: Specification) -> Content:
-    """Compile in this process. Raises SchemaUnusable for any error of a library."""
+    """Compile a schema in this process. Raises SchemaUnusable for any error of a library."""
     try:
         content = made(specification)
     except SchemaUnusable:
         raise
-    except Exception as error:  # an error of a library concerns this schema only
+    except Exception as error:  # a library's error concerns only this schema
         raise SchemaUnusable(f"compiling it fails ({type(error).__name__})") from error
     assert isinstance(content, Content)
     return content

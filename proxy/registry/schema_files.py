@@ -1,7 +1,7 @@
-"""Reads the files with schemas and keys that rules and sensitive fields name.
+"""Reads the schema and key files that rules and sensitive fields name.
 
-A file that is missing or unreadable (a deleted file, an unmounted volume) keeps its last content, so that its topics
-are validated as before, and a reload for another reason is not rejected.
+If a file has become missing or unreadable (a deleted file, an unmounted volume), its last content is used. So its
+topics are validated as before, and a reload for another reason is not rejected.
 """
 
 from collections import defaultdict
@@ -23,9 +23,10 @@ _NONE: Mapping[Path, SchemaFile] = MappingProxyType({})
 
 
 class SchemaFiles:
-    """Reads each file once and adds it to `known`, by its absolute path; those in `known` are not read.
+    """Reads each file once and adds it to `known` by its absolute path.
 
-    `previous`: schemas in force, from which files that have become unreadable since are read.
+    Files that are in `known` are not read. `previous` contains the schemas in force, which replace files that have
+    become unreadable.
     """
 
     def __init__(self, known: dict[Path, SchemaFile], previous: Mapping[Path, SchemaFile] = _NONE) -> None:
@@ -33,14 +34,14 @@ class SchemaFiles:
         self._previous = previous
 
     def content_of(self, path: Path, is_protobuf: bool) -> bytes:
-        """Return the text of a schema, or its descriptor set. Raises SchemaUnusable."""
+        """Return the content of a schema file, which is a text or a descriptor set. Raises SchemaUnusable."""
         found = self._known.get(path)
         if found is None:
             found = self._known[path] = self._read(path, is_protobuf)
         return found.content
 
     def secret_of(self, password: Password) -> str:
-        """Return the secret in a file, or a secret without a file. Raises PasswordUnreadable."""
+        """Return the secret from the file of `password`, or its secret if it has no file. Raises PasswordUnreadable."""
         if password.file is None:
             return password.get()
         path = Path(password.file).absolute()
@@ -69,15 +70,15 @@ class SchemaFiles:
             return kept
 
     def _kept(self, path: Path) -> SchemaFile | None:
-        """Return the last content of a file that has become unreadable since."""
+        """Return the last content of a file that has become unreadable, or None."""
         kept = self._previous.get(path)
         return kept if kept is not None and kept.is_unreadable() else None
 
 
 def missing_schemas(config: Config, source: Source) -> dict[Path, list[str]]:
-    """Return the unreadable files of schemas and keys in force, each with the patterns of its topics.
+    """Return the unreadable schema and key files in force, each with its topic patterns.
 
-    `defaults` is the name of the topics without an entry. Without a deadline.
+    The name for topics without an entry is `defaults`. The time for reading is not limited.
     """
     users: dict[Path, list[str]] = defaultdict(list)
     for file, topics in _files_of(config):
@@ -89,7 +90,7 @@ def missing_schemas(config: Config, source: Source) -> dict[Path, list[str]]:
 
 
 def _files_of(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield each file with a schema or a key, with the pattern of the topics that it is for."""
+    """Yield each schema or key file, with the pattern of the topics for which it is used."""
     for _, keys in config.sections_with_rules():
         topics = getattr(keys, "match", "defaults")
         contents = (content for rule in keys.rules or () for content in (rule.key, rule.value))

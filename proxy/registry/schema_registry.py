@@ -1,11 +1,13 @@
-"""A schema registry for rules: cached schemas are returned at once, others are fetched while the caller waits briefly.
+"""A schema registry for rules.
+
+Cached schemas are returned at once. Others are fetched while the caller waits briefly.
 
 Schemas and subjects are looked up again in the background after `refresh_seconds`, and by a waiting caller after twice
-that time: a registry that is rebuilt or restored gives the same id to another schema. After a registry was late or has
-failed, no caller waits until it responds again: a caller that needs something new gets an Outage at once, the last
-results stay in force. A fault of our own is an Outage too, so that a rule's `on_outage` applies. The thread that needs
-a schema compiles it, so a schema that takes long to compile neither counts as a failure of the registry nor delays
-other ids.
+that time, because a registry that is rebuilt or restored assigns ids to other schemas. After a registry was late or has
+failed, no caller waits until it responds again. A caller that needs a new result gets an Outage at once, and the last
+results stay in force. A bug in the proxy is an Outage too, so that a rule's `on_outage` applies. The thread that needs
+a schema compiles it. So a schema that takes long to compile does not count as a failure of the registry and does not
+delay other ids.
 """
 
 from collections.abc import Callable, Hashable
@@ -39,15 +41,15 @@ from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _MOST_SCHEMAS = 1000
 _MOST_SCHEMA_BYTES = 24 << 20
-# The reason why a schema cannot be used may go away: a setting changes, or a library is installed.
+# The reason why a schema cannot be used may disappear, for example when a setting changes or a library is installed.
 _UNUSABLE_SECONDS = 600.0
-# How long a thread waits for another thread that compiles the same schema and may itself wait for its turn.
+# A thread waits this long for another thread that compiles the same schema and may itself wait for its turn.
 _SHARED_SECONDS = 5.0
 _REASON_BYTES = 1024
 _MOST_SUBJECTS = 10_000
-# A negative result expires soon: producers use a schema right after they have registered it.
+# A negative result expires soon, because producers use a schema directly after they have registered it.
 _NO_SECONDS = 1.0
-# Clients can invent ids: at most this many unknown ids are fetched in a second, shared fairly among clients.
+# Clients can invent ids, so at most this many unknown ids are fetched in a second, shared fairly among clients.
 _MOST_UNKNOWN = 20
 WAIT_SECONDS = 2.0
 
@@ -56,8 +58,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _CachedSchema:
-    """`fetched`: what the registry sent, or why it cannot be used; None: it does not exist. `compiled`: the schema, or
-    why it cannot be compiled; None: not yet. `compiled_at`: s, monotonic.
+    """One cached schema.
+
+    `fetched` is the registry's schema, a text that explains why it cannot be used, or None if it does not exist.
+    `compiled` is the compiled schema, a text that explains why it cannot be compiled, or None if it has not been
+    compiled. `compiled_at` is in monotonic seconds.
     """
 
     fetched: SchemaText | str | None
@@ -66,7 +71,10 @@ class _CachedSchema:
 
 
 class SchemaRegistry:
-    """One registry, for any thread but the event loop's. `refresh_seconds`: when a result is looked up again."""
+    """One registry, for use by any thread except the event loop's.
+
+    A result is looked up again after `refresh_seconds`.
+    """
 
     def __init__(
         self,
@@ -101,13 +109,13 @@ class SchemaRegistry:
         self._unknown_slots = FairSlots(_MOST_UNKNOWN)
 
     def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
-        """Return a schema if it is cached and compiled, otherwise None."""
+        """Return a schema if it is cached and compiled, and None otherwise."""
         known = self._schemas.get(schema_id)
         compiled = None if known is None else known[1].compiled
         return compiled if isinstance(compiled, RegisteredSchema) else None
 
     def schema(self, schema_id: SchemaId) -> RegisteredSchema:
-        """Return a schema; may wait. Raises UnknownSchema, SchemaError and Outage."""
+        """Return a schema. May wait. Raises UnknownSchema, SchemaError and Outage."""
         try:
             return self._schema(schema_id)
         except (Outage, SchemaError, UnknownSchema, WaitNotAllowed):
@@ -116,7 +124,7 @@ class SchemaRegistry:
             raise self._outage_of_ours(error) from error
 
     def is_registered_under(self, schema_id: SchemaId, subject: str) -> bool:
-        """Return whether a schema is registered under `subject`; may wait. Raises Outage."""
+        """Return whether a schema is registered under `subject`. May wait. Raises Outage."""
         try:
             return self._is_under(schema_id, subject)
         except (Outage, WaitNotAllowed):
@@ -125,11 +133,11 @@ class SchemaRegistry:
             raise self._outage_of_ours(error) from error
 
     def passed_over(self, part: EncryptedPart) -> None:
-        """Count a record that is encrypted, and so not validated, in whole or in part."""
+        """Count a record that is not validated, as a whole or in part, because it is encrypted."""
         self._reports.passed_over(self.name, part.value)
 
     def close(self) -> None:
-        """Close the connection and end the thread. A rulebook still in force may use the registry afterwards."""
+        """Close the connection and end the thread. Rules that are still in force may use the registry afterwards."""
         with suppress(TooManyFetches):
             self._fetcher.run("close", self._http.close)
         self._fetcher.close()
@@ -149,7 +157,7 @@ class SchemaRegistry:
         return self._usable(schema_id, self._compiled(schema_id, cached))
 
     def _current(self, wanted: Wanted, known: tuple[float, T], look_up: Callable[[], T]) -> T:
-        """Return a cached result, or that of a new look-up if it is old and the registry responds."""
+        """Return the cached result. If it is old and the registry responds, look it up again."""
         learnt, cached = known
         age = self._now() - learnt
         if age >= 2 * self._refresh_seconds:
@@ -162,7 +170,7 @@ class SchemaRegistry:
 
     def _is_under(self, schema_id: SchemaId, subject: str) -> bool:
         if not _is_encodable(subject):
-            return False  # no registry has such a subject, and no URL can name it
+            return False  # no registry has such a subject, and no URL can contain it
         key = schema_id, subject
         wanted = LookUp.SUBJECT, key
         known = self._subjects.get(key)
@@ -186,7 +194,8 @@ class SchemaRegistry:
         under_way = self._compiling.setdefault((schema_id, text), mine)
         try:
             if under_way is not mine:
-                with suppress(NotInTime, WaitNotAllowed):  # the other thread may wait less long than this one
+                # this thread may be allowed to wait longer than the other one
+                with suppress(NotInTime, WaitNotAllowed):
                     return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
             found = self._compile(schema_id, text)
             mine.set_result(found)
@@ -197,7 +206,7 @@ class SchemaRegistry:
         finally:
             if under_way is mine:
                 del self._compiling[schema_id, text]
-            del under_way, mine  # otherwise they and the traceback of their error keep each other
+            del under_way, mine  # otherwise they and the traceback of their error would refer to each other
 
     def _compile(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
         try:
@@ -206,7 +215,7 @@ class SchemaRegistry:
             raise
         except SchemaUnusable as error:
             reason = str(error)
-        except Exception as error:  # a fault of a compiler or of ours: this schema fails the same way again
+        except Exception as error:  # a bug in the compiler or the proxy, so this schema would fail again
             self._reports.fault(self.name, error)
             reason = _our_fault(error)
         else:
@@ -217,7 +226,7 @@ class SchemaRegistry:
         return reason
 
     def _keep(self, schema_id: SchemaId, text: SchemaText, compiled: RegisteredSchema | str, size: int) -> None:
-        """Cache a result of compiling, unless a look-up has found another text meanwhile."""
+        """Cache a compiled schema, unless a lookup has found another text in the meantime."""
         known = self._schemas.get(schema_id)
         fetched_at, latest = (self._now(), text) if known is None else (known[0], known[1].fetched)
         if latest == text:
@@ -238,7 +247,7 @@ class SchemaRegistry:
         return cached
 
     def _learn_schema(self, schema_id: SchemaId) -> _CachedSchema:
-        """Fetch a schema and cache it; one with the same text stays compiled."""
+        """Fetch a schema and cache it. A schema whose text is unchanged stays compiled."""
         fetched = self._api.fetch_schema(self._http, schema_id)
         known = self._schemas.get(schema_id)
         cached = None if known is None else known[1]
@@ -261,7 +270,8 @@ class SchemaRegistry:
         if self._breaker.has_last_failed:
             self._probe(wanted, look_up)
             raise self._unavailable(self._breaker.failure)
-        self._wait_budget.require_waiting_allowed()  # otherwise a waiting thread makes the request in its client's turn
+        # otherwise a waiting thread makes the request in the turn of its client
+        self._wait_budget.require_waiting_allowed()
         try:
             return self._wait_budget.wait(self._fetch(wanted, look_up), self._wait_seconds)
         except TooManyFetches:
@@ -269,7 +279,7 @@ class SchemaRegistry:
         except WaitBudgetExceeded:
             raise Outage(f"the look-ups in registry {self.name} take longer than one request may wait") from None
         except NotInTime:
-            # The registry responds to other requests that came first.
+            # The registry is still responding to earlier requests.
             if self._now() - self._breaker.started_at < self._wait_seconds / 2:
                 raise Outage(f"registry {self.name} receives more requests than it handles") from None
             reason = f"no response within {self._wait_seconds:g} s"
@@ -280,11 +290,11 @@ class SchemaRegistry:
             raise self._unavailable(str(error)) from error
 
     def failing(self) -> dict[LookUp, str]:
-        """Return the kinds of look-ups that have failed for a while, each with the newest reason."""
+        """Return the kinds of lookups that have failed for some time, each with the newest reason."""
         return self._failures.lasting()
 
     def repeat_failed(self) -> None:
-        """Repeat a failed look-up if its pause is over, so that an outage ends without a client. Never waits."""
+        """Repeat a failed lookup if its pause is over, so that an outage ends without a client. Never waits."""
         for wanted, look_up in self._failures.look_ups():
             self._probe(wanted, look_up)
 
@@ -292,13 +302,13 @@ class SchemaRegistry:
         return RegistryOutage(f"registry {self.name} is unavailable: {reason}", self.name)
 
     def _probe(self, wanted: Wanted, look_up: Callable[[], T]) -> None:
-        """Find out whether the registry responds again: start the wanted look-up, one after each pause."""
+        """Start the wanted lookup to find out whether the registry responds again, at most one after each pause."""
         if not self._breaker.blocks_requests and self._fetcher.is_idle:
             with suppress(TooManyFetches):
                 self._fetch(wanted, look_up)
 
     def _fetch(self, wanted: Wanted, look_up: Callable[[], T]) -> "Future[T]":
-        """Start a look-up in the fetcher's thread. Raises TooManyFetches."""
+        """Start a lookup in the fetcher's thread. Raises TooManyFetches."""
 
         def tracked() -> T:
             try:
@@ -312,7 +322,7 @@ class SchemaRegistry:
         return self._fetcher.run(wanted, tracked)
 
     def _tracked(self, look_up: Callable[[], T]) -> T:
-        """Run a look-up in the fetcher's thread and report its outcome to the breaker."""
+        """Run a lookup in the fetcher's thread and report its outcome to the breaker."""
         breaker = self._breaker
         if breaker.blocks_requests:
             raise RegistryFailed(breaker.failure)
@@ -335,7 +345,7 @@ class SchemaRegistry:
         return self._unavailable(_our_fault(error))
 
     def _has_too_many_unknown(self, client: Hashable) -> bool:
-        """Return whether `client` has used its share of look-ups of unknown ids in this second."""
+        """Return whether `client` has used its share of the lookups of unknown ids in this second."""
         now = self._now()
         if now - self._unknown_since >= 1:
             self._unknown_since, self._unknown_slots = now, FairSlots(_MOST_UNKNOWN)

@@ -1,4 +1,4 @@
-"""Make rules from the configuration's schemas, expressions and entry points."""
+"""Makes rules from the configuration's schemas, expressions and entry points."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,8 +29,8 @@ from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstrai
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax, json_schema_of
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
-# The rules process compiles larger schemas first, and schemas that may hold the interpreter longer. If that takes more
-# CPU time than _CHEAP_SECONDS, this process does not compile them.
+# Larger schemas, and schemas that may hold the interpreter lock longer, are first compiled in the rules process. If
+# that takes more CPU time than _CHEAP_SECONDS, this process does not compile them.
 _LARGE_BYTES = 256 << 10
 _HELD_SECONDS = 0.05
 _CHEAP_SECONDS = 0.1
@@ -44,10 +44,10 @@ _KINDS: Final = {"json": EvaluatorKind.JSON, "avro": EvaluatorKind.AVRO, "protob
 
 
 class SchemaRules(InlineRules):
-    """Makes the rules of one configuration; each known schema is compiled once.
+    """Makes the rules of one configuration.
 
-    `registries`: by their configured names. Rules that are not known to be cheap run in `process`; None: all run
-    inline. `files` reads schemas.
+    Each known schema is compiled once. `registries` are keyed by their configured names. Rules that are not known to be
+    cheap run in `process`. If `process` is None, all rules run inline. `files` reads schemas.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class SchemaRules(InlineRules):
         return self._files.secret_of(password)
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
-        """Make a content rule; a costly one runs in the rules process."""
+        """Make a content rule. A costly rule runs in the rules process."""
         rule = content_rule(key, side, options)
         if not rule.is_costly:
             return rule
@@ -102,12 +102,12 @@ class SchemaRules(InlineRules):
         return self._stoppable(specification, rule)
 
     def of_expression(self, expression: str) -> RecordRule:
-        """Make a rule of a CEL expression. Raises ExpressionUnusable."""
+        """Make a rule from a CEL expression. Raises ExpressionUnusable."""
         rule = super().of_expression(expression)
         return self._stoppable(Specification(EvaluatorKind.EXPRESSION, expression.encode()), rule)
 
     def of_schema_expression(self, expression: str, schema: Schema) -> RecordRule:
-        """Make a rule of a CEL expression over values with a schema. Raises RuleUnusable."""
+        """Make a rule from a CEL expression over values that have a schema. Raises RuleUnusable."""
         if schema.format == "json" and not self._has_framing_of_its_own(schema):
             return self.of_expression(expression)
         if schema.registry is not None:
@@ -118,13 +118,13 @@ class SchemaRules(InlineRules):
         return rule
 
     def _has_framing_of_its_own(self, schema: Schema) -> bool:
-        """Return whether JSON follows an id that an expression does not skip by itself."""
+        """Return whether the JSON data follow a schema id that an expression cannot skip itself."""
         return schema.registry is not None and not isinstance(
             self._registries[schema.registry].framing, ConfluentFraming
         )
 
     def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
-        """Make a rule about the conditions that a registry keeps with a schema."""
+        """Make a rule that checks the conditions that a registry stores with a schema."""
         return MeetsConditions(self._of_registry(schema, side), side)
 
     def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
@@ -132,7 +132,7 @@ class SchemaRules(InlineRules):
         return MeetsRulesInside(self._of_registry(schema, side), side, time_ns)
 
     def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
-        """Make a rule about the constraints of a schema. Raises SchemaUnusable."""
+        """Make a rule that checks the constraints of a schema. Raises SchemaUnusable."""
         check_installed()
         if schema.registry is not None:
             return MeetsConstraints(self._of_registry(schema, side), side)
@@ -142,9 +142,12 @@ class SchemaRules(InlineRules):
         return rule
 
     def of_data_as_json(self, schema: Schema, side: Side) -> RecordRule:
-        """Make a rule about the JSON Schema of data that another schema describes. Raises SchemaUnusable."""
+        """Make a rule that validates data against a JSON Schema after conversion to JSON.
+
+        Another schema describes the data. Raises SchemaUnusable.
+        """
         assert schema.json_schema is not None
-        self._known_content(Schema(text=schema.json_schema, format="json"))  # reports what is wrong with it
+        self._known_content(Schema(text=schema.json_schema, format="json"))  # this reports errors in the JSON Schema
         if schema.registry is not None:
             return TrueOfSchema(schema.json_schema, self._of_registry(schema, side), json_schema_of, side)
         rule = TrueOfSchema(schema.json_schema, self._of_known(schema, side), json_schema_of, side)
@@ -152,7 +155,7 @@ class SchemaRules(InlineRules):
         return rule
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
-        """Make a rule of an entry point. Raises CustomRuleUnusable."""
+        """Make a rule from an entry point. Raises CustomRuleUnusable."""
         rule = super().of_entry_point(name, options)
         return (
             self._stoppable(Specification(EvaluatorKind.CUSTOM_RULE, name=name, options=options), rule)
@@ -173,14 +176,14 @@ class SchemaRules(InlineRules):
 
 
 def _compiled(specification: Specification) -> Content:
-    """Compile in this process. Raises SchemaUnusable."""
+    """Compile a schema in this process. Raises SchemaUnusable."""
     content = made(specification)
     assert isinstance(content, Content)
     return content
 
 
 def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
-    """Compile in the rules process; return whether that was cheap. Raises SchemaUnusable."""
+    """Compile a schema in the rules process, and return whether that was cheap. Raises SchemaUnusable."""
     try:
         return process.compile(specification).seconds <= _CHEAP_SECONDS
     except TooCostly as error:
@@ -190,7 +193,7 @@ def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
 
 
 def specification_of(schema: Schema, files: SchemaFiles | None = None) -> Specification:
-    """Return the specification of a schema's text or file, which `files` reads. Raises SchemaUnusable."""
+    """Return the specification for a schema's text, or for a file that `files` reads. Raises SchemaUnusable."""
     assert schema.format is not None
     if schema.file is None:
         assert schema.text is not None

@@ -1,6 +1,6 @@
 """Compiles the newest schema of each subject that rules or sensitive fields can meet, before a record needs it.
 
-A survey is bounded: subjects, seconds, and for each schema the limits of the rules process.
+A survey has limits on subjects and seconds, and for each schema the limits of the rules process.
 """
 
 from collections.abc import Callable, Iterator
@@ -57,10 +57,10 @@ class UnusableSchema:
 class SurveyResult:
     """The result for one registry.
 
-    `unchecked`: subjects beyond a limit. `failure`: why the survey ended early; `unreachable`: the registry's part in
-    it, empty if it has none. `missing_tags`: sentences about tags of sensitive fields that no schema has.
-    `passed_over`: sentences about what of the subjects' records is not validated, because their schemas have rules
-    that change records.
+    `unchecked` are the subjects beyond a limit. `failure` explains why the survey ended early, and `unreachable` is the
+    registry's part in that failure, or empty. `missing_tags` are sentences about tags of sensitive fields that no
+    schema has. `passed_over` are sentences about records, or parts of records, that are not validated because their
+    schemas have rules that change records.
     """
 
     registry: str
@@ -79,7 +79,7 @@ class SurveyResult:
 
 
 _Key = tuple[str, int, int | UUID, int]
-"""A subject, the version and the id of its newest schema, and the hash of the schema."""
+"""A subject, the version and the id of its newest schema, and a hash of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,10 @@ class _Found:
 
 
 class RegistrySurvey:
-    """Surveys one registry. Results are kept, so that a later look compiles only new schemas. For one thread."""
+    """Surveys one registry. Results are kept, so that a later survey compiles only new schemas.
+
+    Only one thread may use it.
+    """
 
     def __init__(
         self,
@@ -119,7 +122,7 @@ class RegistrySurvey:
         self._known: dict[_Key, _Found] = {}
 
     def look(self, compiler: SchemaCompiler) -> SurveyResult:
-        """Compile what is new. Sends two requests and more a subject; blocks for two minutes at most."""
+        """Compile the new schemas. Sends two requests, and more for each subject. Blocks for at most two minutes."""
         end = self._now() + self._most_seconds
         results: dict[_Key, _Found] = {}
         subjects: list[str] = []
@@ -163,7 +166,7 @@ class RegistrySurvey:
         )
 
     def _found_in(self, newest: NewestSchema, subject: str, compiler: SchemaCompiler) -> "_Found":
-        """Return what a schema has. Raises Outage."""
+        """Return the result for one schema. Raises Outage."""
         if not isinstance(newest.text, SchemaText):
             return _Found(_one_line(newest.text))
         try:
@@ -211,7 +214,7 @@ class RegistrySurvey:
         return _Found(tags=wanted.intersection(tag for field in tagged for tag in field.tags))
 
     def _missing_tags(self, results: "dict[_Key, _Found]") -> Iterator[str]:
-        """Yield a sentence for each tag of sensitive fields that no field has in any of their subjects."""
+        """Yield a sentence for each tag of sensitive fields that no field has in any of the subjects concerned."""
         for fields, met in self._tagged:
             found = [each for (subject, *_), each in results.items() if self._api.is_met(subject, met)]
             if not found or any(each.reason for each in found):
@@ -225,7 +228,7 @@ class RegistrySurvey:
 
 
 class Surveys:
-    """Surveys all registries that rules and sensitive fields name, with a rules process that exists only meanwhile."""
+    """Surveys all registries that rules and sensitive fields use. The rules process exists only during a survey."""
 
     def __init__(self, config: Config, reports: RulesProcessReports | None = None) -> None:
         """`reports` receives the events of the rules process."""
@@ -243,7 +246,7 @@ class Surveys:
         compiler = RulesProcessCompiler(process)
 
         def compiled(text: SchemaText) -> CompiledSchema:
-            process.prepare(REGISTRY_KINDS)  # starts it with the first new schema
+            process.prepare(REGISTRY_KINDS)  # the process starts with the first new schema
             return compiler(text)
 
         try:

@@ -1,4 +1,4 @@
-"""Whose records wait for each registry, as the validations of one process report them. Belongs to the event loop."""
+"""Records which clients wait for each registry, as this process's validations report. Used only on the event loop."""
 
 from collections import defaultdict
 
@@ -9,27 +9,27 @@ from sluicegate.validation.outcome import Outcome
 
 
 class WaitingRecords:
-    """The clients that were told to retry because a registry does not respond, by registry."""
+    """The clients, by registry, that were asked to retry because the registry does not respond."""
 
     def __init__(self) -> None:
         self._by_registry: dict[str, WaitingClients] = defaultdict(WaitingClients)
 
     def add(self, registry: str, waiting: Waiting) -> None:
-        """Note clients whose records wait for a registry."""
+        """Record clients that wait for a registry."""
         self._by_registry[registry].add(waiting)
 
     def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
-        """Note a client that was told to send a batch again because of a registry."""
+        """Record a client that was asked to send a batch again because of a registry."""
         for reported in batch.findings:
             if reported.finding.waits_for is not None and batch.outcome is Outcome.RESEND:
                 self.add(reported.finding.waits_for, waiting_for(client, batch.topic))
 
     def waiting_for_registry(self, registry: str) -> Waiting:
-        """Return the clients whose records wait for a registry."""
+        """Return the clients that wait for a registry."""
         known = self._by_registry.get(registry)
         return NOBODY if known is None else known.now()
 
     def keep_only(self, registries: set[str]) -> None:
-        """Forget the clients of all other registries: those respond."""
+        """Forget the clients of all other registries, because those respond."""
         for name in self._by_registry.keys() - registries:
             del self._by_registry[name]

@@ -1,1 +1,1 @@
-"""Merged, rewritten and synthesized responses."""
+"""Merges, rewrites and creates responses to clients."""

@@ -9,7 +9,7 @@ from sluicegate.protocol.headers import build_response_header, response_body_at
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
-# Brokers list about 60 APIs and a dozen features in half a KiB.
+# Brokers list about 60 APIs and a dozen features, which takes half a KiB.
 _MAX_VERSIONS_ELEMENTS = 2000
 _MAX_VERSIONS_BYTES = 1 << 20
 _MAX_BYTES_REMEMBERED = 4096
@@ -32,8 +32,8 @@ def cut_down_versions(version: int, frame: bytearray) -> Parts:
 def _cut_down_body(version: int, body: bytes) -> bytes:
     """Return the limited body.
 
-    A broker responds to an unknown version in version 0. librdkafka's mock cluster responds in an undefined layout; its
-    clients then retry in version 0, so the proxy responds in version 0.
+    A broker responds to an unknown version in version 0. librdkafka's mock cluster responds in an undefined layout,
+    after which its clients retry in version 0. So the proxy responds in version 0.
     """
     if body[:2] == _UNSUPPORTED_VERSION:
         version = 0
@@ -56,7 +56,9 @@ _remembered_versions = lru_cache(maxsize=_RESPONSES_REMEMBERED)(_cut_down_body)
 
 
 def unsupported_api_versions(correlation_id: int, max_version: int) -> bytes:
-    """Return a broker's response to an unknown ApiVersions version: v0, with the range of this API."""
+    """Return the response that a broker sends for an unknown ApiVersions version, which is a version 0 response with
+    the supported range of this API.
+    """
     return build_response_header(correlation_id, 0) + _unsupported_body(max_version)
 
 

@@ -1,4 +1,4 @@
-"""The upstream address of each broker, and the proxy's address for it."""
+"""Maps each broker to its upstream address and to the proxy's address for it."""
 
 from collections.abc import Callable, Collection
 
@@ -8,26 +8,28 @@ from sluicegate.proxy.responses.client_views import ClientViews
 _MAX_BROKERS = 2000
 
 Offer = Callable[[int], HostPort | None]
-"""Finds or opens the listener for a node id; returns its address for clients, or None."""
+"""Finds or opens the listener for a node id. Returns the listener's address for clients, or None if there is none."""
 
 
 class AddressBook:
-    """The broker addresses in responses; clients never see them."""
+    """The upstream addresses of brokers, which clients never see."""
 
     def __init__(self, known: dict[int, HostPort], offer: Offer) -> None:
         self._upstream = dict(known)
         self._offer = offer
         self._views = ClientViews()
         self.looping_brokers: dict[int, HostPort] = {}
-        """Brokers that advertise the address of the proxy's own listener for them."""
+        """The brokers that advertise the address of the proxy's own listener for them."""
 
     def upstream_of(self, node_id: int) -> HostPort | None:
-        """Return the last known address of a broker; None if it is the proxy's own."""
+        """Return the last known address of a broker, or None if that address is the proxy's own."""
         return None if node_id in self.looping_brokers else self._upstream.get(node_id)
 
     def addresses_for(self, node_id: int, client_id: str | None) -> tuple[HostPort, ...]:
-        """Return the addresses to try for a broker, in order: the one that the cluster gave this client, if it gave it
-        one, and the last known one, which all clients of most clusters get.
+        """Return the addresses to try for a broker, in order.
+
+        The first is the address that the cluster gave this client, if there is one. The second is the last known
+        address, which is the same for all clients of most clusters.
         """
         if node_id in self.looping_brokers:
             return ()
@@ -35,18 +37,18 @@ class AddressBook:
         return tuple(dict.fromkeys(each for each in (own, self._upstream.get(node_id)) if each is not None))
 
     def learn_view(self, client_id: str, node_ids: Collection[int]) -> None:
-        """Learn that the addresses of these brokers, which were advertised last, are those of this client."""
+        """Record that this client got the addresses that these brokers advertised last."""
         self._views.learn(client_id, {each: self._upstream[each] for each in node_ids if each in self._upstream})
 
     def advertise(self, node_id: int, host: str, port: int) -> HostPort | None:
-        """Learn a broker's address; return the proxy's address for clients, or None if it has no listener.
+        """Record a broker's address. Return the proxy's address for clients, or None if the broker has no listener.
 
-        Invalid addresses, and brokers beyond the maximum of a cluster, are ignored.
+        Invalid addresses are ignored, and so are brokers beyond the maximum number for a cluster.
         """
         known = self._upstream.get(node_id)
         if known is None or known.host != host or known.port != port:
             if node_id < 0:
-                self._offer(node_id)  # logs the error
+                self._offer(node_id)  # this call logs the error
                 return None
             if known is None and len(self._upstream) >= _MAX_BROKERS:
                 return None

@@ -1,4 +1,7 @@
-"""The addresses that a cluster gave each client, for clusters whose Metadata differs by client, as by its zone."""
+"""Stores the addresses that a cluster gave each client.
+
+Some clusters return different Metadata to each client, for example by zone.
+"""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -12,7 +15,10 @@ _NOTHING: Mapping[int, HostPort] = {}
 
 
 class ClientViews:
-    """The last known addresses by client id. In most clusters all clients share one view, which is kept once."""
+    """The last known addresses by client id.
+
+    In most clusters all clients get the same addresses, which are stored once.
+    """
 
     def __init__(self) -> None:
         self._views: OrderedDict[str, Mapping[int, HostPort]] = OrderedDict()
@@ -20,7 +26,7 @@ class ClientViews:
         self._addresses = 0
 
     def learn(self, client_id: str, addresses: Mapping[int, HostPort]) -> None:
-        """Learn the addresses by node id in a response to this client. The oldest clients are forgotten."""
+        """Store the addresses, by node id, from a response to this client. The oldest clients are forgotten."""
         before = self._views.get(client_id, _NOTHING)
         self._views[client_id] = view = self._with(before, addresses)
         self._views.move_to_end(client_id)
@@ -30,7 +36,7 @@ class ClientViews:
             self._addresses -= len(forgotten)
 
     def address_for(self, client_id: str, node_id: int) -> HostPort | None:
-        """Return the address that this client got for a broker; None if it is unknown."""
+        """Return the address that this client got for a broker, or None if it is unknown."""
         return self._views.get(client_id, _NOTHING).get(node_id)
 
     def _with(self, view: Mapping[int, HostPort], addresses: Mapping[int, HostPort]) -> Mapping[int, HostPort]:

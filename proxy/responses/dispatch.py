@@ -1,4 +1,6 @@
-"""The request that the broker gets after validation, and the bad records that are stored elsewhere before that."""
+"""The request that is sent to the broker after validation, and the bad records to store in dead-letter topics before
+that.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,16 +18,16 @@ _NOTHING = memoryview(b"")
 
 
 class ReleasableMemory(Protocol):
-    """Claimed memory, which is released with the last reference."""
+    """Claimed memory, which is released when the last reference is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """The bad records of the batch at `place` of a request, on their way to the dead-letter topic `topic`.
+    """The bad records of the batch at `place` of a request, which are to be stored in the dead-letter topic `topic`.
 
-    `source`: the batch's own topic. `claim`: the memory of `records`. `lacking`: why the records could not be
-    extracted; None if they were. `limit`: the key of the limit that prevented it, if any. `is_copy`: the batch
-    itself is forwarded after the write.
+    `source` is the batch's own topic. `claim` is the claimed memory of `records`. `lacking` explains why the records
+    could not be extracted, and is None if they were. `limit` is the configuration key of the limit that prevented the
+    extraction, or None. If `is_copy`, the batch itself is forwarded after its bad records are stored.
     """
 
     place: Place
@@ -40,15 +42,16 @@ class DeadLetters:
 
     @property
     def destination(self) -> str:
-        """The name of the dead-letter topic in status and log lines."""
+        """The name of the dead-letter topic, as status and log lines show it."""
         return f"dead-letter topic {self.topic}"
 
 
 class Dispatch:
-    """The broker's request for a validated request; `parts()` replaces the frame if a batch was rejected or changed.
+    """The broker's request for a validated request.
 
-    `stand_in_request` merges the broker's response; None: nothing is rejected. `parts` None: the request is
-    forwarded unchanged. `dead_letters` are stored first.
+    `stand_in_request` merges the broker's response, and is None if nothing is rejected. `parts()` returns the parts of
+    a changed request. If `parts` is None, the request is forwarded unchanged. `dead_letters` are stored before the
+    request is forwarded.
     """
 
     def __init__(
@@ -70,8 +73,9 @@ def dispatch_of(
     now_ms: int,
     give_way: Callable[[], None],
 ) -> Dispatch:
-    """Return the dispatch for a verdict with rejections, or with bad records to copy. `give_way` yields to other
-    threads.
+    """Return the dispatch for a verdict that rejects batches or requires copies of bad records.
+
+    `give_way` yields to other threads.
     """
     stand_in_request = StandInRequest(request, validated, log_starts, now_ms, give_way)
     parts = partial(_parts_of, request, validated, stand_in_request)
@@ -94,4 +98,4 @@ def _parts_of(
 
 
 def _go_on() -> None:
-    """Do nothing: a request with few partitions delays no other thread."""
+    """Do nothing, because a request with few partitions delays no other thread."""

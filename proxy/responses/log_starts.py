@@ -1,4 +1,4 @@
-"""The log start offsets that brokers have reported, for the responses to rejected batches."""
+"""Stores the log start offsets that brokers have reported, for responses to rejected batches."""
 
 from sluicegate.protocol.produce_response import TopicKey
 from sluicegate.protocol.topic_name import MAX_CHARACTERS
@@ -8,19 +8,19 @@ _MAX_LOG_STARTS = 10_000
 
 
 class LogStarts:
-    """The log start offsets of partitions whose batches were rejected, stored for a second.
+    """The log start offsets of partitions whose batches were rejected, each stored for a second.
 
     All connections share them, so a broker is asked at most once a second for each partition
-    (`sluicegate.protocol.log_start_request`). Times are the proxy's, in ms.
+    (`sluicegate.protocol.log_start_request`). Times are in ms, by the proxy's clock.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[TopicKey, int], tuple[int, int]] = {}
 
     def learn(self, topic: TopicKey, partition: int, offset: int, now_ms: int) -> None:
-        """Store a log start offset from a broker; the oldest entry is dropped beyond the limit.
+        """Store a log start offset from a broker. The oldest entry is dropped at the limit.
 
-        An offset for a name longer than a topic name may be is ignored.
+        An offset is ignored if the topic name is longer than Kafka allows.
         """
         if len(topic) > MAX_CHARACTERS:
             return
@@ -30,6 +30,6 @@ class LogStarts:
             del self._known[next(iter(self._known))]
 
     def offset_of(self, topic: TopicKey, partition: int, now_ms: int) -> int | None:
-        """Return the log start offset if it was learned within the last second."""
+        """Return the log start offset if it was learned within the last second, and None otherwise."""
         offset, learned_ms = self._known.get((topic, partition), (0, -_LOG_START_MS))
         return offset if 0 <= now_ms - learned_ms < _LOG_START_MS else None

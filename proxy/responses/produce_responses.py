@@ -1,12 +1,12 @@
-"""Responses to Produce requests with rejected batches.
+"""Creates the responses to Produce requests that have rejected batches.
 
 The broker gets a stand-in for every rejected batch (`sluicegate.protocol.records.stand_in`), so its response has an
-entry for each partition. If it complains of the stand-in, the proxy's verdict replaces the entry. If it complains of
-the whole request, or of a condition that it checks before the content, the entry is kept.
+entry for each partition. If the broker rejects only the stand-in, the proxy's verdict replaces the entry. If it rejects
+the whole request, or reports a condition that it checks before the content, its entry is kept.
 
-For a second after a broker has complained only of a stand-in, the proxy itself responds to requests on the same
-connection that are rejected as a whole (`response_alone`). So the broker's metrics do not count a corrupt batch for
-each rejected one.
+After a broker has rejected only a stand-in, the proxy itself responds for one second to requests on the same connection
+that are rejected as a whole (`response_alone`). So the broker's metrics do not count a corrupt batch for each rejected
+one.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import FaultStage, Finding
 
-# Codes with which brokers respond to stand-ins; success too, because a stand-in has nothing to store.
+# The codes with which brokers respond to stand-ins. They include success, because a stand-in has nothing to store.
 _STAND_IN_CODES = frozenset(
     {
         ErrorCode.NONE,
@@ -54,36 +54,39 @@ _STAND_IN_CODES = frozenset(
     }
 )
 _WHOLE_REQUEST_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR})
-# All partitions of a request that is rejected as a whole get the same code; only success is replaced.
+# If a request is rejected as a whole, all its partitions get the same code. Only success is replaced.
 _REPLACED = {
     FaultStage.REQUEST: frozenset({ErrorCode.NONE}),
     FaultStage.PARTITION: _STAND_IN_CODES,
     FaultStage.LOG: _STAND_IN_CODES,
 }
 _NOTHING = memoryview(b"")
-# Codes with which a partition's log complains of a stand-in: the partition exists.
+# The codes with which a partition's log rejects a stand-in, which shows that the partition exists.
 _LOG_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
-# Codes with which a broker reports the log start offset.
+# The codes for which a broker reports the log start offset.
 _WITH_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
 MOST_ALONE = 100
-"""The largest number of partitions in a request to which the proxy itself responds."""
+"""The maximum number of partitions in a request to which the proxy itself responds."""
 PROVEN_MS = 1000
-"""How long a broker's complaint is reused."""
+"""The time for which a broker's rejection of a stand-in is reused, in ms."""
 
 _USUAL_ACKS = (-1, 1)
 
 
 class PartitionKey(NamedTuple):
-    """A partition; responses name its topic by name or id."""
+    """A partition, with its topic as responses name it (a name or an id)."""
 
     topic: TopicKey
     partition: int
 
 
 class ClientError(NamedTuple):
-    """The error code that the client gets for a partition. `is_ours`: it is the proxy's, not the broker's."""
+    """The error code that the client gets for a partition.
+
+    `is_ours` is true if the error comes from the proxy and not from the broker.
+    """
 
     code: int
     is_ours: bool
@@ -91,8 +94,9 @@ class ClientError(NamedTuple):
 
 @dataclass(slots=True)
 class _Entry:
-    """The encoded entry that replaces the broker's; the verdict itself is not kept. `asks_log_start`: whether the
-    broker is asked for the offset.
+    """The encoded entry that replaces the broker's entry. The verdict itself is not kept.
+
+    `asks_log_start` is true if the broker is asked for the log start offset.
     """
 
     stage: FaultStage
@@ -102,13 +106,15 @@ class _Entry:
 
 
 class StandInRequest:
-    """A request that is forwarded with stand-ins, and the merged response.
+    """A request that is forwarded with stand-ins, and its merged response.
 
-    `kept_bytes`: the bytes kept until the response. `asked_log_starts`: partitions for which the broker is asked for
-    the log start offset. `stand_ins`: those that differ from the result of `stand_in`. `withheld`: batches that are not
-    rejected, and not forwarded either because copies of their bad records could not be stored. After the response,
-    `proven_topics` are known to exist, for `proven_partitions` the broker has complained only of the stand-in, and
-    `client_errors` has what the client gets.
+    `kept_bytes` is the number of bytes kept until the response. `asked_log_starts` are the partitions for which the
+    broker is asked for the log start offset. `stand_ins` contains the stand-ins that differ from the result of
+    `stand_in`. `withheld` are batches that are neither rejected nor forwarded, because copies of their bad records
+    could not be stored.
+
+    After the response, `proven_topics` are known to exist. For `proven_partitions` the broker has rejected only the
+    stand-in. `client_errors` contains the errors that the client gets.
     """
 
     def __init__(
@@ -123,7 +129,7 @@ class StandInRequest:
         self.client_errors: dict[PartitionKey, ClientError] = {}
         self.proven_topics: set[str] = set()
         self.proven_partitions: list[PartitionKey] = []
-        self.asked_log_starts: dict[PartitionKey, None] = {}  # a broker ignores partitions that are named twice
+        self.asked_log_starts: dict[PartitionKey, None] = {}  # a broker ignores repeated partitions
         self._acks = request.acks
         self._known_log_starts: dict[PartitionKey, int] = {}
         self._may_respond_alone = True
@@ -156,17 +162,20 @@ class StandInRequest:
 
     @property
     def may_respond_alone(self) -> bool:
-        """Whether the broker would only repeat a recent response."""
+        """Whether the proxy may respond itself, because the broker would only repeat a recent response."""
         return self._may_respond_alone and not self.asked_log_starts
 
     @property
     def may_withhold(self) -> bool:
-        """Whether batches are only forwarded after copies of their bad records are stored."""
+        """Whether some batches are forwarded only after copies of their bad records are stored."""
         return bool(self._copied)
 
     @property
     def rejects_anything(self) -> bool:
-        """Whether a rejected batch counts: it does not if a valid batch for the same partition follows it."""
+        """Whether a rejection has an effect.
+
+        It has none if a later valid batch for the same partition replaces the batch.
+        """
         return bool(self._entries)
 
     def _put(
@@ -179,7 +188,7 @@ class StandInRequest:
         give_way: Callable[[], None],
     ) -> None:
         before = self._entries.get(partition_key)
-        self._breaking.discard(partition_key)  # a broker uses the last valid batch of a partition
+        self._breaking.discard(partition_key)  # a broker uses only the last valid batch of a partition
         if finding is None:
             if before is not None and before.stage is FaultStage.LOG:
                 del self._entries[partition_key]
@@ -191,7 +200,7 @@ class StandInRequest:
             self.stand_ins[place] = rule_breaking_stand_in(records, finding.stage)
             self._entries[partition_key] = self._entry(partition_key[1], finding, -1)
             return
-        # A rejected batch whose records were read is a single, complete batch.
+        # If the records of a rejected batch could be read, it is a single, complete batch.
         is_complete = bool(finding.bad_count) and self._version >= ONE_BATCH_SINCE
         breaking = None if is_complete else breaking_piece(records, give_way)
         if breaking is not None:
@@ -208,7 +217,7 @@ class StandInRequest:
             self._entries[partition_key] = self._entry(partition_key[1], finding, start)
 
     def _entry(self, index: int, finding: Finding, log_start_offset: int | None) -> _Entry:
-        """Return the entry. `log_start_offset` None: the broker is asked for it."""
+        """Return the entry for a rejected batch. If `log_start_offset` is None, the broker is asked for it."""
         errors = tuple(RecordError(record.index, record.message) for record in finding.bad_records)
         start = -1 if log_start_offset is None else log_start_offset
         rejection = PartitionRejection(finding.code, finding.message, errors, start)
@@ -229,8 +238,9 @@ class StandInRequest:
             self.asked_log_starts.pop(partition_key, None)
 
     def read_probe_response(self, frame: bytearray, body_at: int) -> set[PartitionKey]:
-        """Return the partitions with bad records for which the broker complains only of the stand-in; none if it failed
-        the whole request. Raises MalformedMessage.
+        """Return the partitions with bad records for which the broker has rejected only the stand-in.
+
+        The result is empty if the broker failed the whole request. Raises MalformedMessage.
         """
         copied = set(self._copied.values())
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
@@ -251,7 +261,7 @@ class StandInRequest:
                 self.proven_topics.add(partition_key.topic)
 
     def learn_log_start(self, partition_key: PartitionKey, log_start_offset: int, now_ms: int) -> None:
-        """Store the offset from the broker."""
+        """Store the log start offset that the broker has returned."""
         self._known_log_starts[partition_key] = log_start_offset
         self._log_starts.learn(*partition_key, log_start_offset, now_ms)
 
@@ -260,7 +270,7 @@ class StandInRequest:
     ) -> bytes | None:
         """Return the client's response, or None if the broker has to be asked.
 
-        `proven`: when (ms) a broker last complained only of a stand-in, by partition and acks.
+        `proven` contains, by partition and acks, the time (ms) when a broker last rejected only a stand-in.
         """
         if not self.may_respond_alone:
             return None
@@ -270,7 +280,7 @@ class StandInRequest:
         return self.response_now(correlation_id)
 
     def response_now(self, correlation_id: int) -> bytes:
-        """Return the client's response to a request that is rejected as a whole, without the broker."""
+        """Return the client's response to a request that is rejected as a whole, without asking the broker."""
         topics: dict[TopicKey, list[bytes]] = {}
         for partition_key, entry in self._entries.items():
             topics.setdefault(partition_key.topic, []).append(entry.encoded)
@@ -281,7 +291,7 @@ class StandInRequest:
         return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
     def merged(self, response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None) -> Parts:
-        """Merge the broker's response; return the response for this client in parts. Raises MalformedMessage."""
+        """Merge the broker's response. Return the response for this client in parts. Raises MalformedMessage."""
         fails = any(e.code in _WHOLE_REQUEST_CODES for e in response.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
         for position, entry in enumerate(response.entries):
@@ -299,20 +309,23 @@ class StandInRequest:
 
 
 def most_entries(request: ProduceRequest) -> int:
-    """Return how many topics and partitions a response may have: those of the request, twice because a broker may group
-    them differently.
+    """Return how many topics and partitions a response may have, which is twice the number in the request, because a
+    broker may group them differently.
     """
     return 2 * sum(1 + len(topic.partitions) for topic in request.topics)
 
 
 def client_tail(response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None) -> bytes | memoryview:
-    """Return the bytes after the topics, with the proxy's addresses instead of brokers'."""
+    """Return the bytes after the topics, with broker addresses replaced by the proxy's addresses."""
     tail = response.tail
     return rewriter.produce_tail(tail, client_id) if response.has_node_endpoints else tail
 
 
 def is_transactional(records: memoryview) -> bool:
-    """Return whether the broker checks a transaction's state, which may change at any time, before the content."""
+    """Return whether the batch belongs to a transaction.
+
+    The broker checks the transaction's state before the content, and the state may change at any time.
+    """
     is_whole = len(records) >= HEADER_BYTES and magic_at(records, 0) == MAGIC_2
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
 
@@ -324,5 +337,5 @@ def partition_at(request: ProduceRequest, place: Place) -> PartitionKey:
 
 
 def key_of(topic: TopicData) -> TopicKey:
-    """Return how responses identify a topic: by name up to version 12, by id from version 13 on."""
+    """Return how responses identify a topic, which is by name up to version 12 and by id from version 13 on."""
     return topic.name if topic.name is not None else topic.topic_id or b""

@@ -1,8 +1,9 @@
-"""Refuses requests that would change the proxies' own topics (`state`), as a broker does without authorization.
+"""Rejects requests that would change the proxies' own topics (`state`), as a broker does without authorization.
 
-A request that names such a topic is refused as a whole: a broker authorizes each topic alone, but nobody who may change
-these topics changes others in the same request. The other topics get OPERATION_NOT_ATTEMPTED. A request about several
-topics that brokers authorize as an operation on the cluster gets CLUSTER_AUTHORIZATION_FAILED.
+A request that names such a topic is rejected as a whole. A broker authorizes each topic separately, but a client that
+may change these topics does not change others in the same request. The other topics get OPERATION_NOT_ATTEMPTED. Some
+requests about several topics are authorized by brokers as an operation on the cluster. They get
+CLUSTER_AUTHORIZATION_FAILED.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,9 +26,9 @@ IsOwn = Callable[[Topic], bool]
 
 @dataclass(frozen=True, slots=True)
 class TopicChange:
-    """How one API names topics, and refuses to change them.
+    """How one API names topics, and how the proxy rejects a change of them.
 
-    `topics` returns the topics that a request names. `refusal` returns the response to it.
+    `topics` returns the topics that a request names. `refusal` returns the response that rejects the request.
     """
 
     request: MessageSchema
@@ -49,7 +50,7 @@ def _names(key: str) -> Callable[[Value], Iterable[Topic]]:
 
 
 def _by_name(topics: str, results: str) -> Callable[[Value, IsOwn], Value]:
-    """Return the refusal of an API whose response has an error for each topic."""
+    """Return the rejection for an API whose response has an error for each topic."""
 
     def refusal(request: Value, is_own: IsOwn) -> Value:
         named = [topic["name"] for topic in request[topics]]
@@ -59,7 +60,7 @@ def _by_name(topics: str, results: str) -> Callable[[Value, IsOwn], Value]:
 
 
 def _deleted(request: Value) -> list[Value]:
-    """Return the topics to delete: before version 6 only names."""
+    """Return the topics to delete. Requests before version 6 contain only names."""
     if "topic_names" in request:
         return [{"name": name, "topic_id": _NO_ID} for name in request["topic_names"]]
     return list(request["topics"])
@@ -94,7 +95,7 @@ def _delete_records(request: Value, is_own: IsOwn) -> Value:
 
 
 def _transactions(request: Value) -> list[Value]:
-    """Return the transactions of a request; before version 4 it has one."""
+    """Return the transactions of a request. A request before version 4 has exactly one."""
     if "transactions" in request:
         return list(request["transactions"])
     return [{"transactional_id": "", "topics": request["v3_and_below_topics"]}]
@@ -277,4 +278,4 @@ TOPIC_CHANGES: dict[str, TopicChange] = {
         ),
     )
 }
-"""By the name of the API. Produce is refused with its batches (`sluicegate.proxy.session.produce.own_topics`)."""
+"""The changes by API name. Produce requests are rejected elsewhere (`sluicegate.proxy.session.produce.own_topics`)."""

@@ -1,9 +1,9 @@
-"""Rewrites addresses in responses, so that no client bypasses the proxy.
+"""Rewrites broker addresses in responses, so that no client bypasses the proxy.
 
 `sluicegate.protocol.api` declares these responses and the positions of addresses. Each function takes a complete
-response (a frame without its size) and returns the client's frame in parts; unchanged parts are not copied, because
-copies of large responses delay others. Brokers without a listener are left out of lists, so that a client retries
-later.
+response (a frame without its size) and returns the client's frame in parts. Unchanged parts are not copied, because
+copying large responses would delay other clients. Brokers without a listener are left out of lists, so that a client
+retries later.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,14 +18,14 @@ from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.topic_names import TopicNames
 
 _NO_NODE = -1
-# Larger responses are not searched for topics; the proxy requests their ids when it needs them.
+# Larger responses are not searched for topics. The proxy requests topic ids when it needs them.
 _MAX_BYTES_SEARCHED_FOR_TOPICS = 256 * 1024
-# Enough for the endpoints of ten thousand brokers.
+# This size is enough for the endpoints of ten thousand brokers.
 _MAX_TAIL_BYTES = 1 << 20
 
 
 ClientId = Callable[[], str | None]
-"""Returns the client id of a connection; None if it has none."""
+"""Returns the client id of a connection, or None if it has none."""
 
 
 def _nobody() -> None:
@@ -33,7 +33,7 @@ def _nobody() -> None:
 
 
 class ResponseRewriter:
-    """Rewrites responses with the addresses of one cluster."""
+    """Rewrites responses so that they contain the proxy's addresses for the brokers of one cluster."""
 
     def __init__(self, book: AddressBook, names: TopicNames) -> None:
         self._book = book
@@ -47,10 +47,10 @@ class ResponseRewriter:
         report: Callable[[set[int]], None] | None = None,
         client_id: ClientId = _nobody,
     ) -> Parts:
-        """Return the response with the proxy's addresses; `report` gets the error codes of its topics or coordinators,
-        and `client_id` returns whose response it is.
+        """Return the response with the proxy's addresses.
 
-        Raises MalformedMessage.
+        `report` is called with the error codes of the topics or coordinators in the response. `client_id` returns the
+        id of the client that gets the response. Raises MalformedMessage.
         """
         api = APIS[api_key]
         body_at = response_body_at(frame, api.response_header_version(version))
@@ -72,8 +72,9 @@ class ResponseRewriter:
         return with_coordinators(frame, existing, self._new_addresses(existing, client_id()), flexible)
 
     def produce_tail(self, tail: memoryview, client_id: str | None) -> bytes:
-        """Rewrite the end of a client's Produce response v10+ with node endpoints (KIP-951). Raises
-        MalformedMessage.
+        """Rewrite the end of a client's Produce response v10+ with node endpoints (KIP-951).
+
+        Raises MalformedMessage.
         """
         if len(tail) > _MAX_TAIL_BYTES:
             raise MalformedMessage(f"Produce response: the node endpoints after its topics have {len(tail)} bytes")
@@ -89,7 +90,7 @@ class ResponseRewriter:
         return rewritten
 
     def _new_addresses(self, nodes: Iterable[NodeAddress], client_id: str | None) -> list[NewAddress]:
-        """Return the address that clients get for each node; the book is asked once for equal nodes."""
+        """Return the address that clients get for each node. Equal nodes are looked up once."""
         found: dict[tuple[int, str, int], NewAddress] = {}
         addresses = []
         for node in nodes:

@@ -1,4 +1,4 @@
-"""Requests with stand-ins: batches that the broker rejects, in the place of batches that the proxy has rejected."""
+"""Creates requests with stand-ins, which are invalid batches that replace the batches that the proxy has rejected."""
 
 from collections.abc import Mapping
 from struct import Struct
@@ -24,8 +24,9 @@ _NOTHING = memoryview(b"")
 
 
 def rule_breaking_stand_in(records: memoryview, stage: FaultStage) -> bytes:
-    """Return a stand-in that breaks the same rule as `records` at `stage`: a first batch with an invalid head, two
-    batches instead of one, or no batch.
+    """Return a stand-in that breaks the same rule as `records` at `stage`.
+
+    The stand-in is a first batch with an invalid head, two batches instead of one, or no batch.
     """
     try:
         end = next_batch_end(records, 0)
@@ -39,7 +40,7 @@ def rule_breaking_stand_in(records: memoryview, stage: FaultStage) -> bytes:
 
 
 def _second_stand_in(records: memoryview, start: int) -> bytes:
-    """Return a stand-in for the batch at `start`; an invalid head is kept."""
+    """Return a stand-in for the batch at `start`. An invalid head is kept."""
     try:
         next_batch_end(records, start)
     except CorruptBatch:
@@ -48,12 +49,12 @@ def _second_stand_in(records: memoryview, start: int) -> bytes:
 
 
 def probe_request(request: ProduceRequest, stand_ins: Mapping[Place, bytes]) -> list[bytes | memoryview]:
-    """Return the parts of a request that finds out whether the broker has a reason of its own to reject a partition.
+    """Return the parts of a request that finds out whether the broker itself would reject a partition.
 
-    A stand-in replaces every batch, valid ones too, so that the broker stores nothing. The broker reports an unknown
-    topic, a missing permission or another leader. If it complains only of the stand-in, it would have validated the
-    records next. `stand_ins` are those for rejected batches. A probe for a request with acks=0 asks for a response
-    (acks=1).
+    A stand-in replaces every batch, even a valid one, so that the broker stores nothing. The broker reports an unknown
+    topic, a missing permission or a different leader. If it rejects only the stand-in, it would have validated the
+    records next. `stand_ins` are the stand-ins for rejected batches. A probe for a request with acks=0 has acks=1, so
+    that the broker responds.
     """
     places = ((t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions)))
     parts = request.with_records(
@@ -67,7 +68,7 @@ def probe_request(request: ProduceRequest, stand_ins: Mapping[Place, bytes]) -> 
 
 
 def _acks_at(request: ProduceRequest) -> int:
-    """Return the position of acks: after the header and, since version 3, the transactional id."""
+    """Return the position of the acks field, which follows the header and, since version 3, the transactional id."""
     frame, version = request.frame, request.version
     at = parse_request_header(frame, 2 if version >= FLEXIBLE_SINCE else 1).body_at
     if version >= FLEXIBLE_SINCE:

@@ -1,6 +1,6 @@
-"""The topics of a cluster, learned from Metadata responses: names, and ids for Produce v13 (KIP-516).
+"""The topics of a cluster, learned from Metadata responses, with the topic ids of Produce v13 (KIP-516).
 
-Only topics from brokers are stored, so the cluster limits their number.
+Only topics that brokers name are stored, so the cluster limits their number.
 """
 
 from collections import OrderedDict
@@ -17,17 +17,17 @@ MAX_REQUESTED_IDS = 1000
 _MAX_KNOWN = 100_000
 _MAX_UNKNOWN_IDS = 10_000
 _UNKNOWN_MS = 1000
-_METADATA_VERSION = 12  # the first version that accepts ids without names
+_METADATA_VERSION = 12  # the first version that accepts topic ids without names
 _CLIENT_ID = "sluicegate"
 _NO_NAME_NO_TAGS = b"\0\0"
-# No creation, no authorized operations, no tags.
+# No topic creation, no authorized operations and no tagged fields.
 _AFTER_TOPICS = b"\0\0\0"
 
 
 class TopicNames:
-    """Shared by all connections: a topic id never changes its meaning in a cluster.
+    """The topic names and ids of one cluster. All connections share them, because a topic id never changes its meaning.
 
-    Any thread may read `by_id`. The oldest entries are dropped beyond a limit.
+    Any thread may read `by_id`. The oldest entries are dropped at a limit.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class TopicNames:
         self._unknown_until: OrderedDict[bytes, int] = OrderedDict()
 
     def learn(self, topics: Iterable[tuple[bytes | None, str]]) -> None:
-        """Store topics that a broker has named: (id or None, name)."""
+        """Store topics that a broker has named, as pairs of an id (or None) and a name."""
         for topic_id, name in topics:
             if name in self._known:
                 self._known.move_to_end(name)
@@ -58,7 +58,10 @@ class TopicNames:
         return name in self._known
 
     def missing(self, topic_ids: Iterable[bytes], now_ms: int) -> list[bytes]:
-        """Return the unknown ids to request, at most MAX_REQUESTED_IDS, without those recently reported as unknown."""
+        """Return the unknown ids to request, at most MAX_REQUESTED_IDS.
+
+        Ids that were recently reported as unknown are left out.
+        """
         found: dict[bytes, None] = {}
         for topic_id in topic_ids:
             if topic_id in self.by_id or self._unknown_until.get(topic_id, now_ms) > now_ms:
@@ -69,7 +72,10 @@ class TopicNames:
         return list(found)
 
     def note_requested(self, topic_ids: Iterable[bytes], now_ms: int) -> None:
-        """Record that a broker was asked for these ids; those without a name are not asked for again for a second."""
+        """Record that a broker was asked for these ids.
+
+        Ids that remain without a name are not requested again for a second.
+        """
         for topic_id in topic_ids:
             if topic_id not in self.by_id:
                 self._unknown_until[topic_id] = now_ms + _UNKNOWN_MS

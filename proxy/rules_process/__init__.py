@@ -1,1 +1,1 @@
-"""A separate process for rules of unknown cost, which can be stopped."""
+"""A separate process that evaluates rules of unknown cost, so that an evaluation can be stopped."""

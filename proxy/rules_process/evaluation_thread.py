@@ -1,6 +1,6 @@
-"""A thread that gives evaluations their turns in the rules process: one at a time, with a fair share for each client.
+"""A thread that runs evaluations in the rules process, one at a time, with a fair share for each client.
 
-It starts the process, and replaces one that has ended.
+It starts the process, and replaces a process that has ended.
 """
 
 import math
@@ -21,21 +21,22 @@ from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.validation.rules.rule import Outage
 
-# Wall-clock limit for an evaluation. Beyond it, it is an outage.
+# The wall-clock limit for an evaluation. A longer evaluation is an outage.
 _EVALUATION_SECONDS = 60.0
-# How long the process waits for the next record of a request before it serves a client that has used much more, that
-# is, by at least this part of a budget.
+# The process waits this long for the next record of a request before it serves a client that has used at least this
+# part of a budget more.
 _LINGER_SECONDS = 0.05
 _MUCH_MORE = 1 / 4
 _MOST_ACCOUNTS = 1000
-# How often an idle process is looked at; one that ended so soon after its start is started again when it is needed.
+# The interval between checks of an idle process. A process that ends this soon after its start is started again only
+# when it is needed.
 _LOOK_SECONDS = 1.0
 _SHORT_LIFE_SECONDS = 10.0
 _ENDS = "the rules process has ended with the proxy"
 
 
 class EvaluationThread:
-    """Starts with the first evaluation, or with `want`, and so does the process.
+    """Runs evaluations. The thread and its process start with the first evaluation, or with `want`.
 
     The process ends after `idle_seconds` without an evaluation, and starts again with the next one.
     """
@@ -66,7 +67,7 @@ class EvaluationThread:
         self._last: tuple[Account, float] | None = None
 
     def want(self, kinds: frozenset[EvaluatorKind]) -> None:
-        """Start the process, unless it is running, with the libraries for rules of these kinds."""
+        """Start the process with the libraries for rules of these kinds, unless it is running."""
         with self._changed:
             self._want(kinds)
 
@@ -83,7 +84,7 @@ class EvaluationThread:
         return evaluation
 
     def close(self) -> None:
-        """End the process; waiting evaluations raise Outage."""
+        """End the process. Waiting evaluations raise Outage."""
         with self._changed:
             self._closed = True
             if self._process is not None:
@@ -99,7 +100,7 @@ class EvaluationThread:
 
     @property
     def pid(self) -> int | None:
-        """Return the process id; None if the process is not running."""
+        """Return the process id, or None if the process is not running."""
         process = self._process
         return None if process is None else process.pid
 
@@ -128,7 +129,7 @@ class EvaluationThread:
             elif evaluation.future.set_running_or_notify_cancel():
                 self._evaluations.settle(evaluation)
                 self._last = (evaluation.account, self._now())
-            del evaluation  # nothing of a request is kept between evaluations
+            del evaluation  # no data of a request are kept between evaluations
         self._let_go()
         with self._changed:
             while (evaluation := self._turns.pop(self._now())) is not None:
@@ -136,7 +137,7 @@ class EvaluationThread:
                     evaluation.future.set_exception(Outage(_ENDS))
 
     def _wait(self) -> bool:
-        """Wait for work, and look at the idle process meanwhile; False: the process is closed."""
+        """Wait for work, and check the idle process meanwhile. Return False if this object was closed."""
         while True:
             with self._changed:
                 if self._changed.wait_for(self._has_work, None if self._process is None else _LOOK_SECONDS):
@@ -168,7 +169,7 @@ class EvaluationThread:
                 self._let_go()
 
     def _next(self) -> Evaluation | None:
-        """Return the next evaluation, or None."""
+        """Return the next evaluation, or None if there is none to run now."""
         with self._changed:
             while self._turns and not self._closed:
                 now = self._now()
@@ -215,7 +216,7 @@ class EvaluationThread:
             return self._process
 
     def _start_ahead(self) -> None:
-        """Start a process before a request waits for it. Errors are reported, and raised to the first request."""
+        """Start a process before a request waits for it. An error is reported, and raised for the first request."""
         try:
             self._started()
         except ProcessEnded as ended:

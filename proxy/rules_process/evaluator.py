@@ -1,7 +1,8 @@
-"""The process that makes and applies schemas and rules: one request at a time, each within its CPU time and memory.
+"""The process that compiles and evaluates schemas and rules, one request at a time, each with limited CPU time and
+memory.
 
-When the time is up, the system ends the process (SIGPROF). Only the compiler of Protobuf sources and operators' own
-rules open sockets or files here.
+If a request exceeds its CPU time, the system ends the process (SIGPROF). Only the compiler of Protobuf sources and
+operators' own rules open sockets or files in this process.
 """
 
 import resource
@@ -104,7 +105,9 @@ _OVER_SCHEMAS: Final = frozenset(
 
 
 def load(kinds: frozenset[EvaluatorKind]) -> None:
-    """Import and use the libraries of these kinds once, so that later measurements do not include them."""
+    """Import and use the libraries for these kinds once, so that later measurements do not include the time to import
+    them.
+    """
     for kind in kinds:
         ours, *libraries = _MODULES[kind]
         import_module(_RULES + ours)
@@ -114,11 +117,11 @@ def load(kinds: frozenset[EvaluatorKind]) -> None:
             if kind in _WARM:
                 made(_WARM[kind])
         except (ImportError, RuleUnusable):
-            continue  # making such a rule reports what is missing
+            continue  # compiling such a rule reports what is missing
 
 
 def made(given: Specification) -> Content | RecordRule | ExpressionOfSchema | None:
-    """Return the schema or rule; None if there is nothing to keep. Raises RuleUnusable and errors of libraries."""
+    """Return the schema or rule, or None if there is no object to keep. Raises RuleUnusable and errors of libraries."""
     if given.kind not in _OVER_SCHEMAS:
         return _schema_or_rule(given)
     content = _schema_or_rule(replace(given, kind=given.options["schema"]))
@@ -175,7 +178,7 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
 
 
 def _applied(one: Any, operation: RulesOperation, subject: Subject) -> str | None:
-    """Return what a schema says about data, or a rule about a record."""
+    """Return the result of a schema for data, or of a rule for a record."""
     apply: Callable[..., str | None] = getattr(one, operation.value)
     if not isinstance(subject, bytes):
         return apply(record_of(subject))
@@ -187,13 +190,13 @@ _PAGE_BYTES = resource.getpagesize()
 
 
 def own_bytes() -> int:
-    """Return this process's resident bytes that are not backed by a file; 0 if the system does not report them."""
+    """Return the number of resident bytes that no file backs, or 0 if the system does not report them."""
     _, resident, of_files = _pages()
     return (resident - of_files) * _PAGE_BYTES
 
 
 def limit_growth(size: int) -> None:
-    """Limit this process permanently to `size` more mapped bytes; do nothing if the system reports no size."""
+    """Permanently limit this process to `size` more mapped bytes. Do nothing if the system does not report its size."""
     mapped = _pages()[0] * _PAGE_BYTES
     if mapped:
         with suppress(ValueError, OSError):  # a lower limit is already set
@@ -209,21 +212,27 @@ def _pages() -> tuple[int, int, int]:
 
 
 OUT_OF_MEMORY, WORN_OUT, NO_ROOM_TO_READ = 77, 78, 79
-"""Exit codes: a request exceeded the memory; earlier requests left too much memory in use; a request larger than the
-memory, whose rest is still in the pipe."""
+"""The exit codes of the evaluator, in this order.
 
-# Shares of the memory limit: the maximum for compiled schemas, and the maximum growth between requests.
+A request exceeded the memory limit. Earlier requests left too much memory in use. A request was larger than the memory
+limit, and its remaining bytes are still in the pipe.
+"""
+
+# Shares of the memory limit, for compiled schemas in total and for the growth between requests.
 _MOST_COMPILED, _MOST_GROWN = 1 / 4, 1 / 2
-# A schema takes at least this many times the size of its text.
+# A compiled schema uses at least this many times the memory of its text.
 _TIMES_TEXT = 8
 _LEAST_BYTES = 4096
 _LEAST_SECONDS = 1e-3
-# After this CPU time the other records of a request wait, so that another client has its turn.
+# After this CPU time the remaining records of a request wait, so that another client has its turn.
 _TURN_SECONDS = 0.01
 
 
 class Evaluator:
-    """Responds to requests from `here` until it is closed; `memory`: bytes it may map beyond what it has now."""
+    """Responds to requests from the pipe `here` until the pipe is closed.
+
+    `memory` is the number of bytes that this process may map beyond its current size.
+    """
 
     def __init__(self, here: FileIO, there: FileIO, memory: int) -> None:
         self._here = here
@@ -233,7 +242,7 @@ class Evaluator:
         self._made_bytes = 0
 
     def run(self) -> int:
-        """Return the exit code. Raises OSError if the reader has closed the pipe of responses."""
+        """Handle requests, and return the exit code. Raises OSError if the reader has closed the pipe of responses."""
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         limit_growth(self._memory)
         at_first = own_bytes()
@@ -253,7 +262,10 @@ class Evaluator:
                 return WORN_OUT
 
     def _respond(self, request: EvaluationRequest) -> None:
-        """Send the response to a request, or one for each of its subjects as soon as it is evaluated."""
+        """Send the response to a request.
+
+        A request about several subjects gets one response for each subject as soon as it is evaluated.
+        """
         signal.setitimer(signal.ITIMER_PROF, max(request.seconds, _LEAST_SECONDS))
         try:
             for response in self._responses(request):
@@ -262,7 +274,10 @@ class Evaluator:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
     def _responses(self, request: EvaluationRequest) -> Iterator[EvaluationResponse]:
-        """Yield responses: the last one is for the last subject, the first that is not DONE, or the end of the turn."""
+        """Yield the responses to a request.
+
+        The last response is for the last subject, is the first one that is not DONE, or marks the end of the turn.
+        """
         at_first = began = time.process_time()
         if request.operation is RulesOperation.COMPILE:
             outcome, words, grown = self._compiled(request)
@@ -278,7 +293,10 @@ class Evaluator:
             began = now
 
     def _compiled(self, request: EvaluationRequest) -> tuple[ResponseOutcome, str | None, int]:
-        """Compile a specification. Return the outcome, its text, and the memory in bytes, if known."""
+        """Compile a specification.
+
+        Return the outcome, its text, and the used memory in bytes, or 0 if it is unknown.
+        """
         specification = request.specification
         assert specification is not None
         before = own_bytes()
@@ -288,9 +306,9 @@ class Evaluator:
             raise
         except RuleUnusable as error:
             return ResponseOutcome.UNUSABLE, str(error), 0
-        except OSError as error:  # in the folder for temporary files
+        except OSError as error:  # an error in the folder for temporary files
             return ResponseOutcome.FAILED, f"{type(error).__name__}: {error.strerror}", 0
-        except BaseException as error:  # libraries may panic: that concerns this schema alone
+        except BaseException as error:  # libraries may panic, which concerns only this schema
             return ResponseOutcome.UNUSABLE, f"compiling it fails ({type(error).__name__})", 0
         grown = max(own_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)
         if one is not None:
@@ -312,7 +330,7 @@ class Evaluator:
             return ResponseOutcome.OUTAGE, str(outage)
         except SchemaError as error:
             return ResponseOutcome.UNUSABLE, str(error)
-        except BaseException as error:  # a panic of a library is not an Exception
+        except BaseException as error:  # a library's panic is not an Exception
             return ResponseOutcome.FAILED, f"{type(error).__name__} at {place_of(error)}"
         return ResponseOutcome.DONE, None if words is None else str(words)
 

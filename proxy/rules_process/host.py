@@ -1,7 +1,7 @@
-"""The main program of the rules process: loads libraries and forks the process that applies rules.
+"""The main program of the rules process. It loads libraries and forks the evaluator, which evaluates rules.
 
-It replaces an ended process within milliseconds, without importing libraries again. The host does nothing else: it has
-one thread, and never handles clients' data.
+The host replaces an ended evaluator within milliseconds, without importing libraries again. It does nothing else: it
+has one thread and never handles clients' data.
 """
 
 import ctypes
@@ -19,8 +19,8 @@ from sluicegate.proxy.rules_process.messages import EvaluationResponse, Evaluato
 
 _STDOUT, _STDERR = 1, 2
 _MOST_SAID_BYTES = 64 << 10
-# Texts that libraries write before they abort for lack of memory.
-# A C++ library's bad_alloc within a Rust library is "foreign". The loader ends the process with a code of its own.
+# Texts that libraries write before they abort because they lack memory. In a Rust library the bad_alloc of a C++
+# library appears as "foreign". The loader ends the process with an exit code of its own.
 _OF_MEMORY = (
     b"memory allocation of", b"bad_alloc", b"out of memory", b"Out of memory", b"cannot allocate memory",
     b"Rust cannot catch foreign exceptions",
@@ -30,22 +30,25 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(questions: int, responses: int, kinds: list[str], memory: int) -> NoReturn:
-    """`questions`, `responses`: descriptors of pipes; `memory`: bytes that an evaluator may map in addition."""
+    """Run the host. `questions` and `responses` are descriptors of pipes.
+
+    `memory` is the number of bytes that an evaluator may map in addition.
+    """
     _end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal; the proxy ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends SIGINT, too, but the proxy ends this process
     here, there = FileIO(questions, "r"), FileIO(responses, "w")
     load(frozenset(EvaluatorKind(kind) for kind in kinds))
     said = _take_standard_error()
     gc.collect()
-    gc.freeze()  # the current objects stay unchanged and are shared with evaluators
-    with suppress(OSError):  # the proxy no longer reads
-        send_response(there, EvaluationResponse(ResponseOutcome.DONE))  # reports that the host is ready
+    gc.freeze()  # objects that exist now stay unchanged and are shared with evaluators
+    with suppress(OSError):  # the proxy may have stopped reading
+        send_response(there, EvaluationResponse(ResponseOutcome.DONE))  # this message reports that the host is ready
         while (code := _evaluated(here, there, memory)) != 0:
             words = _read_all(said)
             is_memory = code in (OUT_OF_MEMORY, NO_ROOM_TO_READ) or (
                 code in (-signal.SIGABRT, _LOADER_FAILED) and any(word in words for word in _OF_MEMORY)
             )
-            # After any other exit, half a request may still be in the pipe.
+            # After any other exit, part of a request may still be in the pipe.
             is_final = code == NO_ROOM_TO_READ or not (is_memory or code in (-signal.SIGPROF, WORN_OUT))
             if code != WORN_OUT:
                 by, with_code = max(0, -code), max(0, code)
@@ -58,7 +61,7 @@ def main(questions: int, responses: int, kinds: list[str], memory: int) -> NoRet
 
 
 def _evaluated(here: FileIO, there: FileIO, memory: int) -> int:
-    """Fork an evaluator and wait for it. Return its exit code, or less than 0: the signal that ended it."""
+    """Fork an evaluator and wait for it. Return its exit code, or the negated number of the signal that ended it."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -74,18 +77,21 @@ def _evaluated(here: FileIO, there: FileIO, memory: int) -> int:
 
 
 def _end_with_parent() -> None:
-    """Make Linux end this process with its parent; on other systems it ends when its pipe is closed."""
+    """Make Linux end this process together with its parent.
+
+    On other systems the process ends when its pipe is closed.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _take_standard_error() -> int:
-    """Redirect standard error to a non-blocking pipe, away from the proxy's log; return the end to read from."""
+    """Redirect standard error to a non-blocking pipe, away from the proxy's log. Return the end to read from."""
     read, write = os.pipe()
     for end in (read, write):
         os.set_blocking(end, False)
     nothing = Path(os.devnull).open("w")  # noqa: SIM115  # for as long as the process runs
-    sys.stdout = sys.stderr = nothing  # output of a custom rule must not block on a full pipe
+    sys.stdout = sys.stderr = nothing  # otherwise the output of a custom rule could block on a full pipe
     os.dup2(nothing.fileno(), _STDOUT)
     os.dup2(write, _STDERR)
     os.close(write)

@@ -1,7 +1,7 @@
-"""Evaluations within their limits: each compiles its schema or rule once in a process, and sets its future.
+"""Runs evaluations within their limits.
 
-If an evaluation exceeds its CPU time or memory, it is not repeated, and its client is served after all others for a
-while.
+Each schema or rule is compiled once in a process. If an evaluation exceeds its CPU time or memory, it is not repeated,
+and for a while its client is served after all others.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -23,17 +23,19 @@ from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
-# A client that exhausted a budget is scheduled as if it had recently used this many budgets.
+# A client that has exhausted a budget is scheduled as if it had recently used this many budgets.
 _PENALTY = 10
 COMPILE_SLICE_SECONDS: Final = 0.25
-"""The CPU time after which a compilation is costly."""
+"""A compilation that takes more than this CPU time is costly."""
 
 
 @dataclass(eq=False, slots=True)
 class Evaluation:
-    """A request of a client. `future`: its last response, or Outage, SchemaUnusable or TooCostly; `done`: the responses
-    about its subjects, up to the first failure. `is_slice`: it gets a slice of CPU time, and exceeding that is no
-    violation of a limit.
+    """One evaluation, requested by a client.
+
+    `future` gets the last response, or Outage, SchemaUnusable or TooCostly. `done` contains the responses for its
+    subjects, up to the first failure. If `is_slice`, the evaluation may only take a slice of CPU time, and exceeding
+    the slice violates no limit.
     """
 
     client: Hashable
@@ -46,8 +48,9 @@ class Evaluation:
 
 
 class LimitedEvaluations:
-    """Evaluates in the process that `ask` starts or uses; `ask` yields the responses to a request, and raises
-    OverBudget and ProcessEnded.
+    """Runs evaluations in the process that `ask` starts or uses.
+
+    `ask` yields the responses to a request, and raises OverBudget and ProcessEnded.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class LimitedEvaluations:
         self._compiled: set[int] = set()
 
     def forget_compiled(self) -> None:
-        """Forget what was compiled, because the process ends or was reset."""
+        """Forget which specifications were compiled, because the process ends or was reset."""
         self._compiled.clear()
 
     def settle(self, evaluation: Evaluation) -> None:
@@ -82,11 +85,12 @@ class LimitedEvaluations:
             self._reports.evaluated(EvaluationOutcome.OUTAGE.value)
             evaluation.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
             return
-        except Exception as error:  # a bug of ours: the waiting thread reports it
+        except Exception as error:  # a bug in the proxy, which the waiting thread reports
             evaluation.future.set_exception(error)
             return
         is_of_a_subject = evaluation.request.operation is not RulesOperation.COMPILE
-        if not (is_of_a_subject and response.outcome is ResponseOutcome.DONE):  # these are charged one by one
+        # each subject that is done is charged separately
+        if not (is_of_a_subject and response.outcome is ResponseOutcome.DONE):
             self._charge(evaluation, response)
         self._set_result(evaluation, response)
 
@@ -103,15 +107,16 @@ class LimitedEvaluations:
             evaluation.future.set_exception(SchemaUnusable(words))
         elif response.outcome is ResponseOutcome.OUTAGE:
             evaluation.future.set_exception(Outage(words))
-        elif _is_permanent(evaluation):  # the same data fail again
+        elif _is_permanent(evaluation):  # the same data would fail again
             evaluation.future.set_exception(SchemaUnusable(f"evaluating it fails ({words})"))
         else:
             evaluation.future.set_exception(Outage(f"it failed in the rules process: {words}"))
 
     def _responded(self, evaluation: Evaluation) -> EvaluationResponse:
-        """Respond; if earlier requests left too little memory, repeat once in a new process, without what is done.
+        """Return the response to an evaluation.
 
-        Raises OverBudget, SchemaUnusable and ProcessEnded.
+        If earlier requests left too little memory, repeat the remaining subjects once in a new process. Raises
+        OverBudget, SchemaUnusable and ProcessEnded.
         """
         has_others = bool(self._compiled - {evaluation.specification.number})
         try:
@@ -142,7 +147,7 @@ class LimitedEvaluations:
         return self._last_response(evaluation, request) if compiled.outcome is ResponseOutcome.DONE else compiled
 
     def _last_response(self, evaluation: Evaluation, request: EvaluationRequest) -> EvaluationResponse:
-        """Evaluate what is not done; note and charge each subject that is. Return the last response."""
+        """Evaluate the remaining subjects, record and charge each of them, and return the last response."""
         for response in self._ask(request):
             if response.outcome is ResponseOutcome.DONE:
                 evaluation.done.append(response)
@@ -166,7 +171,8 @@ class LimitedEvaluations:
 
 
 def _is_permanent(evaluation: Evaluation) -> bool:
-    """Return whether a failure is that of a library or a custom rule with these data. A failure to compile is one of
-    the folder for temporary files.
+    """Return whether the same data would fail again, because a library or a custom rule fails on them.
+
+    A failure to compile comes from the folder for temporary files, so it is not permanent.
     """
     return evaluation.request.operation is not RulesOperation.COMPILE

@@ -1,8 +1,8 @@
 """Messages between the proxy and its rules process.
 
-The proxy, which the process trusts, sends pickled requests. The process has handled clients' data, so its responses are
-JSON, are checked when read, and are never unpickled. A response fits into PIPE_BUF, which a pipe writes atomically, so
-that a process that ends never leaves half a response.
+The process trusts the proxy, which sends pickled requests. The process has handled clients' data, so its responses are
+JSON. The proxy checks them when it reads them, and never unpickles them. A response fits into PIPE_BUF, so a pipe
+writes it atomically, and a process that ends never leaves part of a response.
 """
 
 import json
@@ -20,7 +20,7 @@ from sluicegate.validation.rules.rule import Client, RuledRecord
 
 _HEAD = struct.Struct(">I")
 _LENGTH = struct.Struct(">H")
-_MOST_RESPONSE_BYTES = 4096  # PIPE_BUF of Linux; macOS has 512, but writes more at once to an empty pipe
+_MOST_RESPONSE_BYTES = 4096  # PIPE_BUF of Linux; it is 512 on macOS, which writes more at once to an empty pipe
 _MOST_CHARACTERS = 600
 
 
@@ -29,13 +29,13 @@ _NUMBERS = count(1)
 RecordFields = tuple[Any, ...]
 """The fields of a record, from `fields_of`."""
 Subject = bytes | RecordFields
-"""What is evaluated: the data of a schema, or a record."""
+"""The data to evaluate, either data of a schema or the fields of a record."""
 
 NAMING = "naming"
-"""The key of a MessageNaming in the options of a specification."""
+"""The option of a specification that contains a MessageNaming."""
 
 JSON_ENCODING = "json_encoding"
-"""The key in the options of a specification of Avro whose data are in JSON encoding."""
+"""The option of an Avro specification whose data are in JSON encoding."""
 
 ENCRYPTED = "encrypted"
 """The key of the FieldChange of each rule that encrypts fields."""
@@ -48,7 +48,7 @@ FORMATS = "formats"
 
 
 class EvaluatorKind(Enum):
-    """Kinds of schemas and rules, by the libraries that they need."""
+    """Kinds of schemas and rules, by the libraries that they require."""
 
     JSON = "JSON Schema"
     AVRO = "Avro"
@@ -90,7 +90,7 @@ class Specification:
 
     @property
     def size(self) -> int:
-        """Return the size of its texts in bytes."""
+        """Return the size of the specification's texts in bytes."""
         return len(self.text) + sum(len(name) + len(text) for name, text in self.references)
 
 
@@ -105,8 +105,10 @@ class RulesOperation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
-    """`number`: of the specification, which is sent only with COMPILE. `seconds`: the CPU time that it may take.
-    `subjects`: what to evaluate, one after another.
+    """One request to the rules process.
+
+    `number` identifies the specification, which is sent only with COMPILE. `seconds` is the CPU time that the request
+    may take. `subjects` are evaluated one after another.
     """
 
     operation: RulesOperation
@@ -120,11 +122,12 @@ class ResponseOutcome(Enum):
     """The outcome of a request, or of one of its subjects."""
 
     DONE = "done"
-    UNKNOWN = "unknown"  # the process does not have the specification: repeat with it
-    UNUSABLE = "unusable"  # it cannot be compiled; `words` has the reason
-    OUTAGE = "outage"  # a service that the rule needs does not respond; `words` names it
-    FAILED = "failed"  # an error in our code or in a custom rule; `words` has its place
-    ENDED = "ended"  # from the host: the process ended by `signal` or with `code`; if `is_final`, the host ended too
+    UNKNOWN = "unknown"  # the process does not know the specification, which must be sent again
+    UNUSABLE = "unusable"  # the specification cannot be compiled, for the reason in `words`
+    OUTAGE = "outage"  # a service that the rule uses, named in `words`, does not respond
+    FAILED = "failed"  # an error at the place in `words`, in the proxy's code or in a custom rule
+    # sent by the host: the process ended by `signal` or with `code`, and the host ended too if `is_final`
+    ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,8 @@ class EvaluationResponse:
     """`seconds`: the CPU time taken; `grown`: by how many bytes the process has grown. `words` of a compilation that is
     DONE: the rules inside the schema that cannot be evaluated, if there are some.
 
-    A request about several subjects has a response for each. `is_last`: no more follow, although subjects may be left.
+    `seconds` is the CPU time that was used, and `grown` is how many bytes the process has grown. A request about
+    several subjects has a response for each. If `is_last`, no response follows, although subjects may remain.
     """
 
     outcome: ResponseOutcome
@@ -152,17 +156,17 @@ _NUMBERS_AND_FLAGS: dict[str, Callable[[Any], Any]] = {
 
 
 class NoResponse(Exception):
-    """The other end is closed or has sent an invalid response."""
+    """The other end has closed the pipe or has sent an invalid response."""
 
 
 def encoded_request(request: EvaluationRequest) -> list[bytes]:
-    """Return the parts to send, in this order."""
+    """Return the parts of the request to send, in this order."""
     pickled = pickle.dumps(request)
     return [_HEAD.pack(len(pickled)), pickled]
 
 
 def received_request(here: FileIO) -> EvaluationRequest | None:
-    """Read a request; return None if there are no more."""
+    """Read a request. Return None if no more requests follow."""
     head = _read(here, _HEAD.size)
     if head is None:
         return None
@@ -206,7 +210,7 @@ def _checked(received: Any) -> EvaluationResponse:
 
 
 def _read(here: FileIO, size: int) -> bytes | None:
-    """Read exactly `size` bytes; return None if the pipe ends earlier."""
+    """Read exactly `size` bytes. Return None if the pipe ends earlier."""
     if size == 0:
         return b""
     got = bytearray(size)
@@ -248,7 +252,7 @@ def fields_of(record: RuledRecord) -> RecordFields:
 
 
 def record_of(fields: RecordFields) -> RuledRecord:
-    """Return the record with the fields from `fields_of`."""
+    """Return the record that has the fields from `fields_of`."""
     topic, partition, index, timestamp, key, value, headers, key_size, value_size, of_client, producer_id = fields
     record = RuledRecord(topic, partition, 0, 0, None, None, (), Client(*of_client), producer_id)
     record.fill(index, timestamp, key, value, headers, key_size, value_size)

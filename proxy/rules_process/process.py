@@ -1,4 +1,4 @@
-"""Starts the rules process, sends it one request at a time, and ends it. For one thread."""
+"""Starts the rules process, sends it one request at a time, and ends it. Only one thread may use it."""
 
 import os
 import select
@@ -21,9 +21,9 @@ from sluicegate.proxy.rules_process.messages import (
     received_response,
 )
 
-# Importing libraries from disk may take long on a busy machine.
+# Importing libraries from disk may take this long on a busy machine.
 _START_SECONDS = 60.0
-# A process closes its pipes a moment before its end is known.
+# A process closes its pipes shortly before its exit code is available.
 _END_SECONDS = 1.0
 _BEGIN = (
     "import sys; sys.path[:] = {path!r}; from sluicegate.proxy.rules_process.host import main; "
@@ -32,18 +32,21 @@ _BEGIN = (
 
 
 class ProcessEnded(Exception):
-    """The process ended, or was ended, during a request that did not cause it. The text gives the details."""
+    """The process ended during a request that did not cause it. The text gives the details."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverBudget(Exception):
-    """A request exceeded its CPU time, or its memory (`is_memory`)."""
+    """A request exceeded its CPU time, or its memory if `is_memory`."""
 
     is_memory: bool
 
 
 class EvaluationProcess:
-    """A process that can make rules of `kinds`. `memory`: bytes that it may map beyond its libraries."""
+    """A process that can compile rules of `kinds`.
+
+    `memory` is the number of bytes that it may map beyond its libraries.
+    """
 
     def __init__(self, kinds: frozenset[EvaluatorKind], memory: int) -> None:
         """Start the process. Raises ProcessEnded."""
@@ -77,19 +80,19 @@ class EvaluationProcess:
 
     @property
     def pid(self) -> int:
-        """Return the process id of the host, whose child evaluates."""
+        """Return the process id of the host. The evaluator is a child of the host."""
         return self._process.pid
 
     def ask(self, request: EvaluationRequest, most_seconds: float) -> Iterator[EvaluationResponse]:
         """Send a request and yield its responses, within at most `most_seconds` of wall-clock time.
 
-        Raises OverBudget and ProcessEnded; if `has_ended`, the process cannot be used again.
+        Raises OverBudget and ProcessEnded. If `has_ended` is true, the process cannot be used again.
         """
         if not self._is_ready:
             self._response(monotonic() + _START_SECONDS)
             self._is_ready = True
         end = monotonic() + most_seconds
-        with suppress(BrokenPipeError):  # the response gives the reason
+        with suppress(BrokenPipeError):  # the response gives the reason of the failure
             self._send(encoded_request(request), end)
         is_last = False
         while not is_last:
@@ -103,7 +106,10 @@ class EvaluationProcess:
             is_last = response.is_last
 
     def look(self) -> None:
-        """Read what the process reports without a request. Raises ProcessEnded if it, or its evaluator, has ended."""
+        """Read what the process reports without a request.
+
+        Raises ProcessEnded if the host or the evaluator has ended.
+        """
         while self._is_readable():
             response = self._response(monotonic())
             if response.outcome is ResponseOutcome.ENDED:

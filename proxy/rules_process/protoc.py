@@ -1,4 +1,6 @@
-"""Runs the Protobuf compiler of grpcio-tools: within this process, which can be stopped, or in a process of its own."""
+"""Runs the Protobuf compiler of grpcio-tools, either within the rules process, which can be stopped, or in a process of
+its own.
+"""
 
 import errno
 import os
@@ -25,21 +27,21 @@ NEEDS = f"Protobuf from .proto text needs grpcio-tools: {RULES_EXTRA}"
 _ENCODED = "encoded-files"
 _SOURCES = "sources"
 _STDERR = 2
-# Errors of file names, which a schema gives. Others are errors of the machine.
+# Errors about file names, which come from a schema. All other errors come from the machine.
 _OF_NAMES = frozenset(
     {errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ, errno.ELOOP}
 )
 _MOST_OUTPUT = 64 << 10
 _MOST_WORDS = 300
 _SECONDS = 10
-# Files that serializers do not register, by the package that has them (googleapis-common-protos).
+# The packages whose files serializers do not register (googleapis-common-protos).
 _OF_PACKAGES = ("google.api", "google.rpc", "google.type")
 
 
 def write_descriptor_set(folder: str, text: str, imports: Mapping[str, str]) -> None:
-    """Compile `text` into the file DESCRIPTOR_SET of `folder`. `imports`: texts by the names that `text` imports.
+    """Compile `text` into the file DESCRIPTOR_SET of `folder`.
 
-    Raises SchemaUnusable and OSError.
+    `imports` maps the names that `text` imports to their texts. Raises SchemaUnusable and OSError.
     """
     try:
         compiler = import_module("grpc_tools._protoc_compiler")
@@ -59,7 +61,10 @@ def write_descriptor_set(folder: str, text: str, imports: Mapping[str, str]) -> 
 
 
 def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes:
-    """Return the descriptor set of `text` and of its imports (texts by imported name). Raises SchemaUnusable."""
+    """Return the descriptor set of `text` and its imports.
+
+    `imports` maps imported names to texts. Raises SchemaUnusable.
+    """
     _need_compiler()
     try:
         with TemporaryDirectory(prefix="sluicegate-proto-") as folder:
@@ -79,7 +84,7 @@ def descriptor_set_of_file(path: Path) -> bytes:
 
 
 def sources_of(descriptor_set: bytes, path: Path) -> tuple[Path, ...]:
-    """Return the .proto file at `path`, and the files of its folder that its descriptor set includes."""
+    """Return the path of the .proto file, and the paths of the files in its folder that its descriptor set includes."""
     files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet.FromString(descriptor_set)
     folder = path.resolve().parent
     imported = (folder / file.name for file in files.file if file.name != path.name)
@@ -87,7 +92,7 @@ def sources_of(descriptor_set: bytes, path: Path) -> tuple[Path, ...]:
 
 
 def _inputs(folder: Path, texts: Mapping[str, str]) -> list[str]:
-    """Write schemas below `folder`; return the compiler's arguments to find them, and the files known to all.
+    """Write schemas below `folder`. Return the compiler's arguments for them and for the well-known files.
 
     Raises OSError, and SchemaUnusable if a name leads out of the folder.
     """
@@ -106,7 +111,10 @@ def _inputs(folder: Path, texts: Mapping[str, str]) -> list[str]:
 
 
 def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write each text to a file of its name. Raises OSError, and SchemaUnusable if a name leads out of the folder."""
+    """Write each text to a file that has its name.
+
+    Raises OSError, and SchemaUnusable if a name leads out of the folder.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         pure = PurePosixPath(name)
@@ -126,12 +134,12 @@ def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def _well_known(*descriptor_sets: Path) -> list[str]:
-    """Return the arguments to find the files that schemas import without a reference, after those in
+    """Return the compiler's arguments for the files that schemas import without a reference, after those for
     `descriptor_sets`.
     """
     imports = resources.files("sluicegate.validation.rules.protobuf") / "imports"
     arguments = [f"--proto_path={imports}"]
-    all_sets = (*descriptor_sets, imports / "validate.binpb")  # the compiler takes the last option alone
+    all_sets = (*descriptor_sets, imports / "validate.binpb")  # the compiler uses only the last such option
     arguments.append(f"--descriptor_set_in={os.pathsep.join(map(str, all_sets))}")
     for package in _OF_PACKAGES:
         found = _spec_of(package)
@@ -140,23 +148,23 @@ def _well_known(*descriptor_sets: Path) -> list[str]:
 
 
 def _spec_of(package: str) -> list[str]:
-    """Return the folders of a package; none if it is not installed."""
+    """Return the folders of a package, or none if it is not installed."""
     try:
         found = find_spec(package)
-    except ModuleNotFoundError:  # the package around it is missing
+    except ModuleNotFoundError:  # the parent package is missing
         return []
     return [] if found is None else list(found.submodule_search_locations or ())
 
 
 def _errors_of(words: str, folder: Path) -> str:
-    """Return protoc's errors without its warnings, which come first and may be many."""
+    """Return protoc's errors without its warnings, which precede them and may be many."""
     lines = words.replace(f"{folder}/", "").splitlines()
     errors = [line for line in lines if line.strip() and not _is_warning(line)]
     return with_edition_advice("\n".join(errors or lines).strip()[:_MOST_WORDS])
 
 
 def _is_warning(line: str) -> bool:
-    # The library's own log begins with "WARNING:", or with "W", four digits of a date and a time.
+    # The library's own log lines begin with "WARNING:", or with "W", four digits of a date and a time.
     return ": warning: " in line or line.startswith(("WARNING:", "[libprotobuf WARNING")) or _is_log_line(line)
 
 
@@ -165,7 +173,7 @@ def _is_log_line(line: str) -> bool:
 
 
 class _StderrTo:
-    """A context in which C++ code's standard error is redirected."""
+    """A context manager that redirects the standard error of C++ code."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

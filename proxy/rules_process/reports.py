@@ -18,13 +18,16 @@ class RulesProcessReports(Protocol):
     """Receives events from any thread."""
 
     def evaluated(self, outcome: str) -> None:
-        """An evaluation or a compilation has ended; `outcome` is a value of Evaluated."""
+        """An evaluation or a compilation has ended. `outcome` is a value of EvaluationOutcome."""
 
     def limit_exceeded(self, client: Hashable, limit: str, kind: str) -> None:
-        """A client exceeded a limit with a rule of this kind; its further evaluations wait for those of others."""
+        """A client exceeded a limit with a rule of this kind.
+
+        Its further evaluations wait for those of other clients.
+        """
 
     def replaced(self, reason: str) -> None:
-        """The process ended through no fault of a request, idle or not, and is started again."""
+        """The process ended, whether or not it was idle, but not because of a request. It is started again."""
 
 
 class NoRulesReports:

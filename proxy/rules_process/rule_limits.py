@@ -7,20 +7,26 @@ from sluicegate.proxy.rules_process.reports import EvaluationOutcome
 
 @dataclass(frozen=True, slots=True)
 class RuleLimits:
-    """`seconds` of CPU time for a request, and bytes of `memory` for the process beyond its libraries."""
+    """The limits of the rules process.
+
+    `seconds` is the CPU time for a request, and `memory` the number of bytes for the process beyond its libraries.
+    """
 
     seconds: float
     memory: int
 
     def describe_excess(self, how: EvaluationOutcome) -> str:
-        """Return what an evaluation takes that exceeds a limit."""
+        """Return a description of the resource use that exceeds a limit."""
         if how is EvaluationOutcome.OVER_MEMORY:
             return f"more than {how.value} ({self.memory} bytes)"
         return f"more than {how.value} ({self.seconds:g} s of CPU time for a request)"
 
 
 class TooCostly(Exception):
-    """An evaluation or a compilation exceeded a limit; the text names it. `is_memory`: the limit is that of memory."""
+    """An evaluation or a compilation exceeded a limit, which the text names.
+
+    `is_memory` is true for the memory limit.
+    """
 
     def __init__(self, text: str, is_memory: bool = False) -> None:
         super().__init__(text)

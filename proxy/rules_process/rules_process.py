@@ -1,8 +1,8 @@
-"""Applies rules and compiles schemas in another process, within the limits of a request.
+"""Evaluates rules and compiles schemas in another process, within the limits of a request.
 
-A request has `limits.rule_cpu_seconds` of CPU time for all its records, and `limits.rule_memory_bytes`. Beyond them it
-is TooCostly; any other failure of the process is an Outage. No verdict depends on wall-clock time: on a busy machine,
-valid data must not look too costly.
+A request may use `limits.rule_cpu_seconds` of CPU time for all its records, and `limits.rule_memory_bytes`. A request
+that exceeds them is TooCostly. Any other failure of the process is an Outage. No verdict depends on wall-clock time,
+because valid data must not appear too costly on a busy machine.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -28,18 +28,21 @@ from sluicegate.proxy.scheduling.wait_budget import CpuTime, VerdictAhead, WaitB
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
-# Wall-clock limits for the wait before an evaluation, and for the evaluation with the start of a process and the
-# compilation of its schemas. Beyond them it is an outage.
+# Wall-clock limits. The first is for the wait before an evaluation. The second is for the evaluation, with the start of
+# a process and the compilation of its schemas. If one is exceeded, the result is an outage.
 _TURN_SECONDS = 30.0
 _MOST_SECONDS = 240.0
-# The CPU time after which an evaluation is costly: a hundred times that of ordinary rules.
+# An evaluation that takes more than this CPU time is costly. Ordinary rules take a hundredth of it.
 _SLICE_SECONDS = 0.05
-# The process for costly evaluations ends after this time without one.
+# The process for costly evaluations ends after this time without an evaluation.
 _IDLE_SECONDS = 30.0
 
 
 class RulesProcess:
-    """Used by all threads that may wait (WaitBudget). The first evaluation, or `prepare`, starts the process."""
+    """Evaluates rules for all threads that may wait (WaitBudget).
+
+    The first evaluation, or `prepare`, starts the process.
+    """
 
     def __init__(
         self,
@@ -53,11 +56,12 @@ class RulesProcess:
         self._wait_budget = wait_budget
         reports = reports if reports is not None else NoRulesReports()
         self._thread = EvaluationThread(limits, reports, start, now)
-        # A process for costly evaluations, of which others wait for a slice at most. It exists while there are some.
+        # A process for costly evaluations, so that other evaluations wait at most for a slice of CPU time. It exists
+        # while there are costly evaluations.
         self._costly = EvaluationThread(limits, reports, start, now, _IDLE_SECONDS)
 
     def prepare(self, kinds: frozenset[EvaluatorKind]) -> None:
-        """Start the process, unless it is running, with the libraries for rules of these kinds."""
+        """Start the process with the libraries for rules of these kinds, unless it is running."""
         self._thread.want(kinds)
 
     def compile(self, specification: Specification) -> EvaluationResponse:
@@ -82,7 +86,7 @@ class RulesProcess:
         return response
 
     def ask(self, specification: Specification, operation: RulesOperation, subject: Subject) -> str | None:
-        """Return what a schema says about data, or a rule about a record. Raises the errors of `compile`."""
+        """Return the result of a schema for data, or of a rule for a record. Raises the errors of `compile`."""
         self._wait_budget.require_waiting_allowed()
         spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
@@ -91,7 +95,7 @@ class RulesProcess:
         ahead = spent.ahead.get((specification.number, operation), {})
         verdict = ahead.get(subject)
         if verdict is not None:
-            ahead[subject] = replace(verdict, seconds=0.0)  # an equal one costs nothing
+            ahead[subject] = replace(verdict, seconds=0.0)  # an equal subject costs nothing
             spent.evaluating_seconds += verdict.seconds
             if isinstance(verdict.words, Exception):
                 raise verdict.words
@@ -107,10 +111,10 @@ class RulesProcess:
         return response.words
 
     def look_ahead(self, specification: Specification, operation: RulesOperation, subjects: Iterable[Subject]) -> None:
-        """Evaluate what `ask` is asked about next, with fewer messages to the process.
+        """Evaluate the subjects of the next calls of `ask` together, which takes fewer messages to the process.
 
-        A subject has the verdict that it would have alone, and is charged when it is asked about. If one of them is too
-        costly, the others are asked about one by one, so a request takes at most twice its CPU time.
+        A subject gets the same verdict as alone, and it is charged when `ask` is called for it. If one subject is too
+        costly, `ask` evaluates the others one by one, so a request takes at most twice its CPU time.
 
         Raises WaitNotAllowed.
         """
@@ -128,7 +132,7 @@ class RulesProcess:
             except (TooCostly, Outage, SchemaUnusable) as error:
                 if isinstance(error, TooCostly):
                     self._check_had_all(error, request, left)
-                failure = error.with_traceback(None)  # it refers to this frame, and so to all subjects
+                failure = error.with_traceback(None)  # its traceback refers to this frame, and so to all subjects
             for subject, response in zip(rest, evaluation.done, strict=False):
                 verdicts[subject] = VerdictAhead(response.words, response.seconds)
             rest = rest[len(evaluation.done) :]
@@ -139,21 +143,24 @@ class RulesProcess:
                 return
 
     def close(self) -> None:
-        """End the processes; waiting and later requests raise Outage."""
+        """End the processes. Waiting and later requests raise Outage."""
         self._thread.close()
         self._costly.close()
 
     @property
     def pid(self) -> int | None:
-        """Return the process id; None if the process is not running."""
+        """Return the process id, or None if the process is not running."""
         return self._thread.pid
 
     def _at_once(self, seconds: float, at_most: float = _SLICE_SECONDS) -> float:
-        """Return the CPU time (s) that an evaluation gets here, of `seconds` that it may use."""
+        """Return the CPU time (s) that an evaluation gets in this thread.
+
+        `seconds` is the CPU time that it may use in total.
+        """
         return min(seconds, at_most) if self._wait_budget.cpu_time is CpuTime.SLICE else seconds
 
     def _check_had_all(self, error: TooCostly, request: EvaluationRequest, seconds: float) -> None:
-        """Raise WaitNotAllowed if an evaluation has only exceeded its slice of the `seconds` that it may use."""
+        """Raise WaitNotAllowed if an evaluation has exceeded only its slice and not the `seconds` that it may use."""
         if request.seconds < seconds and not error.is_memory:
             raise WaitNotAllowed from error
 
@@ -161,7 +168,8 @@ class RulesProcess:
         try:
             return self._waited_for(self._queued(specification, request))
         except (TooCostly, Outage, SchemaUnusable) as error:
-            # Frames in its traceback refer to the future that keeps it: a cycle, with all that the callers have read.
+            # The frames in its traceback refer to the future that keeps it, a reference cycle that would also keep what
+            # the callers have read.
             raise error.with_traceback(None) from error.__cause__
 
     def _queued(self, specification: Specification, request: EvaluationRequest) -> Evaluation:
@@ -173,6 +181,6 @@ class RulesProcess:
     def _waited_for(self, evaluation: Evaluation) -> EvaluationResponse:
         with suppress(NotInTime):
             return self._wait_budget.wait_uncounted(evaluation.future, _TURN_SECONDS)
-        if evaluation.future.cancel():  # it has not started
+        if evaluation.future.cancel():  # the evaluation has not started
             raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s")
         return self._wait_budget.wait_uncounted(evaluation.future, _MOST_SECONDS)

@@ -1,4 +1,4 @@
-"""Schemas and rules that run in this process if that is known to be cheap, and in the rules process otherwise."""
+"""Schemas and rules that run in this process if they are known to be cheap, and in the rules process otherwise."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -62,8 +62,9 @@ Given = ParamSpec("Given")
 
 
 class StoppableContent:
-    """`content`: None if it was too costly to compile here; then only the rules process compiles it.
+    """A schema that can be stopped.
 
+    `content` is None if the schema was too costly to compile in this process. Then only the rules process compiles it.
     All methods except `ordinary` raise WaitNotAllowed if they may not wait for the rules process.
     """
 
@@ -77,7 +78,7 @@ class StoppableContent:
 
     @property
     def compiled_here(self) -> Content | None:
-        """The schema in this process; None if it is too costly to compile here."""
+        """The schema in this process, or None if it is too costly to compile here."""
         return self._content
 
     def record_name(self, data: bytes) -> str | None:
@@ -90,7 +91,7 @@ class StoppableContent:
             raise SchemaError(f"finding its name takes {error}") from error
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """Return the native request, if there is one: those are cheap."""
+        """Return the native check of this schema, which is always cheap, or None if there is none."""
         content = self._content
         return content.ordinary(behind) if isinstance(content, HasNativeContentCheck) else None
 
@@ -107,7 +108,10 @@ class StoppableContent:
         return self._annotating
 
     def json_encoded(self) -> Content:
-        """Return the schema for data in JSON encoding (`HasJsonEncoding`); another than Avro as it is."""
+        """Return the schema for data in JSON encoding (`HasJsonEncoding`).
+
+        Schemas other than Avro are returned unchanged.
+        """
         given, content = self._specification, self._content
         if given.kind is not EvaluatorKind.SERIALIZED_AVRO:
             return self
@@ -119,7 +123,7 @@ class StoppableContent:
         return self._json_encoded
 
     def look_ahead(self, subjects: Sequence[bytes], budget: StepBudget) -> None:
-        """Validate together what the rules process validates."""
+        """Validate together the subjects that the rules process has to validate."""
         content = self._content
         if content is not None:
             subjects = [data for data in subjects if exceeds_limit(content.fault, data, LimitedSteps(budget))]
@@ -149,12 +153,12 @@ class StoppableContent:
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over values of this schema. Raises RuleUnusable."""
         content = self._content
-        # What was cheap to compile here gives cheap expressions.
+        # If the schema was cheap to compile here, its expressions are cheap too.
         inline = content.expression(text) if isinstance(content, HasExpressions) else None
         return self._stoppable(text, inline)
 
     def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
-        """Return a registry's condition on values of this schema. Raises RuleUnusable."""
+        """Return a registry's condition on values of this schema, as an expression. Raises RuleUnusable."""
         content = self._content
         inline = content.condition(condition) if isinstance(content, HasExpressions) else None
         return self._stoppable(condition, inline)
@@ -196,7 +200,7 @@ class StoppableContent:
         return PlacedRules([RulePlace(None, rules, is_uncertain=bool(changes))])
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that values, as JSON, follow a JSON Schema. Raises RuleUnusable."""
+        """Return the condition that values, converted to JSON, follow a JSON Schema. Raises RuleUnusable."""
         content, given = self._content, self._specification
         inline = content.follows_as_json(json_schema) if isinstance(content, ReadAsJson) else None
         options = {**given.options, "schema": given.kind, "json_schema": json_schema}
@@ -230,7 +234,7 @@ class StoppableRule:
 
 
 class StoppableExpression:
-    """A rule, or an expression over a schema. `inline`: None if only the rules process compiles it."""
+    """A rule, or an expression over a schema. `inline` is None if only the rules process compiles it."""
 
     def __init__(self, specification: Specification, inline: ExpressionOfSchema | None, process: RulesProcess) -> None:
         self._specification = specification
@@ -250,7 +254,10 @@ class StoppableExpression:
             raise SchemaUnusable(f"it takes {error}") from error
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault, or None. Raises Outage, SchemaError, and WaitNotAllowed if this thread may not wait."""
+        """Return the fault, or None if there is none.
+
+        Raises Outage and SchemaError, and WaitNotAllowed if this thread may not wait.
+        """
         if self._inline is not None:
             try:
                 return with_limit(self._inline.fault, record)
@@ -267,7 +274,7 @@ class StoppableExpression:
             raise SchemaError(str(error)) from error
 
     def look_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
-        """Evaluate together what the rules process evaluates."""
+        """Evaluate together the records that the rules process has to evaluate."""
         inline = self._inline
         if inline is not None:
             records = [each for each in records if exceeds_limit(with_limit, inline.fault, each)]
@@ -285,7 +292,7 @@ class StoppableExpression:
 
 
 def with_limit(evaluate: Callable[[RuledRecord], str | None], record: RuledRecord) -> str | None:
-    """Return what a method of a rule returns, if it takes at most INLINE_STEPS. Raises TooManySteps."""
+    """Return the result of a rule's method if it takes at most INLINE_STEPS steps. Raises TooManySteps."""
     budget = record.budget
     record.budget = LimitedSteps(budget)
     try:
@@ -295,7 +302,10 @@ def with_limit(evaluate: Callable[[RuledRecord], str | None], record: RuledRecor
 
 
 def exceeds_limit(evaluate: Callable[Given, object], *given: Given.args, **named: Given.kwargs) -> bool:
-    """Return whether an evaluation raises TooManySteps. Its other errors are those of the evaluation that follows."""
+    """Return whether an evaluation raises TooManySteps.
+
+    All its other errors are ignored, because the evaluation that follows raises them.
+    """
     try:
         evaluate(*given, **named)
     except TooManySteps:
@@ -306,5 +316,5 @@ def exceeds_limit(evaluate: Callable[Given, object], *given: Given.args, **named
 
 
 def too_costly(error: TooCostly) -> str:
-    """Return the predicate that follows "is"."""
+    """Return the predicate of a sentence whose verb is "is"."""
     return f"too costly to validate: it takes {error}; send smaller records, or have the limit raised"

@@ -1,1 +1,1 @@
-"""Decides where requests are validated: on the event loop or in a thread."""
+"""Decides whether a request is validated on the event loop or in a thread."""

@@ -1,6 +1,6 @@
-"""Extracts the bad records of a validated request for the dead-letter topics of its topics (`quarantine`).
+"""Extracts the bad records of a validated request for dead-letter topics (`quarantine`).
 
-Extraction runs in a validating thread. The bad records of all connections share a memory limit until they are stored.
+Extraction runs in a validating thread. The bad records of all connections share one memory limit until they are stored.
 """
 
 import threading
@@ -24,24 +24,25 @@ QUARANTINED_BYTES = "limits.max_quarantined_bytes"
 
 
 class QuarantineMemory:
-    """`total_bytes` of memory for bad records. Every thread may claim some.
+    """Memory of `total_bytes` for bad records. Any thread may claim a part of it.
 
-    A claim ends when its last holder drops it, so no code has to release it when a client, a broker or a request goes
-    away.
+    A claim ends when its last reference is dropped, so no code has to release it when a client, a broker or a request
+    ends.
     """
 
     def __init__(self, total_bytes: int) -> None:
         self.total_bytes = total_bytes
         self._taken = 0
-        self._lock = threading.RLock()  # reentrant: the garbage collector may end a claim within
+        # reentrant, because the garbage collector may end a claim while the lock is held
+        self._lock = threading.RLock()
 
     @property
     def free_bytes(self) -> int:
-        """The bytes that may be claimed now."""
+        """The number of bytes that may be claimed now."""
         return self.total_bytes - self._taken
 
     def claim(self, size: int) -> "MemoryClaim | None":
-        """Claim `size` bytes; None if fewer are free."""
+        """Claim `size` bytes. Return None if fewer are free."""
         with self._lock:
             if size > self.free_bytes:
                 return None
@@ -55,7 +56,7 @@ class QuarantineMemory:
 
 
 class MemoryClaim:
-    """`size` bytes of quarantine memory, for as long as this object exists."""
+    """A claim of `size` bytes of quarantine memory, which lasts as long as this object exists."""
 
     __slots__ = ("_memory", "_size")
 
@@ -76,11 +77,11 @@ def extract_bad_records(
     give_way: Callable[[], None],
     memory: QuarantineMemory,
 ) -> Sequence[DeadLetters]:
-    """Return an entry for each batch whose topic has a dead-letter topic, also if its records could not be extracted.
+    """Return an entry for each batch whose topic has a dead-letter topic, even if its records could not be extracted.
 
     Raises Abandoned.
     """
-    # Validation has found the batches within bounds; extraction gets a budget of its own.
+    # Validation has found that the batches are within the limits. Extraction gets a separate budget.
     budget = DecompressionBudget(limits.max_decompressed_bytes, 0, give_way)
     found = []
     for place, found_bad in validated.to_quarantine.items():

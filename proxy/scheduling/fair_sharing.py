@@ -1,6 +1,6 @@
-"""Fair sharing of work and of slots between clients.
+"""Shares work and slots fairly between clients.
 
-There is no thread, lock or clock here: callers pass times in seconds (monotonic).
+It uses no thread, lock or clock: callers pass monotonic times in seconds.
 """
 
 import math
@@ -8,18 +8,18 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Generic, Protocol, TypeVar
 
-# Work done for an account counts half after this time.
+# Work counts half after this time.
 _HALF_LIFE_SECONDS = 5.0
-# What nobody knows about yet is queued as if this much work had been done for it. New accounts cost a client nothing,
-# so they do not go before a client that needs little.
+# An account without any work yet is queued as if this much work had been done for it. New accounts cost a client
+# nothing, so they must not precede a client that needs little.
 _NEWCOMER_SECONDS = 0.5
 
 
 class Account:
-    """The work done for one connection, in seconds that decay.
+    """The work done for one connection, in seconds that decay over time.
 
-    `has_left`: its client no longer waits. `is_new`: no work has been done for it yet. `last_seconds`: the time that
-    its last work took.
+    `has_left` is true if its client no longer waits. `is_new` is true until work has been done for it. `last_seconds`
+    is the time that its last work took.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Account:
         self.last_seconds = 0.0
 
     def served(self, now: float) -> float:
-        """Return the decayed seconds of work."""
+        """Return the decayed work in seconds."""
         return self._served * math.exp2((self._at - now) / _HALF_LIFE_SECONDS)
 
     def add(self, seconds: float, now: float) -> None:
@@ -42,7 +42,7 @@ class Account:
 
 
 class WaitingWork(Protocol):
-    """Work that waits, and the account it is done for."""
+    """Work that waits, with the account for which it is done."""
 
     account: Account
 
@@ -51,10 +51,10 @@ T = TypeVar("T", bound=WaitingWork)
 
 
 class FairQueue(Generic[T]):
-    """A queue that serves the account with the least recent work first, and the oldest work within an account.
+    """A queue that serves the account with the least recent work first, and within an account the oldest work first.
 
-    Of accounts without work yet, it serves the latest first: a client that arrives does not wait for all that arrived
-    before it, whatever their number.
+    Among accounts without any work yet, the latest is served first, so that a new client does not wait for all clients
+    that arrived before it.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class FairQueue(Generic[T]):
         self._waiting.append(work)
 
     def remove(self, work: T) -> bool:
-        """Remove work; return whether it was still waiting."""
+        """Remove work, and return whether it was still waiting."""
         if work not in self._waiting:
             return False
         self._waiting.remove(work)
@@ -79,14 +79,15 @@ class FairQueue(Generic[T]):
         self._waiting.clear()
 
     def pop(self, now: float) -> T | None:
-        """Remove and return the next work; None if the queue is empty."""
+        """Remove and return the next work, or return None if the queue is empty."""
         if not self._waiting:
             return None
         return self._waiting.pop(self._first(now))
 
     def pop_unless_heavier(self, account: Account, seconds: float, now: float) -> T | None:
-        """Remove and return the next work. None if the queue is empty, or if the work's account was served `seconds`
-        more than `account`.
+        """Remove and return the next work.
+
+        Return None if the queue is empty, or if the next account was served at least `seconds` more than `account`.
         """
         if not self._waiting:
             return None
@@ -114,9 +115,10 @@ def _order(account: Account, now: float) -> tuple[bool, float]:
 
 
 class FairSlots:
-    """`total` slots for many users. No user may take more than it leaves free, so a newcomer always finds one.
+    """A number of slots, `total`, for many users.
 
-    A single user gets half of the slots, two users a third each, and so on, without knowing who else will come.
+    No user may take more slots than it leaves free, so a new user always finds one. A single user gets half of the
+    slots, two users get a third each, and so on. The number of future users need not be known.
     """
 
     def __init__(self, total: int) -> None:
@@ -124,7 +126,7 @@ class FairSlots:
         self._taken: Counter[Hashable] = Counter()
 
     def taken_by(self, user: Hashable) -> int:
-        """Return how many slots `user` has."""
+        """Return how many slots `user` has taken."""
         return self._taken[user]
 
     def has_slot_for(self, user: Hashable) -> bool:

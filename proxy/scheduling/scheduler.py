@@ -1,7 +1,7 @@
-"""Validates requests on the event loop while that takes a moment, otherwise in a thread.
+"""Validates requests on the event loop if that takes little time, otherwise in a thread.
 
-The loop's time for validation between two polls is limited for all connections together. A request that exceeds it is
-validated again in the thread (`sluicegate.proxy.scheduling.validation_thread`).
+The loop's time for validation between two polls is limited for all connections together. A request that exceeds the
+limit is validated again in the thread (`sluicegate.proxy.scheduling.validation_thread`).
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
 
 _HEAVY_PARTITIONS = 200
-_LIGHT_BYTES = 1024  # no request this small names more
+_LIGHT_BYTES = 1024  # a request up to this size cannot name more partitions
 _HEAVY_COMPRESSED_BYTES = 512 * 1024
 _HEAVY_PLAIN_BYTES = 4 * 1024 * 1024
 
@@ -59,12 +59,12 @@ def _is_heavy_by_size(request: ProduceRequest) -> bool:
     return compressed > _HEAVY_COMPRESSED_BYTES or plain > _HEAVY_PLAIN_BYTES
 
 
-# Building many rejections takes time too.
+# A limit, because building many rejections takes time too.
 _MOST_REJECTED_ON_THE_LOOP = 20
-# Bytes, including decompressed ones, that the loop validates before it polls its sockets again.
+# The loop validates this many bytes, including decompressed ones, before it polls its sockets again.
 _LOOP_TURN_BYTES = 8 * 1024 * 1024
 _LOOP_REQUEST_BYTES = 4 * 1024 * 1024
-# The part that cannot be interrupted.
+# The number of bytes that are validated without an interruption.
 _LOOP_AT_ONCE_BYTES = 64 * 1024
 # The time limit for one request on the loop.
 _LOOP_REQUEST_SECONDS = 0.003
@@ -72,14 +72,14 @@ _LOOP_REQUEST_SECONDS = 0.003
 _LOOP_MAKING_SECONDS = 0.03
 
 Prepare = Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispatch]
-"""Builds the dispatch of a verdict with rejections; its last argument lets others run."""
+"""Builds the dispatch for a verdict with rejections. The last argument is a function that yields to other threads."""
 
 
 class Scheduler:
-    """Validates each request by the rules that are in force at its start.
+    """Validates each request by the rules that are in force when validation starts.
 
-    `call_soon` runs a function after the loop has polled its sockets. `room` is the memory for bad records,
-    `wait_budget` the waits of rules that look something up.
+    `call_soon` runs a function after the loop has polled its sockets. `room` is the memory for bad records.
+    `wait_budget` limits the waits of rules that look something up.
     """
 
     def __init__(
@@ -119,10 +119,10 @@ class Scheduler:
     def validate(
         self, request: ProduceRequest, client: Client | None = None, previous: Previous | None = None
     ) -> Dispatch | None:
-        """Return the dispatch of a request; None if it needs a thread. Only for the event loop's thread.
+        """Return the dispatch of a request, or None if it needs a thread. Only for the event loop's thread.
 
-        `client`: the sender, if the rulebook depends on it. `previous`: previous times of partitions; None: all known
-        ones. Raises PreviousTimeInFlight, as its future does.
+        `client` is the sender, if the rulebook depends on it. `previous` contains the previous times of partitions. If
+        it is None, all known times are used. Raises PreviousTimeInFlight, as does the future of `submit`.
         """
         size = len(request.frame)
         if self._loop_left < size or is_heavy(request):
@@ -170,17 +170,17 @@ class Scheduler:
         client: Client | None = None,
         previous: Previous | None = None,
     ) -> Job:
-        """Validate a request in a thread; `client` and `previous` as for `validate`."""
+        """Validate a request in a thread. `client` and `previous` have the same meaning as for `validate`."""
         job = Job(request, account, client, previous)
         self._thread.add(job)
         return job
 
     def abandon(self, job: Job) -> None:
-        """Cancel a job: a waiting job never starts, a running one ends soon."""
+        """Cancel a job. A waiting job never starts, and a running job ends soon."""
         self._thread.abandon(job)
 
     def close(self) -> None:
-        """Start no more jobs, and end the running ones."""
+        """Start no more jobs, and end those that are running."""
         self._thread.close()
         self._waiting_room.close()
         self._costly_room.close()
@@ -191,14 +191,20 @@ class Scheduler:
         self._loop_turn_ends = False
 
     def _validate_waiting(self, job: Job, give_way: Callable[[], None]) -> None:
-        """Validate a job; one whose rules need more than a slice of CPU time does not hold up the others."""
+        """Validate a job in a waiting thread.
+
+        A job whose rules need more than a slice of CPU time is moved elsewhere, so that it does not delay others.
+        """
         try:
             self._validate_costly(job, give_way)
         except WaitNotAllowed:
             self._costly_room.add(job)
 
     def _validate_costly(self, job: Job, give_way: Callable[[], None]) -> None:
-        """Validate a job; jobs with large records are validated one at a time, and keep one of these in memory."""
+        """Validate a costly job.
+
+        Jobs with large records are validated one at a time, so that memory holds only one such record.
+        """
         try:
             self._settle(job, give_way, MOST_HELD_BYTES)
         except OutOfTime:
@@ -220,7 +226,7 @@ class Scheduler:
     ) -> Dispatch:
         """Validate a whole job in a thread, with at most `most_held` bytes of one record in memory.
 
-        Raises Abandoned, and OutOfTime if a record has more.
+        Raises Abandoned, and OutOfTime if a record is larger.
         """
         limits = self._limits
         budget = DecompressionBudget(
@@ -245,7 +251,7 @@ class Scheduler:
         return dispatch
 
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
-        """Return a function from topics to policies for a client, by the current rulebook."""
+        """Return a function from topics to policies for this client, by the current rulebook."""
         rulebook = self._rules.rulebook
         policy_of = memo.policies_by(rulebook)
         if client is not None and rulebook.exempts(client):
@@ -263,7 +269,7 @@ class Scheduler:
 
 
 class _Until:
-    """Ends a validation on the loop after its time limit; it starts again in a thread."""
+    """Ends a validation on the loop at its time limit. The validation then starts again in a thread."""
 
     def __init__(self, seconds: Callable[[], float], limit: float) -> None:
         self._seconds = seconds

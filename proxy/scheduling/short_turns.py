@@ -1,8 +1,8 @@
-"""Lets a thread yield the interpreter to the event loop often: otherwise the loop waits 5 ms each time.
+"""Lets a thread yield the interpreter to the event loop often. Otherwise the loop would wait 5 ms each time.
 
-The thread sleeps briefly. If it only released the interpreter, it would acquire it again before the loop wakes up, and
-a shorter switch interval would interrupt the loop as often. After a long uninterruptible step (a library that parses a
-large value) the thread rests as long, so that others can do many short steps.
+The thread sleeps briefly. If it only released the interpreter, it would acquire it again before the loop wakes up. A
+shorter switch interval would interrupt the loop just as often. After a long uninterruptible step, such as a library
+that parses a large value, the thread rests for as long as the step took, so that others can do many short steps.
 """
 
 import time

@@ -1,8 +1,9 @@
-"""The thread that validates requests which the event loop does not, shorter ones first.
+"""The thread that validates the requests that the event loop does not validate, shorter requests first.
 
-Nothing says beforehand how long a request takes, so each begins on a level for short ones, unless its connection's last
-one was long. If it takes more than that level's time, it starts again on the next level. There is one thread: a job
-validates the jobs of shorter levels within itself, so a short job waits neither for long ones nor for their number.
+It is not known beforehand how long a request takes. So each request begins on a level for short requests, unless the
+last request of its connection was long. If it takes more than the time of that level, it starts again on the next
+level. There is only one thread. A long job runs the waiting jobs of shorter levels in its pauses, so a short job waits
+neither for a long job nor for many of them.
 """
 
 import threading
@@ -25,13 +26,14 @@ from sluicegate.validation.in_force import PolicyMemo
 from sluicegate.validation.rules.rule import Client
 
 Validation = Future[Dispatch]
-"""The result of a thread; cancelled if the request was abandoned."""
+"""The result of a validation in a thread. It is cancelled if the request is abandoned."""
 
 
 class Job:
-    """A request of the connection of `account`; `future` gets its dispatch.
+    """A request of the connection of `account`. `future` gets its dispatch.
 
-    `client`: the sender, if the rulebook depends on it. `previous`: previous times of partitions; None: all known ones.
+    `client` is the sender, if the rulebook depends on it. `previous` contains the previous times of partitions. If it
+    is None, all known times are used.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class Job:
 
     @property
     def on_behalf_of(self) -> Hashable:
-        """The key of the client: its address and its confirmed principal."""
+        """The key that identifies the client, made of its address and its verified principal."""
         if self.client is None:
             return self.account
         host, _, _ = self.client.address.rpartition(":")
@@ -54,50 +56,53 @@ class Job:
 
 
 def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
-    """Set the result of a job. Raises WaitNotAllowed and OutOfTime if it still has to be validated."""
+    """Set the result of a job. Raises WaitNotAllowed and OutOfTime if the job must still be validated elsewhere."""
     try:
         dispatch = validate()
     except (WaitNotAllowed, OutOfTime):
         raise
     except Abandoned:
         job.future.cancel()
-    except BaseException as error:  # raised again by the future
+    except BaseException as error:  # the future raises it again
         job.future.set_exception(error)
     else:
         job.future.set_result(dispatch)
     finally:
-        del job  # otherwise its future and the traceback of the error keep each other
+        del job  # otherwise the future and the traceback of the error would refer to each other
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Jobs that take at most so many `seconds` of CPU time, and keep at most `held_bytes` of one record in memory."""
+    """Jobs that take at most `seconds` of CPU time, and keep at most `held_bytes` of one record in memory."""
 
     seconds: float
     held_bytes: int
 
 
 MOST_HELD_BYTES: Final = 1 << 20
-"""The most of one record that jobs keep in memory, except where there is only one job at a time."""
+"""The number of bytes of one record that a job may keep in memory, except where only one job runs at a time."""
 ANY_SIZE: Final = 1 << 62
-# Ordinary requests take less than 30 ms. Each level is ten times as long, so what a job takes on those before its own
-# is about a tenth of what it takes on its own.
+# Ordinary requests take less than 30 ms. Each level is ten times as long as the one before, so the time that a job
+# wastes on shorter levels is about a tenth of its own time.
 _LEVELS = (_Level(0.03, MOST_HELD_BYTES), _Level(0.3, MOST_HELD_BYTES), _Level(float("inf"), ANY_SIZE))
-# A job lets shorter ones go after each slice of CPU time.
+# After each slice of this CPU time, a job lets shorter jobs run.
 _SLICE_SECONDS = 0.01
-# How long it lets them go; a started job is continued after that. It gets a slice, or a fourth of the time they took.
+# A job lets shorter jobs run for this time. After that a started job continues for a slice, or for a fourth of the time
+# that the shorter jobs took.
 _OTHERS_SECONDS = 0.04
 _SHARE = 1 / 4
 _END_SECONDS = 2.0
 
 ValidateJob = Callable[[Job, Decompressor, PolicyMemo, Callable[[], None], int], Dispatch]
-"""Validates a whole job; the last arguments let others run, and are the bytes of one record that it may keep in memory.
-Raises Abandoned, and OutOfTime if a record has more.
+"""Validates a whole job.
+
+The fourth argument lets other jobs run. The last one is the number of bytes of one record that the job may keep in
+memory. Raises Abandoned, and OutOfTime if a record is larger.
 """
 
 
 class ValidationThread:
-    """Starts with its first job. A job that has to wait goes `elsewhere`."""
+    """The thread, which starts with its first job. A job that has to wait is passed to `elsewhere`."""
 
     def __init__(self, validate: ValidateJob, elsewhere: Callable[[Job], None], wait_budget: WaitBudget) -> None:
         self._validate_whole = validate
@@ -111,19 +116,19 @@ class ValidationThread:
         self._memos = tuple(PolicyMemo() for _ in _LEVELS)
 
     def add(self, job: Job) -> None:
-        """Add a job; it is cancelled after the end."""
+        """Add a job. After `close` the job is cancelled."""
         last = job.account.last_seconds
         self._add(job, next(level for level, limit in enumerate(_LEVELS) if last <= limit.seconds))
 
     def abandon(self, job: Job) -> None:
-        """Cancel a job: a waiting job never starts, a running one ends soon."""
+        """Cancel a job. A waiting job never starts, and a running job ends soon."""
         job.is_abandoned = True
         with self._changed:
             if any(queue.remove(job) for queue in self._queues):
                 job.future.cancel()
 
     def close(self) -> None:
-        """Start no more jobs, and end the running ones."""
+        """Start no more jobs, and end those that are running."""
         with self._changed:
             self._closed = True
             for queue in self._queues:
@@ -133,12 +138,12 @@ class ValidationThread:
             self._thread.join(_END_SECONDS)
 
     def check_wanted(self, job: Job) -> None:
-        """Raise Abandoned if a job is not wanted any more."""
+        """Raise Abandoned if the job is no longer wanted."""
         if job.is_abandoned or self._closed:
             raise Abandoned
 
     def validate_waiting(self, level: int) -> float:
-        """Validate jobs that wait on a level, for a while; return the CPU time (s)."""
+        """Validate jobs that wait on a level, for a limited time. Return the CPU time that they took (s)."""
         if not self._queues[level]:
             return 0.0
         began = thread_time()
@@ -164,10 +169,13 @@ class ValidationThread:
             while (level := self._longest_level()) is not None:
                 if (job := self._pop(level)) is not None:
                     self._validate(job, level)
-                del job  # nothing of a request is kept between jobs
+                del job  # no data of a request are kept between jobs
 
     def _longest_level(self) -> int | None:
-        """Wait for a job; return the level of the longest, which validates the shorter ones first. None at the end."""
+        """Wait for a job. Return the longest level that has one, or None at the end.
+
+        The job on that level runs the shorter ones first.
+        """
         with self._changed:
             while not self._closed:
                 for level in reversed(range(len(_LEVELS))):
@@ -181,7 +189,7 @@ class ValidationThread:
             return self._queues[level].pop(monotonic())
 
     def _validate(self, job: Job, level: int) -> None:
-        # What longer jobs need is freed with them.
+        # The memory of a longer job's decompressor is freed with the job.
         decompressor = self._decompressor if level == 0 else Decompressor()
         turn = _Turn(self, job, level)
         try:
@@ -198,7 +206,7 @@ class ValidationThread:
 
 
 class _Turn:
-    """The CPU time that a job takes, without that of the jobs within it."""
+    """Measures the CPU time of a job, without that of the jobs that run within it."""
 
     def __init__(self, thread: ValidationThread, job: Job, level: int) -> None:
         self._thread = thread
@@ -206,18 +214,18 @@ class _Turn:
         self._limit_seconds = _LEVELS[level].seconds
         self._short_turns = ShortTurns()
         self._since = thread_time()
-        # For each shorter level, its jobs may go at this CPU time of the job.
+        # The CPU time of this job at which the jobs of each shorter level may run next.
         self._others_at = [0.0] * level
 
     @property
     def seconds(self) -> float:
-        """The CPU time (s) of the job so far."""
+        """The CPU time (s) that the job has taken."""
         return thread_time() - self._since
 
     def give_way(self) -> None:
-        """Yield, and validate shorter jobs after a time slice.
+        """Yield to other threads, and validate shorter jobs after each time slice.
 
-        Raises Abandoned, and OutOfTime after the level's time.
+        Raises Abandoned, and OutOfTime after the time of the level.
         """
         self._thread.check_wanted(self._job)
         self._short_turns.give_way()
@@ -226,7 +234,7 @@ class _Turn:
         self.run_shorter_jobs()
 
     def run_shorter_jobs(self) -> None:
-        """Validate the shorter jobs whose time has come."""
+        """Validate the shorter jobs that may run now."""
         own = self.seconds
         for level, at in enumerate(self._others_at):
             if own >= at:

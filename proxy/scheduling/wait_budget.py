@@ -1,7 +1,7 @@
-"""Limits how long the rules of a request may wait for lookups. The validation thread never waits.
+"""Limits how long the rules of a request may wait for lookups.
 
-There a validation that has to wait ends, and starts again in a thread that may wait
-(`sluicegate.proxy.scheduling.waiting_threads`).
+The validation thread never waits. A validation that would have to wait there ends, and starts again in a thread that
+may wait (`sluicegate.proxy.scheduling.waiting_threads`).
 """
 
 import math
@@ -19,15 +19,15 @@ T = TypeVar("T")
 
 
 class WaitNotAllowed(Exception):
-    """A validation has to wait, or takes longer than this thread may: it starts again elsewhere."""
+    """A validation has to wait, or takes longer than it may in this thread. It starts again in another thread."""
 
 
 class CpuTime(Enum):
-    """How much CPU time of the rules process a thread may wait for at once."""
+    """How much CPU time of the rules process a thread may wait for in one evaluation."""
 
-    WHOLE = auto()  # what the request may use
-    SLICE = auto()  # a slice of it; beyond, the validation starts again in a thread with REST
-    REST = auto()  # what the request may use, in a process beside the one for slices
+    WHOLE = auto()  # all that the request may use
+    SLICE = auto()  # a slice of that; if it is exceeded, the validation starts again in a thread with REST
+    REST = auto()  # all that the request may use, in a separate process from the one for slices
 
 
 class WaitBudgetExceeded(Exception):
@@ -36,9 +36,9 @@ class WaitBudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VerdictAhead:
-    """What a rule says when it is asked next: a fault, None, or an exception to raise.
+    """The verdict of a rule for its next question, which is a fault, None, or an exception to raise.
 
-    `seconds`: the CPU time, which is charged when the rule is asked.
+    `seconds` is the CPU time, which is charged when the question is asked.
     """
 
     words: str | Exception | None
@@ -46,10 +46,10 @@ class VerdictAhead:
 
 
 class RulesSpending:
-    """The CPU time of the rules process for one request: for its records, and for compiling new schemas.
+    """The CPU time that one request has used in the rules process, for its records and for compiling new schemas.
 
-    `sluicegate.proxy.rules_process` does this accounting; it is kept here because it ends with the request, as the wait
-    budget does. `ahead`: by rule, or by schema, the verdicts on what it is asked about next.
+    `sluicegate.proxy.rules_process` does the accounting. The numbers are kept here because they end with the request,
+    as the wait budget does. `ahead` contains verdicts for the next questions, by rule or schema.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class RulesSpending:
 
 
 class _RequestBudget:
-    """The rest of a request's budget. The thread releases `step_aside` while it waits."""
+    """The remaining budget of a request. While the thread waits, it releases `step_aside`."""
 
     def __init__(self, seconds: float, step_aside: threading.Lock, on_behalf_of: Hashable, cpu_time: CpuTime) -> None:
         self.left = seconds
@@ -84,14 +84,14 @@ class _OfThread(threading.local):
 
 
 class WaitBudget:
-    """Holds the wait budget of each thread; a thread without one waits as long as is asked."""
+    """Manages the wait budget of each thread. A thread without a budget may wait without limit."""
 
     def __init__(self) -> None:
         self._of_thread = _OfThread()
 
     @contextmanager
     def never_waiting(self) -> Iterator[None]:
-        """Make the thread never wait, as a context manager."""
+        """Return a context manager in which the thread never waits."""
         with self._being(_Waits.NEVER):
             yield
 
@@ -103,10 +103,9 @@ class WaitBudget:
         on_behalf_of: Hashable,
         cpu_time: CpuTime = CpuTime.WHOLE,
     ) -> Iterator[None]:
-        """Let the thread wait `seconds` in total, as a context manager; it releases `lock`, which it holds, while it
-        waits.
+        """Return a context manager in which the thread may wait `seconds` in total.
 
-        `on_behalf_of`: the client of the request.
+        The thread holds `lock`, and releases it while it waits. `on_behalf_of` is the client of the request.
         """
         with self._being(_RequestBudget(seconds, lock, on_behalf_of, cpu_time)):
             yield
@@ -130,25 +129,26 @@ class WaitBudget:
 
     @property
     def spent(self) -> RulesSpending:
-        """What this thread's request has spent; nothing in a thread without a request."""
+        """What this thread's request has spent, which is nothing in a thread without a request."""
         budget = self._of_thread.waits
         return budget.spent if isinstance(budget, _RequestBudget) else RulesSpending()
 
     def wait_uncounted(self, future: "Future[T]", seconds: float) -> T:
         """Return the result without charging the budget.
 
-        Raises what the result raises, TimeoutError after `seconds`, and WaitNotAllowed.
+        Raises the error of the future, TimeoutError after `seconds`, and WaitNotAllowed.
         """
         self.require_waiting_allowed()
         try:
             with self._stepping_aside():
                 return future.result(seconds)
         finally:
-            del future  # otherwise it and the traceback of its error keep each other
+            del future  # otherwise it and the traceback of its error would refer to each other
 
     def wait(self, future: "Future[T]", seconds: float) -> T:
-        """Return the result. Raises what it raises, TimeoutError after `seconds`, WaitNotAllowed and
-        WaitBudgetExceeded.
+        """Return the result of the future and charge the wait to the budget.
+
+        Raises the error of the future, TimeoutError after `seconds`, WaitNotAllowed and WaitBudgetExceeded.
         """
         if not future.done():
             self.require_waiting_allowed()
@@ -165,11 +165,11 @@ class WaitBudget:
         finally:
             if isinstance(budget, _RequestBudget):
                 budget.left -= monotonic() - began
-            del future  # otherwise it and the traceback of its error keep each other
+            del future  # otherwise it and the traceback of its error would refer to each other
 
     @contextmanager
     def _stepping_aside(self) -> Iterator[None]:
-        """Release the lock of this thread's request, as a context manager."""
+        """Return a context manager in which the lock of this thread's request is released."""
         budget = self._of_thread.waits
         if not isinstance(budget, _RequestBudget):
             yield

@@ -1,7 +1,8 @@
 """Validates requests whose rules look something up, in a few threads that may wait.
 
-One of these threads validates while the others wait, so the event loop competes with at most two threads. Clients share
-them fairly (`sluicegate.proxy.scheduling.fair_sharing`): a client with many lookups waits for its own.
+Only one of these threads validates while the others wait, so the event loop competes with at most two threads. Clients
+share the threads fairly (`sluicegate.proxy.scheduling.fair_sharing`), so a client with many lookups waits only for its
+own.
 """
 
 import threading
@@ -16,12 +17,12 @@ from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget
 
 MOST_THREADS = 16
 MOST_COSTLY_THREADS = 4
-# The total wait for the lookups of one request.
+# The total time that one request may wait for its lookups.
 WAIT_BUDGET_SECONDS = 2.0
 
 
 class Abandonable(Protocol):
-    """A job."""
+    """A job that can be abandoned."""
 
     is_abandoned: bool
 
@@ -35,8 +36,10 @@ GiveWay = Callable[[], None]
 
 
 class WaitingThreads(Generic[J]):
-    """`validate` does one whole job and sets its result; its last argument lets others run. `cpu_time`: how much of the
-    rules process a job may wait for at once; at most `threads` jobs run.
+    """Threads that run jobs which may wait. At most `threads` jobs run at a time.
+
+    `validate` does one whole job and sets its result. Its last argument lets others run. `cpu_time` is how much CPU
+    time of the rules process a job may wait for in one evaluation.
     """
 
     def __init__(
@@ -49,20 +52,21 @@ class WaitingThreads(Generic[J]):
         self._validate = validate
         self._wait_budget = wait_budget
         self._cpu_time = cpu_time
-        self._jobs: dict[Hashable, deque[J]] = {}  # by client; the most recently served is last
+        # the jobs by client; the client that was served most recently is last
+        self._jobs: dict[Hashable, deque[J]] = {}
         self._places = FairSlots(threads)
         self._changing = threading.Lock()
         self._validating = threading.Lock()
         self._closed = False
 
     def add(self, job: J) -> None:
-        """Validate a job from the beginning, once a thread is free."""
+        """Validate a job from the beginning, as soon as a thread is free."""
         with self._changing:
             self._jobs.setdefault(job.on_behalf_of, deque()).append(job)
             self._begin_all_that_may()
 
     def close(self) -> None:
-        """Start no more jobs; running ones end soon."""
+        """Start no more jobs. Running jobs end soon."""
         with self._changing:
             self._closed = True
             self._jobs.clear()
@@ -84,7 +88,7 @@ class WaitingThreads(Generic[J]):
             threading.Thread(target=self._run, args=(job,), name="validate that waits", daemon=True).start()
 
     def _next(self) -> J | None:
-        """Return a job that may start, of the client with the fewest threads, and take its slot."""
+        """Return a job that may start and take its slot. The job belongs to the client with the fewest threads."""
         who = min(self._jobs, key=self._places.taken_by, default=None)
         if who is None or not self._places.has_slot_for(who):
             return None

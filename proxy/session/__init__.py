@@ -1,1 +1,1 @@
-"""One client connection and its broker connection: order of requests, pauses, memory and ends."""
+"""One client connection and its broker connection, with the order of requests, pauses, memory and closing."""

@@ -1,9 +1,10 @@
-"""Counts the error codes that brokers send to a client, in responses that are read anyway or with one look at a place.
+"""Counts the error codes that brokers send to a client.
 
-The code of a whole response has a fixed position, and `sluicegate.protocol.api` declares where the codes of partitions
-are. Responses that are rewritten report their codes (`sluicegate.proxy.responses.rewriting`). Of a response that passes
-in pieces only the first 4 KiB are read: a partition with an error has no records. Measured: the walk over a response
-that passes takes 0.3 us for a Produce response before v10 with one partition, and 0.16 us for each partition of Fetch.
+The error code of a whole response has a fixed position, and `sluicegate.protocol.api` declares where the codes of
+partitions are. Handlers that rewrite a response report its codes (`sluicegate.proxy.responses.rewriting`). If a
+response is forwarded in pieces, only its first 4 KiB are read, because a partition with an error has no records.
+Reading the codes of a forwarded response takes 0.3 us for a Produce response before v10 with one partition, and 0.16 us
+for each partition of a Fetch response.
 """
 
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ _MOST_WALKED_BYTES = 4096
 
 
 def expect_code(in_flight: InFlightRequest, api_key: int, version: int) -> InFlightRequest:
-    """Return the request in flight; the error codes of its response are read."""
+    """Return `in_flight`, changed so that the error codes of its response are read."""
     in_flight.api_key = api_key
     in_flight.version = version
     in_flight.code_at = code_position(api_key, version)
@@ -32,17 +33,20 @@ def expect_code(in_flight: InFlightRequest, api_key: int, version: int) -> InFli
 
 @cache
 def code_position(api_key: int, version: int) -> int:
-    """Return the byte position of the error code in a response's frame; WALKED: it has several; 0: none is read."""
+    """Return the byte position of the error code in a response's frame.
+
+    The result is WALKED if the response has several codes, and 0 if none is read.
+    """
     if APIS[api_key].codes:
         return WALKED
     if api_key == ApiKey.FIND_COORDINATOR:
-        return 0  # all of its codes are reported when it is rewritten
+        return 0  # the code that rewrites the response reports them
     at = code_at(api_key, version)
     return 0 if at is None else CORRELATION_ID_BYTES + APIS[api_key].response_header_version(version) + at
 
 
 class BrokerErrors:
-    """The errors of one session's broker. Never raises."""
+    """Counts the errors that one session's broker returns. Never raises."""
 
     __slots__ = ("_counts", "_identity")
 
@@ -55,7 +59,7 @@ class BrokerErrors:
         self._counts.broker_error(self._identity, api_key, code)
 
     def read(self, in_flight: InFlightRequest, frame: bytes | bytearray | memoryview) -> None:
-        """Count the error codes in a response, or in its beginning (a frame without its size)."""
+        """Count the error codes in a response, or in the beginning of a response. `frame` has no size prefix."""
         at = in_flight.code_at
         if at > 0:
             code = (
@@ -68,12 +72,12 @@ class BrokerErrors:
         elif at == WALKED:
             api_key, version = in_flight.api_key, in_flight.version
             head = frame if isinstance(frame, bytearray) else bytes(frame[:_MOST_WALKED_BYTES])
-            with suppress(MalformedMessage):  # its own handler rejects the response
+            with suppress(MalformedMessage):  # the handler of this response rejects it
                 body_at = response_body_at(head, APIS[api_key].response_header_version(version))
                 self.found(api_key, codes_in(api_key, version, head, body_at))
 
     def found(self, api_key: int, codes: Iterable[int]) -> None:
-        """Count the distinct error codes of a response; 0 is none."""
+        """Count the distinct error codes of a response, except 0 (no error)."""
         for code in codes:
             if code != 0:
                 self.responded(api_key, code)

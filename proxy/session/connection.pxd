@@ -1,4 +1,4 @@
-# The types that Cython compiles connection.py with; the file itself stays plain Python.
+# The types that Cython compiles connection.py with. The file connection.py itself stays plain Python.
 cimport cython
 
 from sluicegate.protocol.framing cimport FrameReader

@@ -1,10 +1,11 @@
-"""One connection to a client or a broker: a FrameReader for input, backpressure for output. It opens no socket: an
-event loop calls it, and it writes to a Transport.
+"""One connection to a client or a broker, with a FrameReader for input and backpressure for output.
 
-Reading is paused while there is a pause reason (`pause`, `resume`). Bytes that have already arrived stay in a small
-backlog, which is read first after resuming, in a later loop iteration. So resuming is never re-entrant. All connections
-of a loop share one read buffer, because its bytes are used before the next read; a gathered frame is read into a buffer
-of its own.
+A connection opens no socket. An event loop calls it, and it writes to a Transport.
+
+Reading is paused while there is at least one pause reason (`pause`, `resume`). Bytes that have already arrived stay in
+a small backlog, which is read first after resuming, in a later loop iteration, so that resuming is never re-entrant.
+All connections of a loop share one read buffer, because its bytes are used before the next read. A gathered frame is
+read into a buffer of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +24,10 @@ class ConnectionOwner(Protocol):
         """The connection is open."""
 
     def on_bytes_taken(self, connection: "Connection") -> None:
-        """All bytes that have arrived were read, or a pause stopped reading. Not called if the reader is settled."""
+        """All bytes that have arrived were read, or a pause stopped reading.
+
+        This is not called if the reader is settled.
+        """
 
     def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
         """The peer violated the protocol."""
@@ -42,7 +46,7 @@ class ConnectionOwner(Protocol):
 
 
 class _NoOwner:
-    """The owner of connections after the end of their session."""
+    """The owner of a connection after its session has ended. It ignores all events."""
 
     def on_open(self, connection: "Connection") -> None:
         connection.abort()
@@ -61,7 +65,7 @@ class _NoOwner:
 
 
 _NO_OWNER = _NoOwner()
-# The time a peer has to read the rest of the output of a closing connection.
+# A peer has this time to read the remaining output of a connection that is closing.
 _CLOSE_SECONDS = 5.0
 _NOBODY = PeerInfo("?", "?")
 
@@ -69,10 +73,10 @@ _Write = Callable[[bytes | bytearray | memoryview], None]
 
 
 class DirectOutlet:
-    """A transport that accepts bytes without an object for them, for example a native socket."""
+    """A transport that accepts bytes from a shared buffer, without a new bytes object, for example a native socket."""
 
     def put(self, data: bytes, size: int) -> None:
-        """Send data[:size] after all earlier output; the caller may change the bytes once this returns."""
+        """Send data[:size] after all earlier output. The caller may change the bytes after this returns."""
         raise NotImplementedError
 
 
@@ -87,8 +91,10 @@ class Connection:
         describe_peer: DescribePeer,
         loop: LoopCalls,
     ) -> None:
-        """`shared_buffer`: the read buffer while no frame is being gathered. `last_read`: the size of the last read in
-        bytes. `address`: the address that determines its turn.
+        """`shared_buffer` is the read buffer while no frame is gathered.
+
+        `last_read` is the size of the last read in bytes. `address` is the address under which fair scheduling counts
+        the connection.
         """
         self._owner = owner
         self._reader = reader
@@ -123,22 +129,25 @@ class Connection:
 
     @property
     def mid_frame(self) -> bool:
-        """Whether a frame has arrived in part."""
+        """Whether the connection has received a frame in part."""
         return self._reader.mid_frame
 
     @property
     def mid_pass(self) -> bool:
-        """Whether a frame was forwarded in part."""
+        """Whether a frame has been forwarded in part."""
         return self._reader.mid_pass
 
     @property
     def is_gathering(self) -> bool:
-        """Whether a frame is buffered in part."""
+        """Whether a frame has been gathered in part."""
         return self._reader.is_gathering
 
     @property
     def begun(self) -> memoryview | None:
-        """The part of a gathered frame that has arrived, or None. Callers must not keep it."""
+        """The bytes of a partly gathered frame that have arrived, or None if there are none.
+
+        Callers must not keep them.
+        """
         return self._reader.begun()
 
     @property
@@ -158,11 +167,11 @@ class Connection:
 
     @property
     def pause_reasons(self) -> tuple[PauseReason, ...]:
-        """The reasons for the pause. Thread-safe."""
+        """The current pause reasons. Thread-safe."""
         return () if self._pause_reasons is None else tuple(self._pause_reasons)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes; the caller must not change the buffer until `has_sent_all`."""
+        """Send bytes. The caller must not change the buffer until `has_sent_all` is true."""
         if not self._is_closing():
             self._write(data)
 
@@ -172,7 +181,7 @@ class Connection:
             self._transport.writelines(parts)
 
     def pass_on(self, data: bytes, size: int) -> None:
-        """Send data[:size] from a read buffer, without a copy if the system accepts it at once."""
+        """Send data[:size] from a read buffer. The bytes are copied only if the system does not accept them at once."""
         transport: object = self._transport
         if isinstance(transport, DirectOutlet):
             outlet = transport
@@ -181,7 +190,7 @@ class Connection:
             self.write(data[:size])
 
     def read_into(self, shared_buffer: memoryview) -> None:
-        """Replace the shared read buffer, while no frame is being gathered."""
+        """Replace the shared read buffer. No frame may be gathered during this call."""
         self._shared = shared_buffer
 
     def forget(self) -> None:
@@ -196,11 +205,11 @@ class Connection:
 
     @property
     def unsent_bytes(self) -> int:
-        """The bytes of output that the system has not accepted."""
+        """The number of output bytes that the system has not yet accepted."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def close(self) -> None:
-        """Send the buffered output, then close; a peer that does not read it within 5 s is disconnected."""
+        """Send the buffered output, then close. A peer that does not read the output within 5 s is disconnected."""
         if self._transport is None or self._closing:
             return
         self._closing = True
@@ -216,7 +225,7 @@ class Connection:
 
     @property
     def can_half_close(self) -> bool:
-        """Whether `write_eof` leaves the other direction open: a broker closes a half-closed TLS connection."""
+        """Whether `write_eof` leaves the other direction open. A broker closes a half-closed TLS connection."""
         return not self.peer_info.is_tls
 
     def write_eof(self) -> None:
@@ -239,12 +248,13 @@ class Connection:
         self._stop_reading()
 
     def resume(self, reason: PauseReason) -> None:
-        """End the pause for `reason`. After the last one, reading resumes; the backlog follows in a later loop
-        iteration.
+        """Remove the pause reason `reason`.
+
+        After the last one is removed, reading resumes, and the backlog is read in a later loop iteration.
         """
         if not self._lift(reason):
             return
-        if self._taking:  # the current read resumes by itself
+        if self._taking:  # the current read continues without a call
             self._reader.suspended = False
         elif not self._backlog and not self._eof:
             self._continue()
@@ -253,7 +263,10 @@ class Connection:
             self._loop.later(self._continue, self.address)
 
     def resume_now(self, reason: PauseReason) -> None:
-        """End the pause and read the backlog at once; only for callers with a loop iteration of their own."""
+        """Remove a pause reason and read the backlog at once.
+
+        Only for callers that have a loop iteration of their own.
+        """
         if self._lift(reason):
             self._reader.suspended = False
             if not self._taking:
@@ -299,9 +312,9 @@ class Connection:
             self._owner.on_internal_error(self, error)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        # Read into the frame only if nothing is waiting before it.
+        # Bytes are read directly into the frame only if no earlier bytes are waiting.
         view = None if self._pause_reasons or self._backlog else self._reader.gathering_view()
-        self._into_frame = view is not None  # the previous buffer may be unused
+        self._into_frame = view is not None  # the frame may not need the previous buffer
         return self._shared if view is None else view
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -329,13 +342,13 @@ class Connection:
         self._eof = True
         if not self._pause_reasons and not self._resume_scheduled:
             self._report_eof()
-        return True  # keep the transport open: requests are in flight
+        return True  # keep the transport open, because requests are in flight
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._backlog = b""
         self._reader.drop()
-        self._transport = None  # a TLS transport has buffers
+        self._transport = None  # drop it, because a TLS transport has large buffers
         self._write, self._is_closing = nowhere, is_gone
         if self._close_timer is not None:
             self._close_timer.cancel()
@@ -353,7 +366,7 @@ class Connection:
         self._owner.on_full(self, False)
 
     def _receive(self, data: memoryview, end: int) -> None:
-        """Pass data[:end] to the reader; bytes that are unread because of a pause go to the backlog."""
+        """Pass data[:end] to the reader. Bytes that a pause leaves unread are added to the backlog."""
         used = self._reader.receive(data, end)
         if used < end and not self._closing:
             self._backlog += bytes(data[used:end])  # a transport may still deliver after it was paused

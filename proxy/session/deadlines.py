@@ -1,7 +1,7 @@
-"""Deadlines of a connection's waits, checked about once a second without a timer for each.
+"""Checks the deadlines of a connection's waits about once a second, without a timer for each wait.
 
-A deadline belongs to a wait, whatever its cause: a partial request keeps its deadline even while the proxy itself is
-not reading.
+A deadline applies to a wait whatever its cause. For example, a partial request keeps its deadline while the proxy
+itself is not reading.
 """
 
 from collections.abc import Callable, Hashable
@@ -12,12 +12,14 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.limit_names import FRAME_SECONDS, GATHERED_BYTES, IDLE_SECONDS
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# A slower request is disconnected: in each second while others wait for memory, else in frame_timeout_seconds.
+# A request that arrives more slowly is disconnected: after one slow second while other connections wait for memory,
+# otherwise after frame_timeout_seconds.
 _LEAST_BYTES_A_SECOND = 32 * 1024
-# How long others wait for memory before a slow request is disconnected.
+# Other connections wait for memory this long before a slow request is disconnected.
 _PRESSED_SECONDS = 1.0
 _UNREAD_SECONDS = 2.0
-# Keeps connections that were opened together from ending together, as in gRPC (MAX_CONNECTION_AGE).
+# A random part of the maximum age, so that connections that were opened together do not end together, as in gRPC
+# (MAX_CONNECTION_AGE).
 _AGE_JITTER = 0.1
 _STILL_ARRIVING = (
     ", though it was still arriving; for slow links raise limits.frame_timeout_seconds, or let the producer send "
@@ -27,7 +29,7 @@ _STILL_ARRIVING = (
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """A wait that exceeded `limit`, a configuration key; `text` describes it."""
+    """A wait that exceeded its limit. `limit` is the configuration key, and `text` describes the wait."""
 
     limit: str
     text: str
@@ -35,13 +37,14 @@ class Overdue:
 
 @dataclass(frozen=True, slots=True)
 class DeadlineSnapshot:
-    """The current waits of a connection; None: there is no such wait.
+    """The current waits of a connection. A field is None if there is no such wait.
 
-    Equal values in two snapshots mean the same wait. `request`: a partial frame from the client; `arrived`: the bytes
-    that the client has sent. `held_of_request`: the same, if others wait for memory that the request holds. `response`:
-    a partial frame from the broker. `dealt_with`: a request that the proxy is handling. `unsent`: output that the
-    broker does not accept; its deadline is shorter if others wait for memory (`others_wait`). `unread`: output that the
-    client does not read while others wait for memory. `moved`: bytes received from both sides.
+    Equal values in two snapshots mean the same wait. `request` is a partial frame from the client, and `arrived` is the
+    number of bytes that the client has sent. `held_of_request` equals `request` if others wait for memory that the
+    request holds. `response` is a partial frame from the broker. `dealt_with` is a request that the proxy is handling.
+    `unsent` is output that the broker does not accept. Its deadline is shorter if others wait for memory
+    (`others_wait`). `unread` is output that the client does not read while others wait for memory. `moved` is the
+    number of bytes received from both sides.
     """
 
     request: Hashable | None
@@ -56,14 +59,14 @@ class DeadlineSnapshot:
 
 
 class _Wait:
-    """One kind of wait, over several snapshots."""
+    """Measures one kind of wait over several snapshots."""
 
     def __init__(self) -> None:
         self._mark: Hashable | None = None
         self._since = 0.0
 
     def seconds_unchanged(self, mark: Hashable | None, now: float) -> float:
-        """Return the duration of the current wait in seconds."""
+        """Return for how many seconds the wait `mark` has lasted."""
         if mark is None or mark != self._mark:
             self._mark = mark
             self._since = now
@@ -71,7 +74,7 @@ class _Wait:
 
 
 class _Arrival:
-    """The arrival of one request after the other, over several snapshots."""
+    """Measures how fast successive requests arrive, over several snapshots."""
 
     def __init__(self, least_bytes: int) -> None:
         self._least_bytes = least_bytes
@@ -80,7 +83,7 @@ class _Arrival:
         self._counted = self._steps = 0
 
     def seconds_too_slow(self, request: Hashable | None, arrived: int, now: float) -> float:
-        """Return for how many seconds a partial request has brought fewer than `least_bytes`."""
+        """Return for how many seconds a partial request has brought fewer than `least_bytes` more bytes."""
         if request != self._request:
             self._request, self._counted = request, arrived
         elif arrived - self._counted >= self._least_bytes:
@@ -144,7 +147,7 @@ class Deadlines:
 
 
 class RequestWaits(Protocol):
-    """The waits of requests, and the waits that they cause."""
+    """The waits of a client's requests, and the waits that they cause for other connections."""
 
     @property
     def holds_what_others_wait_for(self) -> bool: ...
@@ -154,7 +157,7 @@ class RequestWaits(Protocol):
 
 
 class ResponseWaits(Protocol):
-    """The waits that responses cause."""
+    """The waits that a broker's responses cause for other connections."""
 
     @property
     def others_wait(self) -> bool: ...
@@ -163,11 +166,14 @@ class ResponseWaits(Protocol):
 def snapshot_of(
     client: Connection, broker: Connection, requests: RequestWaits, responses: ResponseWaits, busy_with: int | None
 ) -> DeadlineSnapshot:
-    """Return the current waits of a session. `busy_with`: the number of the request that the proxy is handling."""
+    """Return the current waits of a session.
+
+    `busy_with` is the number of the request that the proxy is handling, or None if there is none.
+    """
     response: tuple[bool, int] | None = None
     if broker.mid_frame and not broker.is_paused:
         response = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
-    # The deadline of a request that a quota pauses starts when reading resumes.
+    # If a quota pauses the client, the deadline of its request starts when reading resumes.
     waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_QUEUE in client.pause_reasons
     return DeadlineSnapshot(
         request=client.frames_ended if client.mid_frame and not waits else None,
@@ -183,18 +189,19 @@ def snapshot_of(
 
 
 class ConnectionAge:
-    """The age of one connection, after which it is closed so that clients spread over replicas that were added later.
+    """Measures the age of one connection.
 
-    `most` None: no bound; times are in seconds.
+    Old connections are closed so that clients spread over replicas that were added later. `most` is the maximum age in
+    seconds, or None for no maximum.
     """
 
     def __init__(self, most: float | None, chance: Callable[[], float]) -> None:
-        """`chance` returns a number from 0 to 1."""
+        """`chance` returns a random number from 0 to 1."""
         self._most = None if most is None else most * (1 + _AGE_JITTER * chance())
         self._began: float | None = None
 
     def is_reached(self, now: float) -> bool:
-        """Return whether the connection is older than its bound; the first call is its beginning."""
+        """Return whether the connection is older than its maximum age. The first call starts the measurement."""
         if self._most is None:
             return False
         if self._began is None:

@@ -1,4 +1,4 @@
-"""Sends the client gathered responses and the proxy's own, in the order of the requests."""
+"""Sends the client its gathered responses and the proxy's own responses, in the order of the requests."""
 
 from collections.abc import Callable
 
@@ -8,14 +8,17 @@ from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.reports import SessionTrace
 
-# The number of bytes of a response that are traced.
+# Only this many bytes of a response are traced.
 _TRACED_BYTES = 65_536
-# Larger responses are written in parts: joining tens of megabytes would delay others.
+# Larger responses are written in parts, because joining tens of megabytes would delay other connections.
 _JOINED_BYTES = 65_536
 
 
 class Delivery:
-    """The responses of one session. `finish` ends the session when a request that closes the connection is due."""
+    """Sends the responses of one session.
+
+    It calls `finish` to end the session at the turn of a request that closes the connection.
+    """
 
     def __init__(
         self,
@@ -32,7 +35,7 @@ class Delivery:
         self._trace = trace
 
     def in_turn(self, in_flight: InFlightRequest) -> None:
-        """Queue a request to which the proxy responds."""
+        """Queue a request to which the proxy itself responds."""
         self._queue.add(in_flight)
         self.flush_ready()
 
@@ -44,7 +47,7 @@ class Delivery:
         self.in_turn(InFlightRequest(closes=True))
 
     def flush_ready(self) -> None:
-        """Send all responses that are due, unless a broker's response has been sent in part."""
+        """Send all responses whose turn has come, unless a broker's response has been sent in part."""
         if self._broker.mid_frame:
             return
         while (in_flight := self._queue.pop_ready()) is not None:
@@ -55,7 +58,7 @@ class Delivery:
                 self.deliver((in_flight.response,))
 
     def deliver(self, response: Parts) -> None:
-        """Send the client a gathered response, or one from the proxy itself."""
+        """Send the client a gathered response or a response of the proxy's own."""
         size = sum(map(len, response))
         if self._trace is not None:
             self._trace.response_sent(_head_of(response), size)

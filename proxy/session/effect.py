@@ -1,5 +1,6 @@
-"""What handlers ask for: effects, as values. A runner performs them and sends the results
-(`sluicegate.proxy.session.request_runner`).
+"""Effects, which are values that describe what a handler requests.
+
+A runner performs them and sends the results back to the handler (`sluicegate.proxy.session.request_runner`).
 """
 
 from collections.abc import Generator
@@ -10,7 +11,7 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Effect(Generic[Result_co]):
-    """One effect. In a handler `result = yield from effect` yields it, and has the type of its result."""
+    """One effect. In a handler, `result = yield from effect` yields the effect and returns its typed result."""
 
     __slots__ = ()
 
@@ -20,4 +21,4 @@ class Effect(Generic[Result_co]):
 
 
 Steps = Generator[Effect[Any], Any, T]
-"""A handler: it yields effects and receives their results."""
+"""A handler, which is a generator that yields effects and receives their results."""

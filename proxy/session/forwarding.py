@@ -9,7 +9,7 @@ from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 
 _SIZE = Struct(">i")
-# Up to this size a copy costs less than a second buffer in a write.
+# Up to this size, copying a frame costs less than adding a second buffer to a write.
 _COPIED_BYTES = 8 * 1024
 
 
@@ -25,7 +25,7 @@ class BrokerOutlet(Protocol):
 
 
 class Forwarding:
-    """The requests of one session. Frames return to `pool` after the system has accepted their bytes."""
+    """Forwards the requests of one session. Frames return to `pool` after the system has accepted their bytes."""
 
     def __init__(
         self, broker: BrokerOutlet, queue: InFlightQueue, pool: FramePool, call_soon: Callable[..., Any]
@@ -37,7 +37,7 @@ class Forwarding:
         self._sent: list[bytearray] = []
 
     def produce(self, frame: bytearray, in_flight: InFlightRequest | None) -> None:
-        """Send a Produce request unchanged; `in_flight` None: it gets no response (acks=0)."""
+        """Send a Produce request unchanged. `in_flight` is None if the request gets no response (acks=0)."""
         if in_flight is not None:
             self._queue.add(in_flight)
         if len(frame) <= _COPIED_BYTES:
@@ -58,13 +58,13 @@ class Forwarding:
         self._broker.write(frame_of(frame))
 
     def parts(self, parts: Parts, in_flight: Sequence[InFlightRequest], before: Parts = ()) -> None:
-        """Send a changed request, after `before`: complete frames from the proxy itself."""
+        """Send a changed request. `before` consists of complete frames from the proxy itself, which are sent first."""
         for each in in_flight:
             self._queue.add(each)
         self._broker.write_parts((*before, size_prefix(parts), *parts))
 
     def _recycle(self) -> None:
-        """Return frames to the pool; frames that the system has not accepted stay with the transport."""
+        """Return frames to the pool. Frames that the system has not accepted stay with the transport."""
         if self._broker.has_sent_all:
             for frame in self._sent:
                 self._pool.recycle(frame)

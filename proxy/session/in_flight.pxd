@@ -1,4 +1,4 @@
-# The types that Cython compiles in_flight.py with; the file itself stays plain Python.
+# The types that Cython compiles in_flight.py with. The file in_flight.py itself stays plain Python.
 cimport cython
 from libc.stdint cimport int64_t
 

@@ -1,7 +1,7 @@
-"""The in-flight queue of a connection: responses leave in the order of its requests.
+"""The in-flight queue of a connection, which sends responses in the order of its requests.
 
-A request that was sent to the broker waits for the broker's response. A request to which the proxy responds has its
-response already and waits for its turn.
+A request that was sent to the broker waits for the broker's response. A request to which the proxy itself responds
+already has its response and waits only for its turn.
 """
 
 from collections.abc import Callable
@@ -10,34 +10,43 @@ from typing import Any
 from sluicegate.protocol.framing import Parts
 
 Finish = Callable[[bytearray], Parts | None]
-"""Returns the client's response for a broker's response (a frame without its size); None: the client gets none."""
+"""Returns the client's response for a broker's response, which is a frame without its size.
+
+The result is None if the client gets no response.
+"""
 
 ANY_CORRELATION_ID = -(1 << 40)
-"""Outside the int32 range, for responses without a correlation id (raw SASL tokens)."""
+"""A number outside the int32 range, for responses without a correlation id (raw SASL tokens)."""
 
 WALKED = -1
-"""Instead of the position of an error code: `sluicegate.protocol.response_walks.codes_in` finds them all."""
+"""Replaces the position of an error code if a response has several codes.
 
-# The initial capacity, enough for most connections; capacities are powers of two.
+`sluicegate.protocol.response_walks.codes_in` finds them all.
+"""
+
+# The initial capacity, which is enough for most connections. Capacities are powers of two.
 _FEWEST = 8
-# A larger ring is released when it is empty.
+# A larger ring is replaced by a small one when it is empty.
 _MOST_KEPT = 64
 _ANY_NUMBER = 1 << 60
 
 
 class InFlightRequest:
-    """One request in flight. `finish` None: the response passes unchanged. `response`: the proxy's own response.
+    """One request in flight.
 
-    `closes`: the connection closes at this turn. A request with `response` or `closes` waits only for its turn.
-    `produce_version`: the version of a Produce request that was forwarded unchanged and whose response may name
-    brokers; 0 for all others. `sent_at` and `stands_for` (the number of requests that it represents; 0: not timed) are
-    set if the broker is timed (`sluicegate.proxy.session.request_clock`). `code_at`: the position of the error code in
-    the response's frame; WALKED if it has several; 0 if they are not read here. `version` is the request's if WALKED.
-    `ended` is called instead of `finish` if no response comes before the session ends.
+    If `finish` is None, the response is forwarded unchanged. `response` is the proxy's own response. If `closes` is
+    set, the connection closes at this request's turn. A request with `response` or `closes` waits only for its turn.
 
-    Of a Produce request on the fast path: `batches` validated ones, which count for `sender` and for `topics`, a
-    BatchTally or a list of them with their numbers of batches (`sluicegate.validation.ordinary`). `sender` is None for
-    all other requests.
+    `produce_version` is the version of a Produce request that was forwarded unchanged and whose response may name
+    brokers. It is 0 for all other requests. `sent_at` (s) is set if the broker's response time is measured
+    (`sluicegate.proxy.session.request_clock`); `stands_for` is the number of requests that the measurement represents,
+    or 0 if there is none. `code_at` is the position of the error code in the response's frame, WALKED if the response
+    has several codes, or 0 if no code is read. If it is WALKED, `version` is the request's version. If the session ends
+    before a response arrives, `ended` is called instead of `finish`.
+
+    The last three attributes belong to Produce requests on the fast path. `batches` is the number of validated batches,
+    which are counted for `sender` and `topics`. `topics` is a BatchTally, or a list of pairs of a BatchTally and its
+    number of batches (`sluicegate.validation.ordinary`). `sender` is None for all other requests.
     """
 
     def __init__(
@@ -64,13 +73,13 @@ class InFlightRequest:
         self.batches = 0
 
     def finish_with(self, finish: Finish) -> None:
-        """Set the function that finishes the response, which no longer passes unchanged."""
+        """Set the function that finishes the response, which is then no longer forwarded unchanged."""
         self.finish = finish
         self.produce_version = 0
 
 
 class InFlightTotal:
-    """Counts the requests in flight on all connections; at most `most`."""
+    """Counts the requests in flight on all connections. `most` is their limit, or None for no limit."""
 
     def __init__(self, most: int | None = None) -> None:
         self.count = 0
@@ -82,7 +91,10 @@ class InFlightTotal:
 
 
 class InFlightQueue:
-    """The requests in flight of one connection, oldest first, in a ring that starts at `_first`; also in `total`."""
+    """The requests in flight of one connection, oldest first, in a ring buffer that starts at `_first`.
+
+    The requests are also counted in `total`.
+    """
 
     def __init__(self, total: InFlightTotal) -> None:
         self._total = total
@@ -107,28 +119,28 @@ class InFlightQueue:
         self._total.count += 1
 
     def end(self, unanswered: Callable[[InFlightRequest], None]) -> None:
-        """Drop all requests at the end of the session; call `unanswered` with each of them, the oldest first."""
+        """Remove all requests at the end of the session. Call `unanswered` with each of them, the oldest first."""
         waiting = [in_flight for in_flight in self._in_order() if in_flight is not None]
         self.clear()
         for in_flight in waiting:
             unanswered(in_flight)
 
     def clear(self) -> None:
-        """Drop all requests."""
+        """Remove all requests."""
         self._total.count -= self.count
         self.count = self._first = 0
         self._last_place = _FEWEST - 1
         self._ring = [None] * _FEWEST
 
     def awaited(self) -> InFlightRequest | None:
-        """Return the same request as `pop_awaited`, without removing it."""
+        """Return the request that `pop_awaited` would return, without removing it."""
         if self.count == 0:
             return None
         in_flight = self._ring[self._first]
         return None if in_flight is None or in_flight.response is not None or in_flight.closes else in_flight
 
     def newest(self) -> InFlightRequest | None:
-        """Return the newest request; the queue must not be empty."""
+        """Return the newest request. The queue must not be empty."""
         return self._ring[(self._first + self.count - 1) & self._last_place]
 
     def is_ready(self) -> bool:
@@ -136,15 +148,15 @@ class InFlightQueue:
         return self.count > 0 and self.awaited() is None
 
     def pop_awaited(self) -> InFlightRequest | None:
-        """Remove and return the request for the broker's next response; return None if there is none."""
+        """Remove and return the oldest request if it awaits the broker's next response. Return None otherwise."""
         return None if self.awaited() is None else self.pop()
 
     def pop_ready(self) -> InFlightRequest | None:
-        """Remove and return the oldest request if it waits only for its turn."""
+        """Remove and return the oldest request if it waits only for its turn. Return None otherwise."""
         return self.pop() if self.is_ready() else None
 
     def pop(self) -> InFlightRequest | None:
-        """Remove and return the oldest request; the queue must not be empty."""
+        """Remove and return the oldest request. The queue must not be empty."""
         in_flight = self._ring[self._first]
         self._ring[self._first] = None
         self._first = (self._first + 1) & self._last_place

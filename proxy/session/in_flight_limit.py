@@ -9,14 +9,14 @@ from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightTotal
 from sluicegate.proxy.session.limit_names import IN_FLIGHT_TOTAL
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# The interval of checks while clients wait.
+# The interval between checks while clients wait.
 _CHECK_SECONDS = 0.01
 
 
 class InFlightLimit:
     """Pauses clients at the limit and resumes them in order.
 
-    The fast path does not report responses, so the limit is polled while clients wait.
+    The fast path does not report responses, so the number of requests is polled while clients wait.
     """
 
     def __init__(
@@ -26,7 +26,10 @@ class InFlightLimit:
         log_pause: Callable[[str, str, str], None],
         reached: Counter[str],
     ) -> None:
-        """`most` None: unlimited. `log_pause` logs the peer, the key and the reason; `reached` counts by key."""
+        """If `most` is None, there is no limit.
+
+        `log_pause` logs the peer, the configuration key and the reason. `reached` counts pauses by configuration key.
+        """
         self.total = InFlightTotal(most)
         self._call_later = call_later
         self._log_pause = log_pause
@@ -34,7 +37,7 @@ class InFlightLimit:
         self._waiting: deque[tuple[Connection, InFlightQueue]] = deque()
 
     def check(self, client: Connection, queue: InFlightQueue) -> None:
-        """Pause `client` if the limit is reached; `queue` has its requests."""
+        """Pause `client` if the limit is reached. `queue` contains the client's requests."""
         if (
             not self.total.is_full()
             or PauseReason.IN_FLIGHT_TOTAL in client.pause_reasons
@@ -68,5 +71,5 @@ class InFlightLimit:
 
 
 def must_keep_reading(client: Connection, queue: InFlightQueue) -> bool:
-    """Return whether the client's request is forwarded in part: the broker cannot respond to it yet."""
+    """Return whether a request of the client is forwarded in part, so that the broker cannot respond to it yet."""
     return client.mid_pass and len(queue) <= 1

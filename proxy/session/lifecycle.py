@@ -1,4 +1,4 @@
-"""The lifecycle of a session: a stage that only advances, by a table of events."""
+"""The lifecycle of a session. A table of events determines the stage, which only advances."""
 
 from enum import Enum, IntEnum, auto
 
@@ -7,15 +7,15 @@ class Stage(IntEnum):
     """The stage of a session."""
 
     CONNECTING = auto()
-    """The client is connected. The first request connects the broker."""
+    """The client is connected. Its first request will connect a broker."""
     OPEN = auto()
     """Both sides are connected."""
     DRAINING = auto()
-    """No more requests are read; the session ends when the requests in flight are complete."""
+    """No more requests are read. The session ends when the requests in flight are complete."""
     HALF_CLOSED = auto()
-    """The client has ended its output; the last request has not been forwarded yet."""
+    """The client has ended its output. Its last request has not been forwarded yet."""
     CLOSING = auto()
-    """The output to the broker has ended; responses may still arrive."""
+    """The output to the broker has ended. Responses may still arrive."""
     ENDED = auto()
     """Both sides are closed."""
 
@@ -33,7 +33,7 @@ class LifecycleEvent(Enum):
 _CONNECTED, _DRAIN, _BUSY, _REQUESTS_ENDED, _BOTH_CLOSED = LifecycleEvent
 _CONNECTING, _OPEN, _DRAINING, _HALF_CLOSED, _CLOSING, _ENDED = Stage
 
-# Other events change nothing.
+# Events that are not listed for a stage change nothing.
 RULES: dict[Stage, dict[LifecycleEvent, Stage]] = {
     _CONNECTING: {_CONNECTED: _OPEN, _DRAIN: _DRAINING, _BOTH_CLOSED: _ENDED},
     _OPEN: {_DRAIN: _DRAINING, _BUSY: _HALF_CLOSED, _REQUESTS_ENDED: _CLOSING, _BOTH_CLOSED: _ENDED},
@@ -51,7 +51,7 @@ class Lifecycle:
         self.stage = Stage.CONNECTING
 
     def apply(self, event: LifecycleEvent) -> bool:
-        """Apply an event; return whether the stage changed."""
+        """Apply an event, and return whether the stage changed."""
         stage = RULES[self.stage].get(event)
         if stage is None:
             return False

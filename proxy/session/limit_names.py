@@ -1,4 +1,4 @@
-"""The configuration keys of connections' limits, as they appear in log lines and metrics."""
+"""The configuration keys of limits on connections, as they appear in log lines and metrics."""
 
 from sluicegate.protocol.errors import FrameSizeError, RequestTooLarge, SenderError, TooManyRecords
 
@@ -19,7 +19,7 @@ REQUEST_RECORDS = "limits.max_request_records"
 
 
 def limit_of(error: SenderError) -> str | None:
-    """Return the limit that a peer's bytes exceed, or None if the error has another reason."""
+    """Return the configuration key of the limit that the peer exceeded, or None if the error has another reason."""
     if isinstance(error, RequestTooLarge):
         return REQUEST_PARTITIONS
     if isinstance(error, TooManyRecords):

@@ -1,9 +1,9 @@
 """Limits the memory that all connections together may use for gathered frames. Bytes are reserved as they arrive.
 
 The budget has separate shares for small and large requests and for small and large responses. If a share is exhausted,
-connections wait in line. The first one with a partial frame may exceed the share by one largest frame, so that two
-partial frames never wait for each other. Partial requests of the fast path have a separate share (`fast_path_buffer`),
-for which no connection waits.
+connections wait in line. The first connection with a partial frame may exceed the share by the size of one largest
+frame, so that two partial frames never wait for each other. Partial requests of the fast path have a separate share
+(`fast_path_buffer`), and no connection waits for that share.
 """
 
 from collections import deque
@@ -12,38 +12,45 @@ from typing import Any
 
 # A frame up to this size counts as small.
 _SMALL_FRAME_BYTES = 1 << 20
-# The number of waiters that are woken in one loop iteration.
+# At most this many waiting connections are woken in one loop iteration.
 _WOKEN_AT_ONCE = 16
 
 READ_BUFFER_BYTES = 512 * 1024
-# A paused client keeps at most one read unhandled, so its buffer is smaller until its requests are larger.
+# The initial read size. A paused client keeps at most one read unhandled, so its buffer stays small until its requests
+# are larger.
 _FRAMES_BYTES = 128 * 1024
 _FIRST_REQUESTS_BYTES = 4 * 1024
 _RESPONSES_BYTES = 256 * 1024
 
 
 def new_read_buffer() -> memoryview:
-    """Return the read buffer that all connections of an event loop share: its bytes are used before the next read."""
+    """Return the read buffer that all connections of an event loop share. Its bytes are used before the next read."""
     return memoryview(bytearray(READ_BUFFER_BYTES))
 
 
 def frames_part(read_buffer: memoryview) -> memoryview:
-    """Return the part that clients are read into; the rest of a larger frame is read into a buffer of its own."""
+    """Return the part of the buffer that clients are read into.
+
+    The rest of a larger frame is read into a buffer of its own.
+    """
     return read_buffer[:_FRAMES_BYTES]
 
 
 def responses_part(read_buffer: memoryview) -> memoryview:
-    """Return the part that brokers are read into."""
+    """Return the part of the buffer that brokers are read into."""
     return read_buffer[:_RESPONSES_BYTES]
 
 
 def first_requests_part(read_buffer: memoryview) -> memoryview:
-    """Return the part for clients that may have to wait for a quota, until that is known."""
+    """Return the part of the buffer that is used until it is known whether a quota pauses the client."""
     return read_buffer[:_FIRST_REQUESTS_BYTES]
 
 
 class MemoryShare:
-    """Bytes that are reserved in the order of requests. `call_soon` runs a function in a later loop iteration."""
+    """One share of the budget, in which bytes are reserved in the order of the demands.
+
+    `call_soon` runs a function in a later loop iteration.
+    """
 
     def __init__(self, total_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.total_bytes = total_bytes
@@ -55,16 +62,19 @@ class MemoryShare:
 
     @property
     def held_bytes(self) -> int:
-        """The reserved bytes, including those beyond the share."""
+        """The number of reserved bytes, including those beyond the share."""
         return self.total_bytes - self._free
 
     @property
     def is_spent(self) -> bool:
-        """Whether a connection waits for bytes."""
+        """Whether a connection waits for bytes of this share."""
         return len(self._waiting) > 0
 
     def take(self, who: "Gathering", size: int) -> bool:
-        """Reserve `size` bytes: now (True), or later, with a call of `granted` (False)."""
+        """Reserve `size` bytes for `who`.
+
+        Return True if they are reserved now. Otherwise `granted` of `who` is called later.
+        """
         if (not self._waiting and size <= self._free) or who is self._beyond:
             self._free -= size
             return True
@@ -73,7 +83,7 @@ class MemoryShare:
         return False
 
     def release(self, who: "Gathering", size: int) -> None:
-        """Free reserved bytes; the connection that has waited longest is served first."""
+        """Free reserved bytes. The connection that has waited longest is served first."""
         self._free += size
         if who is self._beyond:
             self._beyond = None
@@ -81,12 +91,12 @@ class MemoryShare:
             self._wake()
 
     def forget(self, who: "Gathering") -> None:
-        """Remove a waiting connection."""
+        """Remove a connection from the line."""
         if who in self._waiting:
             self._waiting.remove(who)
 
     def _wake(self) -> None:
-        """Wake waiting connections later, because each of them may free bytes, which wakes others."""
+        """Wake waiting connections in a later loop iteration, because each may free bytes and wake others."""
         if not self._waking:
             self._waking = True
             self._call_soon(self._wake_some)
@@ -109,7 +119,7 @@ class MemoryShare:
 
 
 class Gathering:
-    """The bytes that one direction of a connection holds; `when_granted` is called when a wait has ended."""
+    """The bytes that one direction of a connection holds. `when_granted` is called when a wait has ended."""
 
     def __init__(self, share: MemoryShare, when_granted: Callable[[], None]) -> None:
         self._share = share
@@ -118,7 +128,7 @@ class Gathering:
         self.wanted = 0
 
     def want(self, more: int) -> bool:
-        """Reserve `more` bytes: now (True), or when `when_granted` is called (False)."""
+        """Reserve `more` bytes. Return True if they are reserved now. Otherwise `when_granted` is called later."""
         if more == 0 or self._share.take(self, more):
             self.held += more
             return True
@@ -126,7 +136,7 @@ class Gathering:
         return False
 
     def granted(self) -> None:
-        """Take the bytes that were requested."""
+        """Add the requested bytes, which are now reserved."""
         self.held += self.wanted
         self.wanted = 0
         self._when_granted()
@@ -144,19 +154,19 @@ class Gathering:
             self._share.forget(self)
 
     def leave(self) -> None:
-        """Free everything; the connection is closed."""
+        """Free everything, because the connection is closed."""
         self.stop_waiting()
         self.settle()
         self._when_granted = _nobody_waits
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits for bytes."""
+        """Whether this direction waits for bytes."""
         return self.wanted > 0
 
     @property
     def others_wait(self) -> bool:
-        """Whether others wait for bytes of the share."""
+        """Whether other connections wait for bytes of the same share."""
         return self._share.is_spent
 
 
@@ -164,7 +174,7 @@ def _nobody_waits() -> None: ...
 
 
 class GatherBudget:
-    """The shares of a proxy. Of `total_bytes`, `frame_bytes` are reserved for one frame beyond a share."""
+    """The shares of a proxy. `frame_bytes` of `total_bytes` are reserved for one frame beyond a share."""
 
     def __init__(self, total_bytes: int, frame_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.small_frame_bytes = min(_SMALL_FRAME_BYTES, total_bytes // 8)

@@ -1,6 +1,6 @@
-"""Interfaces to the outside of a session: sockets, timers and the event loop.
+"""Interfaces between a session and its sockets, timers and event loop.
 
-The proxy implements them with asyncio (`sluicegate.proxy.network`), tests with recorders.
+The proxy implements them with asyncio (`sluicegate.proxy.network`), and the tests with recorders.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class UpstreamUnreachable(Exception):
-    """No address accepted a connection; the text has each address and reason."""
+    """No address accepted a connection. The text names each address and its reason."""
 
 
 class Transport(Protocol):
@@ -25,10 +25,10 @@ class Transport(Protocol):
         """Send the buffered output, then end the output."""
 
     def get_write_buffer_size(self) -> int:
-        """Return the bytes that the system has not accepted."""
+        """Return the number of bytes that the system has not accepted."""
 
     def pause_reading(self) -> None:
-        """Stop delivery until `resume_reading`; bytes in transit may still arrive."""
+        """Stop delivery until `resume_reading` is called. Bytes in transit may still arrive."""
 
     def resume_reading(self) -> None:
         """Resume delivery."""
@@ -44,17 +44,17 @@ class Transport(Protocol):
 
 
 def nowhere(_data: bytes | bytearray | memoryview) -> None:
-    """Discard output to a closed connection."""
+    """Discard output, because the connection is closed."""
 
 
 def is_gone() -> bool:
-    """Return True: the connection is closed."""
+    """Return True, because the connection is closed."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """The addresses of both ends as host:port, and a client's TLS details; `names` are the names in its certificate."""
+    """The addresses of both ends as host:port, and a client's TLS details. `names` are the names in its certificate."""
 
     peer: str
     local_address: str
@@ -77,8 +77,10 @@ class Timer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoopCalls:
-    """The event loop: `call_soon` runs a function in a later iteration, `call_later` after some seconds, and `later` in
-    the fair order of addresses (`Pacer`).
+    """Functions of the event loop.
+
+    `call_soon` runs a function in a later iteration, and `call_later` after a number of seconds. `later` runs it in a
+    fair order of client addresses (`Pacer`).
     """
 
     call_soon: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Divides deferred work into short steps, so that the event loop serves its sockets in between."""
+"""Divides deferred work into short steps, so that the event loop serves its sockets between them."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -9,13 +9,14 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import LoopCalls
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# After twice this time the loop should poll its sockets again.
+# The event loop should poll its sockets after twice this time.
 _HALF_SECONDS = 0.0005
 _MOST_STEPS = 1024
 
 
 class LoopLateness:
-    """Measures how long the event loop has not polled its sockets. `times_late` counts late checks.
+    """Measures for how long the event loop has not polled its sockets. `times_late` counts the checks that found it
+    late.
 
     An event loop does not report its polls (uvloop's `time()` reads the system clock). So a callback is scheduled after
     the first half of the time. If it has not run after the second half, the loop is late.
@@ -27,7 +28,7 @@ class LoopLateness:
         now: Callable[[], float],
         half_seconds: float = _HALF_SECONDS,
     ) -> None:
-        """`now` in seconds, monotonic. `half_seconds`: the loop is late after twice this time."""
+        """`now` is monotonic, in seconds. The loop is late after twice `half_seconds`."""
         self._half_seconds = half_seconds
         self._call_soon = call_soon
         self._now = now
@@ -36,7 +37,7 @@ class LoopLateness:
         self.times_late = 0
 
     def check_lateness(self) -> bool:
-        """Return whether the loop should poll its sockets, and count it."""
+        """Return whether the loop is late and should poll its sockets. Count the late checks."""
         now = self._now()
         if now - self._since <= self._half_seconds:
             return False
@@ -59,15 +60,17 @@ class Lateness(Protocol):
     times_late: int
 
     def check_lateness(self) -> bool:
-        """Return whether the loop should poll its sockets, and count it."""
+        """Return whether the loop is late and should poll its sockets. Count the late checks."""
 
 
 class Pacer:
-    """Runs steps: at least one, more until the loop is late, and the rest in later iterations. Steps of one address run
-    in order; addresses take turns.
+    """Runs deferred steps.
 
-    A step that resumes a connection takes most of its time when the loop polls its sockets. So after a late poll the
-    next round has half as many steps, otherwise twice as many, up to `most_steps`.
+    Each loop iteration runs at least one step and then more until the loop is late. The remaining steps run in later
+    iterations. Steps of one address run in order, and addresses take turns.
+
+    Most of the cost of a step that resumes a connection arises when the loop polls its sockets. So after a late poll
+    the next round has half as many steps, and otherwise twice as many, up to `most_steps`.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class Pacer:
         self._waiting = 0
 
     def later(self, step: Callable[[], None], address: str = "") -> None:
-        """Schedule a step in the turn of `address`; it never runs within this call."""
+        """Schedule a step in the turn of `address`. The step never runs within this call."""
         self._lines.setdefault(address, deque()).append(step)
         self._waiting += 1
         if self._waiting == 1:
@@ -91,7 +94,7 @@ class Pacer:
         was_late = self._lateness.times_late != self._times_late
         self._times_late = self._lateness.times_late
         self._most = max(1, self._most // 2) if was_late else min(2 * self._most, self._most_steps)
-        left = min(self._waiting, self._most)  # steps added meanwhile wait for the next round
+        left = min(self._waiting, self._most)  # steps that are added meanwhile wait for the next round
         try:
             while left > 0:
                 self._run_next()
@@ -115,7 +118,7 @@ class Pacer:
 
 
 class SessionTurns:
-    """Makes one session wait for others. Its client's address determines its turn."""
+    """Makes one session wait for others. Sessions take turns by their clients' addresses."""
 
     def __init__(self, lateness: Lateness, loop: LoopCalls, client: Connection) -> None:
         self._lateness = lateness
@@ -123,10 +126,10 @@ class SessionTurns:
         self._client = client
 
     def check_lateness(self) -> bool:
-        """Return whether the event loop should poll its sockets, and count it."""
+        """Return whether the loop is late and should poll its sockets. Count the late checks."""
         return self._lateness.check_lateness()
 
     def pause_for_others(self, connection: Connection) -> None:
-        """Pause a connection until others have had their turn."""
+        """Pause a connection until the other connections have had their turn."""
         connection.pause(PauseReason.FAIR_SHARE)
         self._loop.later(partial(connection.resume_now, PauseReason.FAIR_SHARE), self._client.address)

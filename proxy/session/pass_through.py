@@ -1,4 +1,4 @@
-"""Decides for the fast path whether ordinary requests may pass, and how to finish their responses."""
+"""Decides whether the fast path may forward ordinary requests, and how their responses are finished."""
 
 from functools import partial
 
@@ -10,18 +10,21 @@ from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.session.client.identity import ClientIdentity, SaslStage, SaslTracker
 from sluicegate.proxy.session.in_flight import Finish
 
-_RAW_TOKENS = SaslStage.RAW_TOKENS  # an enum lookup costs more than the comparison
+_RAW_TOKENS = SaslStage.RAW_TOKENS  # a global, because looking up an enum member costs more than the comparison
 
 
 class ClusterLogin:
-    """`is_wanted`: the last known state of whether the cluster requires a login."""
+    """Whether the cluster requires a login. `is_wanted` is the last known state."""
 
     def __init__(self) -> None:
         self.is_wanted = False
 
 
 class PassThrough:
-    """The fast path's view of one session. `has_begun`: its first request was read, so it has a broker."""
+    """The state of one session that the fast path needs.
+
+    `has_begun` is true after the first request was read, so that there is a broker.
+    """
 
     def __init__(
         self, identity: ClientIdentity, sasl: SaslTracker, login: ClusterLogin, rewriter: ResponseRewriter
@@ -36,7 +39,10 @@ class PassThrough:
 
     @property
     def takes_ordinary(self) -> bool:
-        """Whether ordinary requests may pass: the first request was read, and no login is in progress."""
+        """Whether the fast path may forward ordinary requests.
+
+        The first request must have been read, and no login may be in progress.
+        """
         return (
             self.has_begun
             and self._sasl.stage is not _RAW_TOKENS
@@ -44,7 +50,10 @@ class PassThrough:
         )
 
     def plain_finish(self, version: int) -> Finish | None:
-        """Return how to finish the response to an unchanged Produce request: from v10 on addresses are rewritten."""
+        """Return how to finish the response to an unchanged Produce request of this version.
+
+        From v10 on, the broker addresses in the response are rewritten.
+        """
         if version != self._finish_version:
             self._finish_version = version
             rewrites = version >= NODE_ENDPOINTS_SINCE
@@ -53,7 +62,7 @@ class PassThrough:
 
 
 def _with_our_endpoints(identity: ClientIdentity, rewriter: ResponseRewriter, version: int, frame: bytearray) -> Parts:
-    # The header nearly always has no tags.
+    # The header nearly always has no tagged fields.
     body_at = (
         CORRELATION_ID_BYTES + 1
         if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0"

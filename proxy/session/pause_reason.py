@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class PauseReason(Enum):
-    """A reason to pause; reading resumes when none is left."""
+    """A reason to pause reading. Reading resumes when no reason is left."""
 
     CONNECTING = auto()
     PEER_BACKPRESSURE = auto()
@@ -38,4 +38,4 @@ class Pausable(Protocol):
         """Stop reading until `resume(reason)`."""
 
     def resume(self, reason: PauseReason) -> None:
-        """End a pause; reading resumes if no other reason is left."""
+        """Remove a pause reason. Reading resumes if no other reason is left."""

@@ -1,4 +1,4 @@
-"""Protocols for reports of a session: counters, log lines and traces (`sluicegate.proxy.reporting`)."""
+"""Interfaces through which a session reports counts, log lines and traces (`sluicegate.proxy.reporting`)."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,9 +10,12 @@ from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailur
 
 
 class Counts(Protocol):
-    """Plain integers to which sessions add. `connections_rejected`, `limits_reached` and `closed_by_limit` by the limit
-    (its key); `throttled` and `throttled_ms` (number and duration of clients' pauses) by the quota; `slow_requests`
-    (requests on the slow path) by API; `request_errors` by API and kind of error; `internal_errors` by their effect.
+    """Plain integers to which sessions add.
+
+    `connections_rejected`, `limits_reached` and `closed_by_limit` are counted by the configuration key of the limit.
+    `throttled` and `throttled_ms` are the number and the duration of clients' pauses, by quota. `slow_requests` counts
+    requests on the slow path by API. `request_errors` is counted by API and kind of error, and `internal_errors` by
+    their effect.
     """
 
     protocol_errors: int
@@ -34,13 +37,13 @@ class Lines(Protocol):
     """Log lines about connections."""
 
     def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError, /) -> None:
-        """A client violated the protocol; its connection is being closed."""
+        """A client violated the protocol, and its connection is being closed."""
 
     def bad_broker(self, broker: str, address: str, error: SenderError, /) -> None:
-        """A broker violated the protocol, or `address` is not a broker."""
+        """A broker violated the protocol, or the process at `address` is not a broker."""
 
     def login_rejected(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
-        """The broker rejected a login."""
+        """The broker rejected a client's login."""
 
     def unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason, /) -> None:
         """A client with an unverified principal logged in while policies name principals."""
@@ -49,7 +52,7 @@ class Lines(Protocol):
         """No upstream address accepted the connection; the client was disconnected."""
 
     def connection_limit_reached(self, peer: str, limit: str, value: int, /) -> None:
-        """A connection was rejected because of `limit`, which is `value`."""
+        """A connection was rejected because of the configuration key `limit`, whose value is `value`."""
 
     def connection_rejected(self, peer: str, limit: str, reason: str, /) -> None:
         """A connection was rejected because of the configuration key `limit`."""
@@ -58,23 +61,23 @@ class Lines(Protocol):
         """A client exceeded its quota and is paused."""
 
     def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
-        """A connection was closed because of the limit or deadline `limit`."""
+        """A connection was closed because of `limit`, which is the configuration key of a limit or deadline."""
 
     def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None, /) -> None:
-        """A request of `api` that would change a topic of the proxies' own was refused."""
+        """A request that would have changed one of the proxies' own topics was rejected."""
 
     def internal_error(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """The proxy failed, and the connection was closed."""
+        """An internal error occurred, and the connection was closed."""
 
     def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """The proxy failed, and a request was forwarded unvalidated."""
+        """An internal error occurred, and a request was forwarded unvalidated."""
 
 
 class BrokerErrorSink(Protocol):
     """Counts the errors that brokers send to clients."""
 
     def broker_error(self, identity: ClientIdentity, api_key: int, code: int, /) -> None:
-        """A response of this API has the error `code`."""
+        """A response of the API `api_key` has the error code `code`."""
 
 
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -87,7 +90,7 @@ class Register(Protocol[S_contra]):
         """A client was admitted."""
 
     def ended(self, session: S_contra, /) -> None:
-        """A session has ended, admitted or not."""
+        """A session has ended, whether or not its client was admitted."""
 
 
 class SessionTrace(Protocol):
@@ -100,7 +103,7 @@ class SessionTrace(Protocol):
         """Update the client's identity."""
 
     def request_begun(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
-        """A request has begun to arrive; `size` in bytes."""
+        """A request of `size` bytes has begun to arrive."""
 
     def token_received(self, size: int, /) -> None:
         """A SASL token without a header has arrived."""
@@ -115,7 +118,7 @@ class SessionTrace(Protocol):
         """The reason for the pause has ended."""
 
     def session_ending(self, by: str, /) -> None:
-        """The session has begun to end; only the first report counts."""
+        """The session has begun to end. Only the first report counts."""
 
     def connection_closed(self) -> None:
         """Both sides are closed."""

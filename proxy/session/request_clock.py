@@ -1,4 +1,4 @@
-"""Times requests: their time in the proxy, and the time until the broker responds."""
+"""Measures the time that requests spend in the proxy, and the time until the broker responds."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -7,13 +7,13 @@ from sluicegate.proxy.session.in_flight import InFlightRequest
 
 
 class Times(Protocol):
-    """Receives the times of requests in seconds; each time represents `stands_for` requests of its API."""
+    """Receives the times of requests in seconds. Each time represents `stands_for` requests of its API."""
 
     def in_proxy(self, api_key: int, seconds: float, stands_for: int, /) -> None:
-        """Report the time from complete arrival until the request was forwarded, or the proxy responded."""
+        """Report the time from a request's complete arrival until the proxy forwarded it or responded."""
 
     def upstream(self, api_key: int, seconds: float, stands_for: int, /) -> None:
-        """Report the time from forwarding until the broker's response began."""
+        """Report the time from forwarding a request until the broker's response began."""
 
 
 class RequestClock:
@@ -24,8 +24,10 @@ class RequestClock:
         self._times = times
 
     def sent(self, api_key: int, arrived: float, in_flight: InFlightRequest | None, stands_for: int = 1) -> None:
-        """Record that a request that was complete at `arrived` was forwarded, or that the proxy responded (`in_flight`
-        None). `stands_for`: the number of similar requests that it represents, including itself.
+        """Record that a request that was complete at `arrived` was forwarded.
+
+        `in_flight` is None if the proxy itself responded. `stands_for` is the number of similar requests that this one
+        represents, including itself.
         """
         now = self.now()
         self._times.in_proxy(api_key, now - arrived, stands_for)
@@ -33,7 +35,7 @@ class RequestClock:
             self.awaits(api_key, in_flight, now, stands_for)
 
     def awaits(self, api_key: int, in_flight: InFlightRequest, now: float, stands_for: int = 1) -> None:
-        """Record that a request is forwarded `now`."""
+        """Record that a request is forwarded at `now`."""
         in_flight.sent_at = now
         in_flight.api_key = api_key
         in_flight.stands_for = stands_for

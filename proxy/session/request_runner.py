@@ -1,8 +1,9 @@
-"""Runs the handlers of one connection's requests: generators that yield effects and do no I/O.
+"""Runs the handlers of one connection's requests, which are generators that yield effects and do no I/O.
 
-If a result comes later, the runner pauses the client, so that no later request overtakes this one, and resumes both
-with the result. An internal error closes the connection and is logged, so that no client waits forever. The
-connection's deadline limits the wait (`sluicegate.proxy.session.deadlines`, by `busy_with`).
+If the result of an effect is not available at once, the runner pauses the client, so that no later request overtakes
+this one. It resumes the client and the handler when the result arrives. An internal error is logged and closes the
+connection, so that no client waits forever. The connection's deadline limits the wait (`busy_with` in
+`sluicegate.proxy.session.deadlines`).
 """
 
 from collections.abc import Callable
@@ -30,9 +31,10 @@ def _nothing(*_: object) -> None: ...
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wait:
-    """A result that comes later. The client is paused for `reason` meanwhile.
+    """A result that is not available yet. The client is paused for `reason` until the result arrives.
 
-    `ask` requests the result, and calls its argument with it once, on the event loop; `abandon` cancels the wait.
+    `ask` requests the result and calls its argument once with the result, on the event loop. `abandon` cancels the
+    wait.
     """
 
     reason: PauseReason
@@ -41,14 +43,17 @@ class Wait:
 
 
 class AwaitedResponse:
-    """The broker's response to a request that `forward` sends, without a pause. The handler returns the client's."""
+    """The broker's response to a request that `forward` sends, without pausing the client.
+
+    The handler returns the client's response.
+    """
 
     def __init__(self, forward: Callable[[Finish], None]) -> None:
         self.forward = forward
 
 
 Perform = Callable[[Effect[Any]], object]
-"""Performs an effect. Returns the result, a Wait or an AwaitedResponse; errors are raised in the handler."""
+"""Performs an effect and returns its result, a Wait or an AwaitedResponse. Its errors are raised in the handler."""
 
 
 class PausedClient(Pausable, Protocol):
@@ -67,8 +72,10 @@ class AwaitedBroker(Protocol):
 
 
 class RequestRunner:
-    """Runs the requests of one session, one at a time. `report` logs an internal error; `reject` ends the session
-    because of a malformed request; `settled` is called after each wait.
+    """Runs the requests of one session, one at a time.
+
+    `report` logs an internal error. `reject` ends the session because of a malformed request. `settled` is called after
+    each wait.
     """
 
     def __init__(
@@ -98,11 +105,11 @@ class RequestRunner:
 
     @property
     def busy_with(self) -> int | None:
-        """The number of the waiting request; None: no request waits, or it waits for a quota."""
+        """The number of the request that waits, or None if no request waits or the wait is for a quota."""
         return self._requests if self._waits_for not in (None, PauseReason.QUOTA_QUEUE) else None
 
     def run(self, steps: Steps[Any], perform: Perform) -> None:
-        """Run a handler up to its first wait, and raise its errors until then."""
+        """Run a handler until its first wait. Errors before that wait are raised to the caller."""
         self._requests += 1
         self._drive(steps, perform)
 
@@ -115,7 +122,7 @@ class RequestRunner:
             except StopIteration:
                 return
             finally:
-                error = None  # its traceback refers to this frame
+                error = None  # the traceback of the error refers to this frame
             try:
                 value = perform(effect)
             except Exception as raised:
@@ -162,8 +169,10 @@ class RequestRunner:
         self._broker.abort()
 
     def abandon(self) -> None:
-        """Cancel the wait. A request that waits for a quota is dropped, as a broker drops unread requests. Any other
-        request is still forwarded if its result arrives.
+        """Cancel the wait.
+
+        A request that waits for a quota is dropped, as a broker drops unread requests. Any other request is still
+        forwarded when its result arrives.
         """
         wait = self._wait
         if wait is not None:
@@ -179,7 +188,10 @@ class RequestRunner:
 
 
 def run_at_once(steps: Steps[T], perform: Perform) -> T:
-    """Run a handler whose effects all have their results at once, and return its result. Raises its errors."""
+    """Run a handler whose effects all return their results at once, and return its result.
+
+    Raises the handler's errors.
+    """
     value: Any = None
     while True:
         try:

@@ -1,4 +1,7 @@
-"""The principal of a client's certificate, as brokers name it: the subject in the form of RFC 2253 that Java writes."""
+"""Derives the principal of a client's certificate as brokers do.
+
+It is the subject in the RFC 2253 form that Java writes.
+"""
 
 import re
 import ssl
@@ -16,28 +19,31 @@ _KEYWORDS = {
     bytes.fromhex("0992268993f22c640101"): "UID",
     bytes.fromhex("0992268993f22c640119"): "DC",
 }
-"""RFC 2253's keywords by the content of their object identifiers. Java writes every other attribute with its OID."""
-# UTF8String, PrintableString, T61String, IA5String, GeneralString and BMPString: Java writes every other value in
-# hexadecimal digits.
+"""The keywords of RFC 2253 by the content of their object identifiers.
+
+Java writes every other attribute with its OID.
+"""
+# The tags of UTF8String, PrintableString, T61String, IA5String, GeneralString and BMPString. Java writes a value of any
+# other type in hexadecimal digits.
 _TEXTS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
 _VERSION = 0xA0
-_FIELDS_BEFORE_SUBJECT = 4  # the serial number, the signature algorithm, the issuer and the validity
+_FIELDS_BEFORE_SUBJECT = 4  # these are the serial number, the signature algorithm, the issuer and the validity
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _NOT_UTF_8 = b"\xff"
 _ESCAPED = str.maketrans({char: f"\\{char}" for char in ',=+<>#;"\\'} | {"\0": "\\00"})
 
 
 def principal_of(handshake: ssl.SSLObject) -> str | None:
-    """Return the principal of a client's certificate in Kafka's default form; None without a certificate.
+    """Return the principal of a client's certificate in Kafka's default form, or None without a certificate.
 
-    Raises ValueError for a certificate that is not DER, which brokers reject too.
+    Raises ValueError for a certificate that is not DER. Brokers reject such a certificate too.
     """
     certificate = handshake.getpeercert(True)
     return f"User:{name_of(_subject_in(certificate))}" if certificate else None
 
 
 def name_of(subject: bytes) -> str:
-    """Return a distinguished name (DER) as `X500Principal.getName()` does. Raises ValueError."""
+    """Return a distinguished name (DER) in the form that `X500Principal.getName()` returns. Raises ValueError."""
     parts = ["+".join(map(_attribute, children_of(part))) for part in children_of(element_at(subject, 0))]
     return ",".join(reversed(parts))
 
@@ -63,7 +69,10 @@ def _attribute(pair: DerElement) -> str:
 
 
 def _decoded(content: bytes) -> str:
-    """Decode the content of a text as Java does: each type as UTF-8, and a surrogate as one damaged character."""
+    """Decode the content of a text as Java does.
+
+    Every type is decoded as UTF-8, and a surrogate becomes one damaged character.
+    """
     return _SURROGATE.sub(_NOT_UTF_8, content).decode(errors="replace")
 
 
@@ -78,7 +87,7 @@ def _escaped(value: str) -> str:
 
 
 def _dotted(content: bytes) -> str:
-    """Return an object identifier in digits (X.690, 8.19). Raises ValueError."""
+    """Return an object identifier in dotted digits (X.690, 8.19). Raises ValueError."""
     if not content or content[-1] & 0x80:
         raise ValueError("an object identifier without an end")
     numbers, number = [], 0

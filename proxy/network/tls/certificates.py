@@ -1,6 +1,8 @@
-"""Check certificate and key files: missing, unreadable or damaged files, expiry dates, and keys that do not match.
+"""Checks certificate and key files.
 
-These checks only report; the TLS library decides whether a connection is possible.
+It finds missing, unreadable or damaged files, expiry dates, and keys that do not match.
+
+These checks only report problems. The TLS library decides whether a connection is possible.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 SOON = timedelta(days=30)
 _NEAR = timedelta(days=14)
-# Certificates that live for days or hours are renewed after two thirds of their life, or later.
+# A certificate that is valid for days or hours is renewed after two thirds of that time, or later.
 _LAST_PART = 5
 _MAX_BYTES = 16 << 20
 _MOST_SHOWN = 20
@@ -36,13 +38,13 @@ class Severity(Enum):
     UNUSABLE = "unusable"
     """No connection is possible with the file."""
     EXPIRED = "expired"
-    """Peers that verify certificates reject it."""
+    """Peers that verify certificates reject the file."""
     WARNING = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A problem, or an approaching expiry, of a file that the configuration names."""
+    """A problem of a file that the configuration names, or its approaching expiry."""
 
     key: str
     message: str
@@ -68,11 +70,13 @@ class Expiry:
     not_before: datetime
 
     def expires_soon(self, now: datetime) -> bool:
-        """Return whether the certificate expires within 14 days, or is in the last fifth of a shorter life."""
+        """Return whether the certificate expires within 14 days or, if it is valid for less time, is in the last fifth
+        of its validity.
+        """
         return self.not_after - now <= min(_NEAR, (self.not_after - self.not_before) / _LAST_PART)
 
     def days_left(self, now: datetime) -> float:
-        """Return the days until expiry; negative after it."""
+        """Return the number of days until expiry, which is negative after expiry."""
         return (self.not_after - now) / timedelta(days=1)
 
 
@@ -85,11 +89,11 @@ class TlsFiles:
     key_file: str | None
     password: Password
     authorities: tuple[tuple[str, str], ...]
-    """Configuration keys and files of the trusted CAs."""
+    """The configuration keys and files of the trusted CAs."""
 
 
 class _Unusable(Exception):
-    """A file cannot be used; the text says why."""
+    """A file cannot be used. The text gives the reason."""
 
 
 def files_for_clients(tls: ListenTls) -> TlsFiles:
@@ -105,7 +109,7 @@ def files_for_brokers(tls: UpstreamTls) -> TlsFiles:
 
 
 def files_for_server(section: str, tls: ServerTls) -> TlsFiles:
-    """Return the files of `section`, the TLS settings for a server that is not a broker."""
+    """Return the files of the configuration section `section`, the TLS settings for a server that is not a broker."""
     trusted = () if tls.ca_file is None else ((f"{section}.ca_file", tls.ca_file),)
     return TlsFiles(section, tls.certificate_file, tls.key_file, tls.password_of_key(section), trusted)
 
@@ -118,7 +122,7 @@ def tls_files(config: Config) -> list[TlsFiles]:
 
 
 def flaws_of(files: TlsFiles, now: datetime, read: ReadContent = read_current) -> Iterator[Flaw]:
-    """Yield the errors and warnings of each file, as `read` returns it."""
+    """Yield the errors and warnings for each file. `read` returns the content of a file."""
     certificate_key = f"{files.section}.certificate_file"
     shown: Sequence[Certificate] = ()
     if files.certificate_file is not None:
@@ -150,18 +154,18 @@ def flaws_of(files: TlsFiles, now: datetime, read: ReadContent = read_current) -
 
 
 def first_error(files: TlsFiles) -> str | None:
-    """Return the first error that makes the files unusable, ignoring expiry dates; None: there is none."""
+    """Return the first error that makes the files unusable, or None. Expiry dates are ignored."""
     found = flaws_of(files, datetime.now(UTC))
     return next((str(flaw) for flaw in found if flaw.level is Severity.UNUSABLE), None)
 
 
 def expiries_of(config: Config) -> list[Expiry]:
-    """Return the expiry times of the proxy's own certificates, for clients and brokers. Skips unreadable files."""
+    """Return the expiry times of the proxy's own certificates for clients and brokers. Unreadable files are skipped."""
     return list(_own_of(tls_files(config)))
 
 
 def _expiries_for_servers(config: Config) -> list[Expiry]:
-    """Return those of the proxy's certificates for registries and `otel`."""
+    """Return the expiry times of the proxy's certificates for registries and `otel`."""
     return list(_own_of(files_for_server(section, tls) for section, tls in _servers(config)))
 
 
@@ -176,8 +180,10 @@ def _own_of(several: Iterable[TlsFiles]) -> Iterator[Expiry]:
 
 
 def all_expiries_of(config: Config) -> list[Expiry]:
-    """Return the expiry times of every certificate that the proxy sends or trusts: chains and CAs, also for registries
-    and `otel`. Skips unreadable files, and files with so many CAs that they are the system's.
+    """Return the expiry times of every certificate that the proxy sends or trusts.
+
+    They include chains and CAs, and the files for registries and `otel`. Unreadable files are skipped, and so are files
+    with so many CAs that they are the system's.
     """
     servers = _servers(config)
     found: dict[tuple[str, str], Expiry] = {}
@@ -198,7 +204,7 @@ def all_expiries_of(config: Config) -> list[Expiry]:
 
 
 def _servers(config: Config) -> list[tuple[str, ServerTls]]:
-    """Return the sections about servers that are no brokers: registries and `otel`."""
+    """Return the configuration sections for servers that are not brokers, which are registries and `otel`."""
     servers = [
         each for name, registry in config.registries.items() for each in registry.tls_sections(f"registries.{name}")
     ]
@@ -218,7 +224,10 @@ def _expiry(key: str, file: str, certificate: "Certificate") -> Expiry:
 
 
 def first_certificate(file: str) -> "Certificate | None":
-    """Return the first certificate of a file, which peers see; None if the file is unusable. Blocks."""
+    """Return the first certificate of a file, which is the one that peers receive. Blocks.
+
+    Return None if the file is unusable.
+    """
     try:
         return _certificates(file)[0]
     except _Unusable:
@@ -227,10 +236,10 @@ def first_certificate(file: str) -> "Certificate | None":
 
 @dataclass(frozen=True, slots=True)
 class OwnExpiries:
-    """The proxy's own certificates that have expired, or expire soon, as sentences.
+    """The proxy's own certificates that have expired or expire soon, as sentences by configuration key.
 
-    `expired`: about the one that clients see; `soon`: about all others, and about that one before it has expired, by
-    key.
+    `expired` is about the certificate that clients receive. `soon` is about all others, and about that certificate
+    before it expires.
     """
 
     expired: str | None
@@ -238,7 +247,7 @@ class OwnExpiries:
 
 
 def own_expiries(config: Config, now: datetime) -> OwnExpiries:
-    """Return what is to be renewed of the certificates that the proxy shows: to clients, brokers and other servers."""
+    """Return which of the proxy's certificates for clients, brokers and other servers an operator has to renew."""
     expired, soon = None, {}
     for expiry in (*expiries_of(config), *_expiries_for_servers(config)):
         if not expiry.expires_soon(now):
@@ -267,7 +276,7 @@ def _validity(key: str, file: str, certificates: Iterable["Certificate"], now: d
 
 
 def _later_ones(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Flaw]:
-    """Yield warnings for expired certificates of a chain or CA list, which need not matter."""
+    """Yield warnings for expired certificates of a chain or CA list, which may have no effect."""
     for certificate in certificates:
         if certificate.not_valid_after_utc <= now:
             name = certificate.subject.rfc4514_string()

@@ -1,4 +1,4 @@
-"""TLS contexts that are reloaded when their files change: new connections use a certificate renewed on disk.
+"""TLS contexts that are reloaded when their files change, so that new connections use a certificate renewed on disk.
 
 While a file is missing or unreadable, its last content stays in use.
 """
@@ -31,7 +31,10 @@ _MOST_BYTES = 16 << 20
 
 
 class MemoryFiles:
-    """A context manager; its end removes the copies. Systems without memfd_create get temporary files."""
+    """A context manager that copies files to memory, and removes the copies at its end.
+
+    On systems without memfd_create the copies are temporary files.
+    """
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -45,7 +48,7 @@ class MemoryFiles:
         self._stack.close()
 
     def copy_of(self, file: str) -> str:
-        """Copy a regular file and return the name of the copy; blocks for some seconds at most. Raises OSError."""
+        """Copy a regular file and return the name of the copy. Blocks for at most some seconds. Raises OSError."""
         content = read_kept(Path(file), _MOST_BYTES)
         if len(content) > _MOST_BYTES:
             raise OSError(f"{file} has more than {_MOST_BYTES >> 20} MiB")
@@ -66,7 +69,7 @@ _Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class BadTlsFiles(Exception):
-    """Certificates or keys cannot be used; the text names the section, the files and the reason."""
+    """Certificates or keys cannot be used. The text names the section, the files and the reason."""
 
 
 class TlsContext:
@@ -79,7 +82,10 @@ class TlsContext:
         make: Callable[[MemoryFiles], ssl.SSLContext],
         blame: Callable[[], str | None],
     ) -> None:
-        """`make` reads copies of the files in memory. `blame` checks each file alone and returns the first error."""
+        """`make` reads copies of the files in memory.
+
+        `blame` checks each file separately and returns the first error, or None.
+        """
         self._section = section
         self._blame = blame
         self._files = [Path(file) for file in files]
@@ -94,11 +100,11 @@ class TlsContext:
         self._context = self._made()
 
     def current(self) -> ssl.SSLContext:
-        """Return the context of the newest usable files, as of the last `follow`."""
+        """Return the context for the newest usable files that the last `follow` found."""
         return self._context
 
     def follow(self) -> None:
-        """Reload the files if they have changed. Blocks: do not call it on an event loop."""
+        """Reload the files if they have changed. Blocks, so it must not be called on an event loop."""
         with self._following:
             try:
                 stamp = self._stamp_now()
@@ -106,7 +112,7 @@ class TlsContext:
                     return
                 self._context = self._made()
             except (FileUnreadable, BadTlsFiles) as error:
-                self._stamp = None  # try again at the next call; log each reason once
+                self._stamp = None  # try again with the next call, and log each reason once
                 reason = _unresponsive(error) if isinstance(error, FileUnreadable) else str(error)
                 if reason != self._failed:
                     self._log.error("changed certificates rejected; previous certificates stay in use", reason=reason)
@@ -119,8 +125,9 @@ class TlsContext:
         try:
             with MemoryFiles() as copies:
                 context = self._make(copies)
-            context.minimum_version = ssl.TLSVersion.TLSv1_2  # even if the system allows less (RFC 8996)
-            context.options |= ssl.OP_NO_RENEGOTIATION  # as brokers do: TLS 1.2 renegotiation only helps attackers
+            context.minimum_version = ssl.TLSVersion.TLSv1_2  # even if the system allows older versions (RFC 8996)
+            # as brokers do, because TLS 1.2 renegotiation only helps attackers
+            context.options |= ssl.OP_NO_RENEGOTIATION
             return context
         except PasswordUnreadable as error:
             raise BadTlsFiles(str(error)) from error
@@ -128,7 +135,10 @@ class TlsContext:
             raise BadTlsFiles(self._reason_of(error)) from error
 
     def _reason_of(self, error: Exception) -> str:
-        """Return the first file's error if `blame` finds one; otherwise all file names and the TLS library's reason."""
+        """Return the first file's error if `blame` finds one.
+
+        Otherwise return all file names and the TLS library's reason.
+        """
         blamed = self._blame()
         if blamed is not None:
             return blamed
@@ -140,7 +150,10 @@ class TlsContext:
         return f"{self._section}: {names} cannot be used: {reason}"
 
     def _stamp_now(self) -> _Stamp:
-        """Return the files' times, sizes and inodes. Raises FileUnreadable while a file system does not respond."""
+        """Return the times, sizes and inodes of the files.
+
+        Raises FileUnreadable while a file system does not respond.
+        """
         return within_deadline(("tls", *self._files), lambda: tuple(_stamp_of(file) for file in self._files))
 
 
@@ -177,9 +190,9 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
 
 
 def context_for_server(section: str, tls: ServerTls) -> TlsContext:
-    """Return the context for connections to another server (registry, OpenTelemetry). Raises BadTlsFiles.
+    """Return the context for connections to another server (registry, OpenTelemetry).
 
-    `section`: the configuration key of `tls`.
+    Raises BadTlsFiles. `section` is the configuration key of `tls`.
     """
 
     def make(copies: MemoryFiles) -> ssl.SSLContext:
@@ -205,23 +218,23 @@ def context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
 
 
 def _context_for(authorities: str | None, copies: MemoryFiles) -> ssl.SSLContext:
-    """Return a client context that trusts the CAs of a file; None: the system's CAs."""
+    """Return a client context that trusts the CAs of a file, or the system's CAs if `authorities` is None."""
     return ssl.create_default_context(cafile=None if authorities is None else copies.copy_of(authorities))
 
 
 class RequestedNames:
-    """The host name that each TLS client requested (SNI), for the life of its connection."""
+    """The host name that each TLS client requested (SNI), stored while its connection exists."""
 
     def __init__(self) -> None:
         self._names: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 
     def remember(self, handshake: object, name: str | None, _context: ssl.SSLContext) -> None:
-        """Store the name of a handshake; called by the TLS library."""
+        """Store the name that a handshake requests. The TLS library calls this."""
         if name is not None:
             self._names[handshake] = name
 
     def of(self, handshake: object) -> str | None:
-        """Return the requested name, or None."""
+        """Return the name that a handshake requested, or None."""
         return self._names.get(handshake)
 
 
@@ -255,7 +268,7 @@ def _unresponsive(error: FileUnreadable) -> str:
 
 
 def _stamp_of(file: Path) -> tuple[int, int, int] | None:
-    """Return what changes when a file is written or replaced; None while it is missing or unreadable."""
+    """Return values that change when a file is written or replaced, or None while it is missing or unreadable."""
     if is_unreadable(file):
         return None
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Reads elements of DER (X.690): the encoding of certificates."""
+"""Reads elements of DER (X.690), the encoding of certificates."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ _MULTI_BYTE_TAG = 0x1F
 
 
 class DerElement(NamedTuple):
-    """One element; `encoding` is all of it, with tag and length."""
+    """One element. `encoding` is the whole element with its tag and length."""
 
     tag: int
     content: bytes
@@ -16,7 +16,7 @@ class DerElement(NamedTuple):
 
 
 def element_at(data: bytes, position: int) -> DerElement:
-    """Return the element that begins at a position. Raises ValueError if it is not whole or not DER."""
+    """Return the element that begins at `position`. Raises ValueError if it is incomplete or not DER."""
     head = data[position : position + 2]
     if len(head) < 2 or head[0] & _MULTI_BYTE_TAG == _MULTI_BYTE_TAG:
         raise ValueError(f"no element of DER at byte {position}")

@@ -1,7 +1,8 @@
-"""TLS handshakes with clients and brokers, and the limits on handshakes in progress.
+"""Performs TLS handshakes with clients and brokers, and limits the handshakes in progress.
 
-TLS 1.2 and 1.3 (RFC 5246, 8446), as `sluicegate.proxy.network.tls.contexts` allows them. They do not use the event
-loop's own TLS, so that a rejected peer gets the TLS alert, and `sluicegate.proxy.network.tls.socket` handles the data.
+TLS 1.2 and 1.3 are supported (RFC 5246, 8446), as `sluicegate.proxy.network.tls.contexts` allows. The event loop's own
+TLS is not used, so that a rejected peer gets the TLS alert. After the handshake `sluicegate.proxy.network.tls.socket`
+handles the data.
 """
 
 import asyncio
@@ -14,13 +15,16 @@ from time import monotonic
 
 from sluicegate.config.limits import Limits
 
-# More than most handshakes send at once; bytes after the handshake stay in `incoming` for the connection.
+# Most handshakes send less at once. Bytes after the handshake stay in `incoming` for the connection.
 _CHUNK_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """A completed handshake. Bytes from the peer go through `incoming`, bytes for the peer through `outgoing`."""
+    """A completed handshake.
+
+    `incoming` contains the bytes from the peer, and `outgoing` the bytes for the peer.
+    """
 
     tls: ssl.SSLObject
     incoming: ssl.MemoryBIO
@@ -28,12 +32,14 @@ class Handshake:
 
 
 class ClosedWithoutData(ConnectionResetError):
-    """The peer closed the connection without a byte, as the TCP health checks of load balancers do."""
+    """The peer closed the connection without sending a byte, as the TCP health checks of load balancers do."""
 
 
 async def handshake_with_client(plain: socket.socket, context: ssl.SSLContext) -> Handshake:
-    """Perform a handshake as the server. Raises ssl.SSLError and OSError (ConnectionResetError: the client closed;
-    ClosedWithoutData: before it had sent anything).
+    """Perform a handshake as the server.
+
+    Raises ssl.SSLError and OSError. It raises ConnectionResetError if the client closed the connection, and
+    ClosedWithoutData if the client had sent nothing before.
     """
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_side=True)
@@ -41,9 +47,9 @@ async def handshake_with_client(plain: socket.socket, context: ssl.SSLContext) -
 
 
 async def handshake_with_broker(plain: socket.socket, context: ssl.SSLContext, host: str) -> Handshake:
-    """Perform a handshake as the client. `host`: the name that the broker's certificate must have.
+    """Perform a handshake as the client.
 
-    Raises as `handshake_with_client`.
+    `host` is the name that the broker's certificate must have. Raises the same errors as `handshake_with_client`.
     """
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_hostname=host)
@@ -59,7 +65,7 @@ async def _completed(plain: socket.socket, begun: Handshake) -> Handshake:
         except ssl.SSLWantReadError:
             await _send(plain, begun)
         except ssl.SSLError:
-            with suppress(OSError):  # the peer may have closed
+            with suppress(OSError):  # the peer may have closed the connection
                 await _send(plain, begun)
             raise
         else:
@@ -85,15 +91,17 @@ async def _send(plain: socket.socket, begun: Handshake) -> None:
 MAX_HANDSHAKES = "limits.max_handshakes"
 HANDSHAKE_SECONDS = "limits.handshake_timeout_seconds"
 
-# A handshake may be cancelled for a new one only after this time.
+# A handshake may only be cancelled in favour of a new one after this time.
 _PROTECTED_SECONDS = 1.0
 
 
 class PendingHandshakes:
-    """The handshakes in progress on all listeners, oldest first. `seconds`: the time limit of each."""
+    """The handshakes in progress on all listeners, oldest first. `seconds` is the time limit for each."""
 
     def __init__(self, most: int, seconds: float, reached: Counter[str], cut_off: Counter[str]) -> None:
-        """`reached` counts handshakes cancelled for a new one, `cut_off` timed out ones, by configuration key."""
+        """`reached` counts handshakes that are cancelled in favour of a new one, and `cut_off` those that time out, by
+        configuration key.
+        """
         self.seconds = seconds
         self._most = most
         self._reached = reached
@@ -105,13 +113,15 @@ class PendingHandshakes:
         return len(self._began)
 
     def add(self, handshake: asyncio.Task[None]) -> None:
-        """Add a handshake; it is removed when it ends."""
+        """Add a handshake, which is removed when it ends."""
         self._began[handshake] = monotonic()
         handshake.add_done_callback(self._end)
 
     async def wait_for_room(self) -> None:
-        """Wait until one more handshake may start. If none ends, cancel the oldest that has had a second: without that
-        protection, a rush of connections would cancel every handshake.
+        """Wait until one more handshake may start.
+
+        If none ends, cancel the oldest one that has lasted a second. Without this minimum, a rush of connections would
+        cancel every handshake.
         """
         while len(self._began) >= self._most:
             self._ended.clear()
@@ -124,7 +134,7 @@ class PendingHandshakes:
                 await asyncio.wait_for(self._ended.wait(), left if left > 0 else _PROTECTED_SECONDS)
 
     def timeout_message(self, what: str) -> str:
-        """Count a handshake that timed out; return `what` with the limit."""
+        """Count a handshake that timed out, and return `what` followed by the limit."""
         self._cut_off[HANDSHAKE_SECONDS] += 1
         return f"{what} within {self.seconds:g} s ({HANDSHAKE_SECONDS})"
 

@@ -1,4 +1,4 @@
-# Types for Cython; socket.py itself stays plain Python.
+# The types that Cython compiles socket.py with. The file socket.py itself stays plain Python.
 cimport cython
 
 

@@ -1,9 +1,9 @@
-"""The TLS layer between a socket and a connection after the handshake: TLS 1.2 and 1.3 (RFC 5246, 8446).
+"""The TLS layer between a socket and a connection after the handshake, for TLS 1.2 and 1.3 (RFC 5246, 8446).
 
-To the connection it is a transport, to the socket an asyncio BufferedProtocol. An event loop's own TLS decrypts
+For the connection it is a transport. For the socket it is an asyncio BufferedProtocol. An event loop's own TLS decrypts
 megabytes of one client before it serves another, keeps a buffer of 256 KiB for each connection, and discards bytes that
-are not decrypted yet when a client closes. This layer reads a bounded amount at once, all connections share one buffer,
-and end of file is reported after all data.
+are not decrypted yet when a client closes. This layer reads a limited number of bytes at once. All connections share
+one buffer, and end of file is reported after all data.
 """
 
 import asyncio
@@ -17,38 +17,41 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import Transport
 
 _ENCRYPTED_BYTES = 128 * 1024
-# Bytes that go through OpenSSL's buffers at once: the buffers never shrink, and each connection has four.
+# The number of bytes that pass OpenSSL's buffers at once. These buffers never shrink, and each connection has four.
 _CHUNK_BYTES = 32 * 1024
-# The largest TLS record. Several parts that fit into one record are sent as one.
+# The largest TLS record. Several parts that fit into one record are sent together.
 _RECORD_BYTES = 16 * 1024
-_LARGEST_RECORD_BYTES = _RECORD_BYTES + 2048 + 5  # encrypted, TLS 1.2 (RFC 5246, 6.2.3)
+_LARGEST_RECORD_BYTES = _RECORD_BYTES + 2048 + 5  # the size after encryption in TLS 1.2 (RFC 5246, 6.2.3)
 _NOTHING = memoryview(b"")
 
 
 class SocketTransport(Transport, Protocol):
-    """The transport of a socket, native or of the event loop."""
+    """The transport of a socket, which is either native or the event loop's."""
 
     def get_extra_info(self, name: str, /) -> Any:
-        """Return `socket`, `peername` or `sockname`; None if it is not known."""
+        """Return `socket`, `peername` or `sockname`, or None if it is not known."""
 
 
 def new_encrypted_buffer() -> memoryview:
-    """Return the read buffer that all TLS sockets of an event loop share: each takes its bytes before the next read."""
+    """Return the read buffer that all TLS sockets of an event loop share.
+
+    Each socket uses its bytes before the next read.
+    """
     return memoryview(bytearray(_ENCRYPTED_BYTES))
 
 
 class TlsSocket:
-    """Decrypts bytes of a socket for a connection, and encrypts those of the connection."""
+    """Decrypts the bytes of a socket for a connection, and encrypts the connection's bytes for the socket."""
 
     def __init__(self, handshake: Handshake, connection: Connection, encrypted: memoryview) -> None:
-        """`encrypted`: the event loop's shared read buffer."""
+        """`encrypted` is the event loop's shared read buffer."""
         self._tls = handshake.tls
         self._incoming = handshake.incoming
         self._outgoing = handshake.outgoing
         self._connection = connection
         self._encrypted = encrypted
         self._received = _NOTHING
-        self._transport = cast(SocketTransport, None)  # until it is connected
+        self._transport = cast(SocketTransport, None)  # set when the socket is connected
         self._failure: ssl.SSLError | None = None
         self._close_reason: ssl.SSLError | None = None
         self._paused = False
@@ -62,7 +65,7 @@ class TlsSocket:
     def connection_made(self, transport: SocketTransport) -> None:
         self._transport = transport
         self._connection.connection_made(self)
-        self._decrypt_soon()  # bytes that came with the end of the handshake
+        self._decrypt_soon()  # these bytes arrived with the end of the handshake
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         return self._encrypted
@@ -71,13 +74,13 @@ class TlsSocket:
         new = self._encrypted[:nbytes]
         self._received = memoryview(bytes(self._received) + bytes(new)) if self._received else new
         self._decrypt()
-        if self._received:  # the connection is paused, and other sockets use the buffer
+        if self._received:  # the connection is paused, and other sockets use the shared buffer
             self._received = memoryview(bytes(self._received))
 
     def eof_received(self) -> bool:
         self._ended = True
         self._decrypt()
-        return True  # responses to requests in flight still have to be sent
+        return True  # responses to requests in flight must still be sent
 
     def pause_writing(self) -> None:
         self._connection.pause_writing()
@@ -92,19 +95,19 @@ class TlsSocket:
     # -- called by the connection ----------------------------------------------------------------------------------
 
     def get_extra_info(self, name: str) -> Any:
-        """Return `ssl_object`, or what the socket's transport returns."""
+        """Return `ssl_object`, or the value that the socket's transport returns."""
         return self._tls if name == "ssl_object" else self._transport.get_extra_info(name)
 
     def is_closing(self) -> bool:
-        """Return whether it is closed or closing."""
+        """Return whether the connection is closed or closing."""
         return self._closing or self._transport.is_closing()
 
     def get_write_buffer_size(self) -> int:
-        """Return the encrypted bytes that the system has not taken yet."""
+        """Return the number of encrypted bytes that the system has not accepted yet."""
         return self._transport.get_write_buffer_size()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Encrypt and send bytes; the caller may change them afterwards."""
+        """Encrypt and send bytes. The caller may change them afterwards."""
         if not self._is_finished:
             self._encrypt(memoryview(data))
 
@@ -117,28 +120,29 @@ class TlsSocket:
             self.write(data)
 
     def write_eof(self) -> None:
-        """Send close_notify: no more data follows."""
+        """Send close_notify, after which no more data follow."""
         if self._is_finished:
             return
         self._is_finished = True
-        with suppress(ssl.SSLError):  # for example because the peer's close_notify has not come yet
+        with suppress(ssl.SSLError):  # for example if the peer's close_notify has not arrived yet
             self._tls.unwrap()
         self._send_encrypted()
 
     def pause_reading(self) -> None:
-        """Deliver no data until `resume_reading`."""
+        """Deliver no data until `resume_reading` is called."""
         self._paused = True
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Deliver data again, received data first, in a later iteration of the event loop."""
+        """Deliver data again in a later loop iteration. Data that have already been received come first."""
         self._paused = False
         self._transport.resume_reading()
         self._decrypt_soon()
 
     def close(self) -> None:
-        """Send close_notify, wait for the peer's or for the end of the connection, then close: closing a socket with
-        unread bytes may discard data that the peer has not read.
+        """Send close_notify, wait for the peer's close_notify or the end of the connection, then close.
+
+        Closing a socket that has unread bytes may discard data that the peer has not read.
         """
         if self._closing:
             return
@@ -158,7 +162,7 @@ class TlsSocket:
             asyncio.get_running_loop().call_soon(self._decrypt)
 
     def _decrypt(self) -> None:
-        """Deliver received data until the connection pauses, then end of file."""
+        """Deliver received data until the connection pauses, then report the end of file."""
         while not self._paused and not self._closing:
             count = self._read_into(self._connection.get_buffer(-1))
             if count == 0:
@@ -170,16 +174,16 @@ class TlsSocket:
         self._send_encrypted()  # messages of TLS itself, such as key updates
 
     def _read_into(self, room: memoryview) -> int:
-        """Decrypt into `room`; return the number of bytes: all that were received, or as many as fit."""
+        """Decrypt bytes into `room`. Return their number, which is all received bytes or as many as fit."""
         count, size = 0, len(room)
         while count < size and self._failure is None and self._has_input():
             try:
                 got = cast(int, self._tls.read(size - count, cast(bytearray, room[count:])))
-            except ssl.SSLWantReadError:  # the record is not complete
+            except ssl.SSLWantReadError:  # the record is incomplete
                 continue
             except ssl.SSLZeroReturnError:  # both sides have sent close_notify
                 got = 0
-            except ssl.SSLError as error:  # data before the error is still delivered
+            except ssl.SSLError as error:  # data that precede the error are still delivered
                 self._failure = error
                 break
             if got == 0:
@@ -189,7 +193,10 @@ class TlsSocket:
         return count
 
     def _has_input(self) -> bool:
-        """Return whether there is input to decrypt. Without it, an attempt costs as much as a record."""
+        """Return whether there is input to decrypt.
+
+        A decryption attempt without input costs as much as one of a record.
+        """
         if self._received and self._incoming.pending <= _LARGEST_RECORD_BYTES:
             self._incoming.write(self._received[:_CHUNK_BYTES])
             self._received = self._received[_CHUNK_BYTES:]
@@ -228,7 +235,7 @@ class TlsSocket:
             self._transport.write(self._outgoing.read())
 
     def _fail(self, error: ssl.SSLError) -> None:
-        """Send the TLS alert if the socket takes it at once, then abort the connection."""
+        """Send the TLS alert if the socket accepts it at once, then abort the connection."""
         self._close_reason = error
         self._closing = self._is_finished = True
         self._send_encrypted()

@@ -1,1 +1,1 @@
-"""The identity of a client: login, certificate, and text that it sends about itself."""
+"""The identity of a client, from its login, its certificate, and the text that it sends about itself."""

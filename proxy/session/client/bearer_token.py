@@ -1,4 +1,4 @@
-"""The user name in an OAUTHBEARER token (RFC 7628), from the claims that the brokers take it from (RFC 7519)."""
+"""Reads the user name from an OAUTHBEARER token (RFC 7628), from the claim that the brokers use (RFC 7519)."""
 
 import base64
 import binascii
@@ -17,12 +17,12 @@ class UserNames(Protocol):
     """How brokers take the user name from the claims of a token that they accept."""
 
     def name_in(self, claims: Mapping[str, Any]) -> str | None:
-        """Return the user name; None if the claims have none."""
+        """Return the user name, or None if the claims contain none."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaClaim:
-    """Kafka's own login handlers: one claim, which must be a text."""
+    """Kafka's own login handlers, which take the user name from one claim. The claim must be a text."""
 
     claim: str
 
@@ -37,10 +37,10 @@ USUAL_CLAIM: Final = KafkaClaim("sub")
 
 @dataclass(frozen=True, slots=True)
 class StrimziClaims:
-    """Strimzi's login handler: the claim at a path, else the claim at another, each with its prefix.
+    """Strimzi's login handler, which takes the user name from the claim at one path, or else at a fallback path.
 
-    Numbers, booleans and null become texts. A fraction does not, because Java and Python write it differently; such a
-    token names no user.
+    Each path has its own prefix for the name. Numbers, booleans and null are converted to text. A fraction is not,
+    because Java and Python write it differently, so a token with a fraction names no user.
     """
 
     username: ClaimPath
@@ -59,7 +59,7 @@ class StrimziClaims:
 
 
 def _text_at(claims: Any, path: ClaimPath) -> str | None:
-    """Return the text of a claim, empty if there is none; None for a fraction."""
+    """Return the text of a claim. The text is empty if there is no claim; the result is None for a fraction."""
     value = claims
     for step in path:
         if isinstance(step, str):
@@ -79,7 +79,7 @@ def _text_at(claims: Any, path: ClaimPath) -> str | None:
 
 
 def user_names_of(listen: Listen) -> UserNames | None:
-    """Return how the brokers take user names from tokens; None if the configuration does not describe it."""
+    """Return how the brokers take user names from tokens, or None if the configuration does not describe this."""
     if listen.oauth_username_claim is not None:
         fallback = listen.oauth_fallback_claim
         return StrimziClaims(
@@ -92,7 +92,7 @@ def user_names_of(listen: Listen) -> UserNames | None:
 
 
 def name_in_token(response: bytes, names: UserNames) -> str | None:
-    """Return the user name in a client's first response; None if it has none that can be read."""
+    """Return the user name in a client's first response, or None if no name can be read."""
     parts = _bearer(response).split(b".", 2)
     if len(parts) < 2 or len(parts[1]) > _MAX_CLAIMS_BYTES:
         return None
@@ -104,9 +104,10 @@ def name_in_token(response: bytes, names: UserNames) -> str | None:
 
 
 def _bearer(response: bytes) -> bytes:
-    """Return the token of a client's first response as Kafka reads it (OAuthBearerClientInitialResponse): the last
-    `auth` of the key=value pairs between bytes of 1, after `n,a=authzid,`. Return an empty token if there is none or it
-    is too long.
+    """Return the token of a client's first response as Kafka reads it (OAuthBearerClientInitialResponse).
+
+    After `n,a=authzid,` the response has key=value pairs between bytes of value 1, and the token is in the last `auth`
+    pair. The result is empty if there is no token or if it is too long.
     """
     if len(response) > 2 * _MAX_CLAIMS_BYTES or not response.startswith(b"n,"):
         return b""

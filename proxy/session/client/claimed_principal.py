@@ -36,7 +36,7 @@ class UnverifiedReason(Enum):
 
     @property
     def advice(self) -> str:
-        """Return how it can know it."""
+        """Return how the operator can make the principal known to the proxy."""
         return _EXPLANATIONS[self][1]
 
 
@@ -67,8 +67,10 @@ _EXPLANATIONS = {
 
 
 class ClaimedPrincipal(NamedTuple):
-    """The principal that a login names, as people see it. Without a `doubt` it is verified: a broker that accepts the
-    login authorizes this principal. A principal in doubt ends with " (unverified)".
+    """The principal that a login names, as the proxy shows it.
+
+    It is verified if `doubt` is None: a broker that accepts the login authorizes this principal. Otherwise the name
+    ends with " (unverified)".
     """
 
     principal: str
@@ -86,8 +88,10 @@ UNNAMED = ClaimedPrincipal(f"unknown{_UNVERIFIED}", UnverifiedReason.NO_NAME)
 
 @dataclass(frozen=True, slots=True)
 class PrincipalSources:
-    """How brokers derive principals, as the operator has declared it. `user_names`: the mechanisms whose user name is
-    the principal; `claims`: how the principal is taken from an OAUTHBEARER token, None: unknown.
+    """How brokers derive principals, as the operator has declared it.
+
+    `user_names` are the mechanisms whose user name is the principal. `claims` returns the user name of an OAUTHBEARER
+    token, or is None if the operator has not declared how brokers read tokens.
     """
 
     user_names: frozenset[str] = frozenset()
@@ -95,7 +99,7 @@ class PrincipalSources:
 
 
 def principal_sources_of(listen: Listen) -> PrincipalSources:
-    """Return what the section `listen` declares."""
+    """Return what the configuration section `listen` declares."""
     return PrincipalSources(frozenset(listen.user_name_is_principal), user_names_of(listen))
 
 
@@ -106,21 +110,27 @@ def principal_in(mechanism: str | None, token: bytes, sources: PrincipalSources)
 
 
 def principal_of_certificate(principal: str) -> ClaimedPrincipal:
-    """Return the principal of a verified certificate, `User:` and its subject or mapped name."""
+    """Return the principal of a verified certificate.
+
+    `principal` is `User:` followed by the subject or the mapped name.
+    """
     return _claimed(principal.removeprefix(KIND))
 
 
 def _plain(mechanism: str, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
-    """RFC 4616: authzid NUL authcid NUL password."""
+    """Read a PLAIN token, which is "authzid NUL authcid NUL password" (RFC 4616)."""
     parts = token.split(b"\0", 3)
     return _user_name(mechanism, parts[1] if len(parts) == 3 else b"", sources)
 
 
 def _scram(mechanism: str, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
-    """RFC 5802: n,,n=user,r=nonce. KIP-48: with the extension `tokenauth=true` the user is a token's id."""
+    """Read the first SCRAM token, which is "n,,n=user,r=nonce" (RFC 5802).
+
+    With the extension `tokenauth=true` the user is the id of a delegation token (KIP-48).
+    """
     if len(token) > _MAX_SCRAM_BYTES or token[:2] not in (b"n,", b"y,", b"p="):
         return UNNAMED
-    # The last part is not used: it only shows that the attribute before it is complete.
+    # The last part is not used. It only shows that the attribute before it is complete.
     attributes = token.split(b",", 4)[2:-1]
     user = next((part[2:] for part in attributes if part.startswith(b"n=")), b"")
     name = user.replace(b"=2C", b",").replace(b"=3D", b"=")
@@ -149,8 +159,9 @@ def _user_name(mechanism: str, name: bytes, sources: PrincipalSources) -> Claime
 
 
 def _claimed(name: bytes | str, doubt: UnverifiedReason | None = None) -> ClaimedPrincipal:
-    """Return the principal with this name. One that cannot be shown unchanged is in doubt, because another name may
-    look the same.
+    """Return the principal with this name.
+
+    It is in doubt if the name cannot be shown unchanged, because another name may look the same.
     """
     shown = client_text(name, MAX_CHARACTERS - len(KIND))
     if doubt is None and (shown.encode(errors="replace") if isinstance(name, bytes) else shown) != name:

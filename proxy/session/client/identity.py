@@ -1,7 +1,7 @@
-"""The identity of a client, from its requests, its ApiVersions request and its SASL login. No secret is stored.
+"""The identity of a client, from its request headers, its ApiVersions request and its SASL login. No secret is stored.
 
-The name in a login becomes the principal after the broker has accepted that login. The first bytes distinguish raw
-tokens (SaslHandshake v0) from requests.
+The name in a login becomes the principal after the broker has accepted that login. The first bytes of a frame
+distinguish raw tokens (SaslHandshake v0) from requests.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from sluicegate.proxy.session.client.claimed_principal import (
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.validation.rules.rule import Client
 
-# Above every API key and version in use, and below the first bytes of SASL tokens.
+# This number is above every API key and version in use, and below the first two bytes of any SASL token.
 _API_KEYS_END = 512
 _VERSIONS_END = 32
 
@@ -39,9 +39,10 @@ def may_be_request(size: int, head: bytes) -> bool:
 
 @dataclass(slots=True)
 class ClientIdentity:
-    """The known identity of a client, as `client_text` shows it; unknown fields are None.
+    """The known identity of a client, as `client_text` shows it. Unknown fields are None.
 
-    `doubt`: why rules, quotas and exemptions may not rely on `principal`, which then ends with " (unverified)".
+    If `doubt` is not None, rules, quotas and exemptions may not rely on `principal`, which then ends with "
+    (unverified)".
     """
 
     peer: str
@@ -57,7 +58,7 @@ class ClientIdentity:
         return self.doubt is None
 
     def name_by(self, claimed: ClaimedPrincipal) -> None:
-        """Set the principal: that of an accepted login, or of a verified certificate."""
+        """Set the principal from an accepted login or a verified certificate."""
         self.principal, self.doubt = claimed
 
     def for_rules(self) -> Client:
@@ -78,7 +79,7 @@ def read_header(identity: ClientIdentity, api: Api, version: int, frame: bytearr
 
 @dataclass(frozen=True, slots=True)
 class LoginFailure:
-    """A login that the broker rejected: mechanism, claimed principal and the broker's reason."""
+    """A login that the broker rejected, with its mechanism, the claimed principal and the broker's reason."""
 
     mechanism: str | None
     principal: str
@@ -94,27 +95,27 @@ class SaslStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoginAttempt:
-    """One login attempt; `claimed` is the principal that its first token names."""
+    """One login attempt. `claimed` is the principal that the first token of the attempt names."""
 
     mechanism: str | None
     claimed: ClaimedPrincipal
 
 
-# With SCRAM only the first token names the client (RFC 5802). With every other mechanism each token is a login of its
-# own: after a rejected OAUTHBEARER token Kafka accepts the next one without another handshake.
+# With SCRAM only the first token names the client (RFC 5802). With every other mechanism each token is a separate
+# login: after a rejected OAUTHBEARER token Kafka accepts the next one without another handshake.
 _SEVERAL_TOKENS = frozenset({"SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 
 class SaslTracker:
-    """Follows the SASL exchange of a connection, to know the principal and the end of raw tokens.
+    """Follows the SASL exchange of a connection, to learn the principal and to find the end of raw tokens.
 
-    `has_begun`: the client has sent a handshake. `logged_in`: the broker has accepted a login. A client that logs in
-    again keeps its principal until the broker accepts the new login. As at a broker with SASL_SSL, the login names the
-    principal, also of a client with a certificate.
+    `has_begun` is true after the client has sent a handshake. `logged_in` is true after the broker has accepted a
+    login. A client that logs in again keeps its principal until the broker accepts the new login. As on a broker with
+    SASL_SSL, the login determines the principal even if the client has a certificate.
     """
 
     def __init__(self, identity: ClientIdentity, sources: PrincipalSources) -> None:
-        """`sources`: how brokers derive principals from logins."""
+        """`sources` describes how brokers derive principals from logins."""
         self.stage = SaslStage.REQUESTS
         self.logged_in = False
         self.has_begun = False
@@ -124,8 +125,9 @@ class SaslTracker:
         self._login: LoginAttempt | None = None
 
     def on_handshake(self, version: int, frame: bytearray, body_at: int) -> None:
-        """Record the mechanism; after version 0 tokens have no header. A malformed request names no mechanism: the
-        broker responds to it or closes the connection.
+        """Record the mechanism of a SaslHandshake request. After version 0 of this request, tokens have no header.
+
+        A malformed request names no mechanism. The broker responds to it or closes the connection.
         """
         try:
             self._mechanism = mechanism_in(frame, version, body_at)
@@ -137,20 +139,26 @@ class SaslTracker:
             self.stage = SaslStage.RAW_TOKENS
 
     def on_token(self, token: bytes) -> LoginAttempt:
-        """Read the name in a token for the broker. Return the login to which the broker's response belongs."""
+        """Read the user name in a raw token from the client.
+
+        Return the login attempt to which the broker's response belongs.
+        """
         login = self._login
         if login is None or login.mechanism not in _SEVERAL_TOKENS:
             login = self._login = LoginAttempt(self._mechanism, principal_in(self._mechanism, token, self._sources))
         return login
 
     def on_token_accepted(self, login: LoginAttempt, token: bytes) -> None:
-        """Handle a token from the broker that responds to `login` without an error."""
+        """Handle a token in which the broker responds to `login` without an error."""
         if completes_login(login.mechanism, token):
             self.logged_in = True
             self._identity.name_by(login.claimed)
 
     def on_authenticate(self, version: int, frame: bytearray, body_at: int) -> LoginAttempt:
-        """Read the token of a SaslAuthenticate request. A malformed request names no client, as in `on_handshake`."""
+        """Read the token of a SaslAuthenticate request and return the login attempt.
+
+        A malformed request names no client.
+        """
         try:
             return self.on_token(token_in(frame, version, body_at))
         except MalformedMessage:
@@ -175,15 +183,16 @@ class SaslTracker:
         return None
 
     def on_first_request(self) -> None:
-        """Leave the stage of raw tokens: the first Kafka request has arrived."""
+        """Leave the stage of raw tokens, because the first Kafka request has arrived."""
         self.stage = SaslStage.REQUESTS
 
 
 def completes_login(mechanism: str | None, token: bytes) -> bool:
-    """Return whether a broker's token without an error completes the login; True for unknown mechanisms."""
+    """Return whether a broker's token without an error completes the login. Return True for unknown mechanisms."""
     match mechanism:
-        case "PLAIN" | "OAUTHBEARER":  # OAUTHBEARER: a token that is not empty reports an error (RFC 7628)
+        case "PLAIN" | "OAUTHBEARER":  # an OAUTHBEARER token that is not empty reports an error (RFC 7628)
             return not token
-        case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: the server's signature, sent after the proof was checked
+        # this token is the server's signature, which the server sends after it has checked the proof (RFC 5802)
+        case "SCRAM-SHA-256" | "SCRAM-SHA-512":
             return token.startswith(b"v=")
     return True

@@ -1,1 +1,1 @@
-"""One session, made of its parts: how it opens, what handles its requests and responses, and how it closes."""
+"""One session and its parts, which open it, handle its requests and responses, and close it."""

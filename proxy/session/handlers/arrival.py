@@ -1,4 +1,4 @@
-"""The start of a session: admits the client, and connects a broker with its first request."""
+"""Starts a session. Admits the client, and connects to a broker when the first request arrives."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,22 +25,26 @@ _MOST_HEADER_BYTES = 33_000
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A broker's `label` for people, and the function that returns the addresses to try for a client id, in order."""
+    """The way to a broker. `label` names the broker for people, and the function returns the addresses to try for a
+    client id, in order.
+    """
 
     label: str
     addresses_for: Callable[[str | None], Sequence[HostPort]]
 
 
 class RotatingAddresses:
-    """Equivalent addresses. Each client starts with the next one, so a broker that accepts connections without
-    responding does not get all of them.
+    """Equivalent addresses in rotation.
+
+    Each client starts with the next address, so that an unresponsive broker that accepts connections does not get all
+    clients.
     """
 
     def __init__(self, addresses: Sequence[HostPort]) -> None:
         self._addresses = deque(addresses)
 
     def next_order(self) -> tuple[HostPort, ...]:
-        """Return the addresses in the order to try them."""
+        """Return the addresses in the order in which to try them."""
         order = tuple(self._addresses)
         self._addresses.rotate(-1)
         return order
@@ -49,12 +53,14 @@ class RotatingAddresses:
 NO_ROUTE = Route("?", lambda _: ())
 
 RouteFor = Callable[[str | None], Route]
-"""Returns the route of a listener for the host name that a TLS client asked for."""
+"""Returns the route for the host name that a TLS client requested from a listener."""
 
 
 class SessionOpening:
-    """Starts one session and cleans up at its end. `route`: the client's broker; `has_begun`: the client has sent a
-    request, so a broker is needed.
+    """Starts one session and cleans up when it ends.
+
+    `route` leads to the client's broker. `has_begun` is true after the client has sent a request, so that a broker is
+    needed.
     """
 
     def __init__(
@@ -66,7 +72,7 @@ class SessionOpening:
         fail: Callable[[BaseException], None],
         trace: SessionTrace | None,
     ) -> None:
-        """`fail` ends the session because of an internal error."""
+        """`fail` ends the session after an internal error."""
         self._dependencies = dependencies
         self._identity = identity
         self._client = client
@@ -82,7 +88,10 @@ class SessionOpening:
         self.has_begun = False
 
     def admit(self, proxy_header_peer: str | None, route_for: RouteFor) -> bool:
-        """Return whether the client is admitted. `proxy_header_peer` is its address from a PROXY header."""
+        """Admit the client, and return whether it was admitted.
+
+        `proxy_header_peer` is its address from a PROXY header.
+        """
         peer_info = self._client.peer_info
         peer = self._identity.peer = peer_info.peer if proxy_header_peer is None else proxy_header_peer
         address = peer.rpartition(":")[0]
@@ -103,8 +112,9 @@ class SessionOpening:
         return True
 
     def _principal_of(self, peer: str, subject: str | None) -> str | None:
-        """Return the principal of a client's certificate by the mapping rules, if there are any. None without a
-        certificate, or if no rule applies: a broker rejects such a client.
+        """Return the principal of a client's certificate according to the mapping rules, if any are configured.
+
+        The result is None without a certificate, or if no rule applies. A broker would reject such a client.
         """
         mapping = self._dependencies.principal_mapping
         if mapping is None or subject is None:
@@ -119,7 +129,7 @@ class SessionOpening:
         return None
 
     def _is_named(self, peer: str, names: tuple[str, ...]) -> bool:
-        """Return whether the client's certificate has an allowed name, if names are checked."""
+        """Return whether the client's certificate has an allowed name. Return True if names are not checked."""
         allowed = self._dependencies.allowed_names
         if allowed is None or allowed.match_any(names):
             return True
@@ -130,8 +140,9 @@ class SessionOpening:
         return False
 
     def connect_broker(self, head: bytes) -> None:
-        """Connect to a broker for the first request, which starts with `head`. Idle clients cause no broker
-        connections. Raises UpstreamIsThisProxy.
+        """Connect to a broker for the first request, which starts with `head`.
+
+        A client that sends nothing causes no broker connection. Raises UpstreamIsThisProxy.
         """
         ends = (self._identity.peer, self._client.peer_info.local_address)
         self._dependencies.loop_detection.check(ends, head, self.route.label)
@@ -146,10 +157,11 @@ class SessionOpening:
             self._dialling = self._dependencies.dial(addresses, self._broker, self._on_connect_failed)
 
     def _client_id(self) -> str | None:
-        """Return the client id in the first request, which waits for the broker; None if it has not arrived yet."""
+        """Return the client id in the first request, or None if it has not arrived completely."""
         begun = self._client.begun
         waiting = (b"" if begun is None else bytes(begun[:_MOST_HEADER_BYTES])) + self._client.unread
-        for frame in (waiting, waiting[SIZE_BYTES:], self._head + waiting):  # gathered, passed on, or begun in parts
+        # the request was gathered, is forwarded in pieces, or has arrived only in part
+        for frame in (waiting, waiting[SIZE_BYTES:], self._head + waiting):
             if frame.startswith(self._head):
                 with suppress(MalformedMessage):
                     client_id = parse_request_header(frame, 1).client_id
@@ -159,7 +171,7 @@ class SessionOpening:
     def _on_connect_failed(self, error: Exception) -> None:
         if self._is_over:
             return
-        if not isinstance(error, UpstreamUnreachable):  # an internal error: the client must not wait forever
+        if not isinstance(error, UpstreamUnreachable):  # after an internal error the client must not wait forever
             self._fail(error)
             return
         self._dependencies.log.upstream_unreachable(self.route.label, str(error))
@@ -169,7 +181,7 @@ class SessionOpening:
         self._client.abort()
 
     def on_broker_connected(self) -> None:
-        """Resume the client."""
+        """Resume reading from the client."""
         peer_info = self._broker.peer_info
         self._ends_upstream = (peer_info.local_address, peer_info.peer)
         self._dependencies.loop_detection.made(self._ends_upstream)
@@ -181,7 +193,7 @@ class SessionOpening:
             self._dependencies.loop_detection.ended(self._ends_upstream)
 
     def end(self) -> None:
-        """Clean up; both connections are closed."""
+        """Clean up after both connections have closed."""
         self._is_over = True
         if self._dialling is not None:
             self._dialling.cancel()

@@ -1,4 +1,4 @@
-"""The end of a session: completes requests in flight, half-closes the broker connection, then closes both sides."""
+"""Ends a session. Completes the requests in flight, half-closes the broker connection, then closes both sides."""
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.framing import frame_of
@@ -13,10 +13,10 @@ from sluicegate.proxy.session.request_runner import RequestRunner
 
 # The correlation id of the close probe.
 _LAST_CORRELATION_ID = -2
-_PROBE_VERSION = 0  # has no body
-# The time for one side to finish after the other one has ended its output.
+_PROBE_VERSION = 0  # this version has no request body
+# After one side has ended its output, the other side has this time to finish.
 _LINGER_SECONDS = 10
-_DRAINING = Stage.DRAINING  # a global, because an enum lookup costs more than the comparison
+_DRAINING = Stage.DRAINING  # a global, because looking up an enum member costs more than the comparison
 
 
 class SessionCloser:
@@ -42,34 +42,37 @@ class SessionCloser:
         self._linger: Timer | None = None
 
     def drain(self) -> None:
-        """Read no more requests, complete those in flight, then close."""
+        """Stop reading requests, complete those in flight, then close."""
         self._lifecycle.apply(LifecycleEvent.DRAIN_REQUESTED)
         self._take_no_more()
         self.close_if_idle()
 
     def on_client_read(self) -> None:
-        """Check whether the last request has been read."""
+        """Check after each read from the client whether the last request has been read."""
         if self._lifecycle.stage is _DRAINING:
             self._take_no_more()
 
     def _take_no_more(self) -> None:
-        """Stop reading requests after the current one, because a broker does not respond to a partial request."""
+        """Stop reading after the current request.
+
+        A partial request is completed first, because a broker does not respond to it.
+        """
         if not self._client.mid_pass:
             self._client.pause(PauseReason.DRAINING)
 
     def close_after_responses(self) -> None:
-        """Drain with a time limit, because a broker responds to earlier requests before it closes."""
+        """Drain within a time limit. A broker, too, responds to earlier requests before it closes."""
         if not self._client.closed:
             self._begin_to_linger()
             self.drain()
 
     def close_if_idle(self) -> None:
-        """Close if nothing is in flight or being handled."""
+        """Close if no request is in flight or being handled."""
         if len(self._queue) == 0 and not self._broker.mid_frame and not self._runner.is_busy:
             self.finish()
 
     def settled(self) -> None:
-        """Continue the close after a request was handled or the broker has responded."""
+        """Continue closing after a request was handled or the broker has responded."""
         stage = self._lifecycle.stage
         if stage is Stage.HALF_CLOSED:
             self.end_requests()
@@ -79,7 +82,7 @@ class SessionCloser:
     def finish(self) -> None:
         """End the session after the broker has read everything that was forwarded.
 
-        The broker then closes its side, and only then the client's side closes.
+        The broker closes its side first, and then the proxy closes the client's side.
         """
         if self._broker.is_open:
             self.end_requests()
@@ -87,7 +90,7 @@ class SessionCloser:
             self._client.close()
 
     def end_requests(self) -> None:
-        """End the output to the broker; responses may still arrive for a bounded time."""
+        """End the output to the broker. Responses may still arrive for a limited time."""
         if not self._broker.is_open:
             return
         if self._runner.is_busy:  # a complete request has not been forwarded yet
@@ -106,11 +109,13 @@ class SessionCloser:
 
     @property
     def _may_probe(self) -> bool:
-        """Whether the proxy may send a probe: no frame is forwarded in part, and no login is in progress."""
+        """Whether the proxy may send a probe, which requires that no frame is forwarded in part and no login is in
+        progress.
+        """
         return not self._client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
 
     def end(self) -> None:
-        """Stop the timer after both connections were closed."""
+        """Stop the timer after both connections have closed."""
         self._lifecycle.apply(LifecycleEvent.BOTH_CLOSED)
         if self._linger is not None:
             self._linger.cancel()
@@ -120,7 +125,7 @@ class SessionCloser:
             self._linger = self._loop.call_later(_LINGER_SECONDS, self._runner.cut_off)
 
     def _on_probe_response(self, _response: bytearray) -> None:
-        """Close the broker connection: brokers handle requests in order, so all earlier ones are complete."""
+        """Close the broker connection. Brokers handle requests in order, so all earlier requests are complete."""
         self._broker.close()
 
 
@@ -128,7 +133,7 @@ def _close_probe() -> bytes:
     """Return an ApiVersions request (a frame without its size) to send before a TLS connection to a broker is closed.
 
     TLS cannot be half-closed, and a full close may discard data that the broker has not read. A broker handles requests
-    in order, so its response shows that all earlier ones are complete.
+    in order, so its response to the probe shows that all earlier requests are complete.
     """
     header_version = APIS[ApiKey.API_VERSIONS].request_header_version(_PROBE_VERSION)
     return build_request_header(ApiKey.API_VERSIONS, _PROBE_VERSION, _LAST_CORRELATION_ID, "sluicegate", header_version)

@@ -1,4 +1,4 @@
-"""The dependencies of sessions and their handlers; `sluicegate.proxy.server.assembly` provides them."""
+"""The dependencies of sessions and their handlers, which `sluicegate.proxy.server.assembly` provides."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,14 +32,15 @@ class Dial(Protocol):
     def __call__(
         self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None], /
     ) -> Timer:
-        """Connect to the first address that responds. `failed` gets UpstreamUnreachable if none does, or another error.
-        The returned timer cancels the attempt.
+        """Connect to the first address that responds, and return a timer that cancels the attempt.
+
+        `failed` is called with UpstreamUnreachable if no address responds, or with another error.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class RequestDependencies:
-    """The dependencies of all request handlers. `principals`: how brokers derive principals from logins."""
+    """The dependencies of all request handlers. `principals` describes how brokers derive principals from logins."""
 
     budget: GatherBudget
     login: ClusterLogin
@@ -51,10 +52,12 @@ class RequestDependencies:
 
 @dataclass(frozen=True, slots=True)
 class SessionDependencies:
-    """The dependencies of all sessions of a proxy. `connecting` starts connections to brokers, fairly by address;
-    `why_lost` returns the reason for a broker's disconnect, if it is logged; `chance` returns a number from 0 to 1;
-    `allowed_names` None: every certificate may connect; `principal_mapping` None: a certificate's subject is the
-    principal; `path_counts` and `fast_path_buffer` None: there is no fast path.
+    """The dependencies of all sessions of a proxy.
+
+    `connecting` starts connections to brokers, in a fair order of client addresses. `why_lost` returns the logged
+    reason for a broker's disconnect, if there is one. `chance` returns a random number from 0 to 1. If `allowed_names`
+    is None, every certificate may connect. If `principal_mapping` is None, a certificate's subject is the principal. If
+    `path_counts` and `fast_path_buffer` are None, there is no fast path.
     """
 
     limits: Limits

@@ -1,4 +1,4 @@
-"""Handles what a client sends about itself: ApiVersions (its software) and SASL logins (its principal)."""
+"""Handles the requests in which a client names its software (ApiVersions) and its principal (SASL)."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ from sluicegate.proxy.session.reports import Counts, Lines
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner
 
-_SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # also for raw tokens, which have no header
+_SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # used for raw tokens, too, which have no header
 _LOGIN_REJECTED = "SASL_AUTHENTICATION_FAILED"
 
 
 @dataclass(frozen=True, slots=True)
 class LoginForwarded(Effect[bytearray]):
-    """Forward the current login request. Results in the broker's response."""
+    """Forward the current login request. The result is the broker's response."""
 
 
 class LoginHandler:
-    """The handler of one session. Each method handles a complete frame."""
+    """Handles the logins of one session. Each method handles a complete frame."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class LoginHandler:
         self._log = log
 
     def api_versions(self, api: Api, version: int, frame: bytearray) -> None:
-        """Read the client's software, and remove unsupported APIs from the broker's response."""
+        """Read the client's software from the request, and remove unsupported APIs from the broker's response."""
         header = read_header(self._identity, api, version, frame)
-        with suppress(MalformedMessage):  # the broker responds to it, or closes the connection
+        with suppress(MalformedMessage):  # the broker responds to a malformed request or closes the connection
             software = software_in(frame, version, header.body_at)
             if software is not None:
                 name, software_version = map(client_text, software)
@@ -68,7 +68,7 @@ class LoginHandler:
         self._forward(api, frame, expect_code(in_flight, api.key, version))
 
     def too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
-        """Respond to an unknown version without parsing its body."""
+        """Respond to an unknown version of ApiVersions without parsing its body."""
         response = unsupported_api_versions(correlation_id, api.max_version)
         self._delivery.in_turn(InFlightRequest(response=response))
 
@@ -106,7 +106,7 @@ class LoginHandler:
         return (response,)
 
     def _run(self, steps: Steps[Parts], api: Api, frame: bytearray, in_flight: InFlightRequest) -> None:
-        """Run the handler of a login. Only this call holds the frame, which contains a secret."""
+        """Run the handler of a login. No other code keeps the frame, which contains a secret."""
 
         def forward(finish: Finish) -> None:
             in_flight.finish_with(finish)

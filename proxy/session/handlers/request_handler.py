@@ -1,4 +1,4 @@
-"""Handles the frames of a client: recognizes the API and decides how to handle each request."""
+"""Handles the frames of a client. Recognizes the API of each request and decides how to handle it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +27,7 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.intake import ProduceIntake
 from sluicegate.proxy.session.request_runner import RequestRunner
 
-# Globals, because an enum lookup costs more than the comparison.
+# These are globals, because looking up an enum member costs more than the comparison.
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 _OPAQUE, _GUARD, _REWRITE, _VALIDATE, _NEGOTIATE = (
     ApiHandling.OPAQUE,
@@ -37,18 +37,18 @@ _OPAQUE, _GUARD, _REWRITE, _VALIDATE, _NEGOTIATE = (
     ApiHandling.NEGOTIATE,
 )
 _RAW_TOKENS = SaslStage.RAW_TOKENS
-# The requests of one connection that are read before other connections have their turn.
+# At most this many requests of one connection are read before other connections get their turn.
 _REQUESTS_A_TURN = 64
 
 
 class BrokerConnector(Protocol):
-    """Connects a broker for the first request."""
+    """Connects to a broker for the first request."""
 
     def connect_broker(self, head: bytes) -> None: ...
 
 
 class RequestHandler:
-    """Recognizes requests by their first eight bytes; gathers only the requests that require it."""
+    """Recognizes requests by their first eight bytes, and gathers only the requests that it must read completely."""
 
     def __init__(
         self,
@@ -95,22 +95,22 @@ class RequestHandler:
 
     @property
     def others_wait(self) -> bool:
-        """Whether others wait for memory that is held here."""
+        """Whether other connections wait for memory that this handler holds."""
         return any(each.held and each.others_wait for each in (self._small, self._large))
 
     @property
     def holds_what_others_wait_for(self) -> bool:
-        """Whether others wait for memory that this client's partial request holds."""
+        """Whether other connections wait for memory that this client's partial request holds."""
         waits = self._small.is_waiting or self._large.is_waiting
         return self._client.is_gathering and not waits and self.others_wait
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """Decide by API and version. Raises SenderError for requests that brokers reject."""
+        """Decide by API and version how to handle a request. Raises SenderError for requests that brokers reject."""
         if not self._pass_through.has_begun:
             self._pass_through.has_begun = True
             self._arrival.connect_broker(head)
         self._turn_left -= 1
-        # The first request of a turn never ends it, so that a client with one request at a time never waits.
+        # The first request never ends a turn, so that a client with one request at a time never waits.
         if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._turns.check_lateness()):
             self._turns.pause_for_others(self._client)
         if self._sasl.stage is _RAW_TOKENS:
@@ -135,7 +135,7 @@ class RequestHandler:
         """Forward bytes of a request that is not parsed."""
         if self._has_broker:
             self._broker.write(bytes(data))
-        else:  # the head of the first request arrived in parts; read no more until there is a broker
+        else:  # the head of the first request arrived in parts, so no more is read until a broker is connected
             self._before_broker += bytes(data)
 
     def on_broker_connected(self) -> None:
@@ -146,7 +146,7 @@ class RequestHandler:
             self._before_broker = b""
 
     def on_room(self, more: int, size: int) -> None:
-        """Reserve memory for a request that is being gathered."""
+        """Reserve memory for `more` bytes of a request that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.want(more):
             self._client.pause(PauseReason.MEMORY)
@@ -160,19 +160,20 @@ class RequestHandler:
         self.release_memory()
 
     def begin_turn(self) -> None:
-        """Start a new turn, because all input was read or has to wait; check the quota of a partial request."""
+        """Start a new turn after all input was read or has to wait, and check the quota of a partial request."""
         self._turn_left = _REQUESTS_A_TURN
         self._produce.check_partial_request()
 
     def release_memory(self) -> None:
-        """Free the memory of requests that were forwarded."""
+        """Free the memory of requests that have been forwarded."""
         if self._on_gathered is None and not self._runner.is_busy and not self._broker.is_full:
             self._small.settle()
             self._large.settle()
 
     def give_up(self) -> None:
-        """Free memory after the client has left. A request in validation continues, as at a broker, and keeps its
-        memory.
+        """Free memory after the client has disconnected.
+
+        A request that is being validated continues, as on a broker, and keeps its memory.
         """
         self._small.stop_waiting()
         self._large.stop_waiting()
@@ -211,7 +212,10 @@ class RequestHandler:
         return self._gather_before_login(size)
 
     def _rewriting(self, api_key: int, version: int) -> Finish:
-        """Return the function that rewrites a kind of response: one object, because many requests may be in flight."""
+        """Return the function that rewrites one kind of response.
+
+        There is one function object for each kind, because many requests may be in flight.
+        """
         kind = api_key, version
         found = self._rewritings.get(kind)
         if found is None:
@@ -225,13 +229,13 @@ class RequestHandler:
         return self._identity.client_id
 
     def _passes(self, api: Api, version: int, in_flight: InFlightRequest) -> None:
-        """Expect the response to a request that is forwarded as it arrives; its time in the proxy is not measured."""
+        """Expect the response to a request that is forwarded as it arrives. Its time in the proxy is not measured."""
         self._counts.slow_requests[api.name] += 1
         self._clock.awaits(api.key, in_flight, self._clock.now())
         self._forwarding.expect(expect_code(in_flight, api.key, version))
 
     def _gather_before_login(self, size: int) -> Disposition:
-        """Gather a request; before a login it is small, as on a broker (sasl.server.max.receive.size)."""
+        """Gather a request. Before a login its size is limited, as on a broker (sasl.server.max.receive.size)."""
         if size > MAX_BYTES_BEFORE_LOGIN:
             raise MalformedMessage(
                 f"a request of {size} bytes where brokers take {MAX_BYTES_BEFORE_LOGIN} before a login"
@@ -242,5 +246,5 @@ class RequestHandler:
         try:
             self.release_memory()
             self._client.resume(PauseReason.MEMORY)
-        except Exception as error:  # the client must not wait forever
+        except Exception as error:  # after an internal error the client must not wait forever
             self._runner.fail(error)

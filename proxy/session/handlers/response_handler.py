@@ -1,4 +1,4 @@
-"""Handles the frames of a broker: matches each response with its request and finishes it."""
+"""Handles the frames of a broker. Matches each response with its request and finishes it."""
 
 from sluicegate.protocol.errors import ResponseOutOfOrder
 from sluicegate.protocol.framing import SIZE_BYTES, Disposition
@@ -19,7 +19,7 @@ _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 
 
 class ResponseHandler:
-    """Passes most responses as they arrive; gathers and finishes the others."""
+    """Forwards most responses as they arrive, and gathers and finishes the others."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ResponseHandler:
         self._large = Gathering(budget.large_responses, self._memory_came)
 
     def on_room(self, more: int, size: int) -> None:
-        """Reserve memory for a response that is being gathered."""
+        """Reserve memory for `more` bytes of a response that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.want(more):
             self._broker.pause(PauseReason.MEMORY)
@@ -59,7 +59,7 @@ class ResponseHandler:
 
     @property
     def others_wait(self) -> bool:
-        """Whether others wait for memory that is held here."""
+        """Whether other connections wait for memory that this handler holds."""
         small, large = self._small, self._large
         return bool(small.held and small.others_wait) or bool(large.held and large.others_wait)
 
@@ -73,12 +73,12 @@ class ResponseHandler:
         self._large.settle()
 
     def give_up(self) -> None:
-        """Free all memory; the broker has disconnected."""
+        """Free all memory after the broker has disconnected."""
         self._small.leave()
         self._large.leave()
 
     def end(self) -> None:
-        """Clean up at the end of the session; all requests in flight get no response."""
+        """Clean up at the end of the session. The requests in flight get no response."""
         self.give_up()
         self._with_code = None
         if self._gathered is not None:
@@ -116,7 +116,7 @@ class ResponseHandler:
         return _GATHER
 
     def begin_turn(self) -> None:
-        """Start a new turn, because all input was read or has to wait."""
+        """Start a new turn after all input was read or has to wait."""
         self._is_first = True
 
     def on_pass(self, data: memoryview) -> None:

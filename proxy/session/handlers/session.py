@@ -1,11 +1,11 @@
 """One client connection and its broker connection.
 
-Responses leave in the order of the requests, by the in-flight queue. SASL, quotas, ordering and idempotence work
-unchanged, because a client's bytes never share a connection with another client's.
+The in-flight queue sends responses in the order of the requests. SASL, quotas, ordering and idempotence work unchanged,
+because different clients never share a broker connection.
 
-A session opens no socket, reads no clock and starts no thread: these are injected. Its parts refer to each other in one
-direction, and never to the session (`sluicegate.proxy.session.handlers.session_parts`). Until it ends, only its two
-connections call it.
+A session opens no socket, reads no clock and starts no thread, because these are injected. Its parts refer to each
+other in one direction, and never to the session (`sluicegate.proxy.session.handlers.session_parts`). Until it ends,
+only its two connections call it.
 """
 
 from functools import partial
@@ -21,15 +21,15 @@ from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.limit_names import CONNECTION_AGE, IN_FLIGHT, limit_of
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# After a larger read, a connection lets others go first if the loop is late.
+# After reading more than this, a connection lets other connections go first if the loop is late.
 _MUCH_BYTES = 16 * 1024
-# The delay before a client that uses an unsupported API is disconnected, as brokers delay failed logins
+# A client that uses an unsupported API is disconnected after this delay, as brokers delay failed logins
 # (connection.failed.authentication.delay.ms).
 _UNSUPPORTED_API_SECONDS = 0.1
 
 
 class Session:
-    """See the module docstring. Created for each accepted connection; ends when both sides are closed."""
+    """One session, which is created for each accepted connection and ends when both sides are closed."""
 
     def __init__(
         self, dependencies: SessionDependencies, route_for: RouteFor, proxy_header_peer: str | None = None
@@ -72,7 +72,7 @@ class Session:
 
     @property
     def wants_broker(self) -> bool:
-        """Whether the client has sent a request, so a broker is needed."""
+        """Whether the client has sent a request, so that a broker is needed."""
         return self._arrival.has_begun
 
     def _ends(self, by: str) -> None:
@@ -96,7 +96,7 @@ class Session:
     # -- input and output ----------------------------------------------------------------------------------------
 
     def on_bytes_taken(self, connection: Connection) -> None:
-        # Otherwise the loop would read one connection many times before it serves others.
+        # Without this check the loop would read one connection many times before it serves others.
         if connection.last_read >= _MUCH_BYTES and self._turns.check_lateness():
             self._turns.pause_for_others(connection)
         if connection is self.client:
@@ -120,7 +120,7 @@ class Session:
             else:
                 self.requests.release_memory()
                 self.client.resume(PauseReason.PEER_BACKPRESSURE)
-        elif full:  # as with a broker: no more requests are read from a client that does not read its responses
+        elif full:  # like a broker, the proxy reads no more requests from a client that does not read its responses
             self.broker.pause(PauseReason.PEER_BACKPRESSURE)
             self.client.pause(PauseReason.CLIENT_NOT_READING)
         else:
@@ -129,7 +129,7 @@ class Session:
             self.client.resume(PauseReason.CLIENT_NOT_READING)
 
     def _request_settled(self) -> None:
-        """Continue after a request has waited."""
+        """Continue after a request that had to wait has completed."""
         self.requests.release_memory()
         self._closer.settled()
 
@@ -163,7 +163,9 @@ class Session:
         self.on_sender_error(self.client, error)
 
     def _turn_away(self, error: UnknownApi) -> None:
-        """Disconnect after a delay: a client that ignores ApiVersions would reconnect thousands of times a second."""
+        """Disconnect the client after a delay, because a client that ignores ApiVersions would reconnect thousands of
+        times a second.
+        """
         self._dependencies.counts.unsupported_versions[error.api] += 1
         self.client.pause(PauseReason.UNSUPPORTED_API)
         self._dependencies.loop.call_later(_UNSUPPORTED_API_SECONDS, self._closer.close_after_responses)
@@ -196,7 +198,7 @@ class Session:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
             self.requests.give_up()
-            if error is not None:  # a broker drops unhandled requests after a reset
+            if error is not None:  # after a reset a broker drops requests that it has not handled
                 self._runner.abandon()
             if not self._runner.is_busy:
                 self.metering.pass_turn_on()
@@ -212,8 +214,8 @@ class Session:
             self._end()
 
     def _end(self) -> None:
-        """Clean up and break the reference cycles, so that memory does not wait for the garbage collector."""
-        self._turns.check_lateness()  # measures the cost of many sessions that end at once
+        """Clean up and break the reference cycles, so that the memory is freed without the garbage collector."""
+        self._turns.check_lateness()  # this check measures the cost of many sessions that end at once
         self._arrival.end()
         self.metering.end()
         self._closer.end()
@@ -227,7 +229,7 @@ class Session:
         self.broker.forget()
 
     def drain(self) -> None:
-        """Read no more requests, complete those in flight, then close."""
+        """Stop reading requests, complete those in flight, then close."""
         if not self._has_ended:
             self._ends("proxy: it stops")
             self._closer.drain()
@@ -238,7 +240,7 @@ class Session:
             self._runner.cut_off()
 
     def check_deadlines(self, now: float) -> None:
-        """End overdue waits, and count batches. Called about once a second; `now` in seconds, monotonic."""
+        """End overdue waits and count batches. Called about once a second. `now` is monotonic, in seconds."""
         if self._has_ended:
             return
         waits = snapshot_of(self.client, self.broker, self.requests, self._responses, self._runner.busy_with)
@@ -256,5 +258,5 @@ class Session:
 
 
 def _error_of(error: SenderError) -> tuple[str, str]:
-    """Return the API, if it is known, and the kind of error."""
+    """Return the API, if it is known, and the kind of the error."""
     return (error.api, "UNSUPPORTED_VERSION") if isinstance(error, UnknownApi) else ("unknown", "MALFORMED")

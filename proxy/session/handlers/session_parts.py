@@ -1,4 +1,4 @@
-"""Assembles the parts of one session. Each receives its narrow dependencies here and never the session."""
+"""Assembles the parts of one session. Each part receives only the dependencies that it uses, and never the session."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -67,14 +67,15 @@ def make_parts(
     reject: Callable[[SenderError], None],
     request_settled: Callable[[], None],
 ) -> SessionParts:
-    """Return the parts of a new session. `ends` is called by both connections, `reject` and `request_settled` by the
-    runner of requests.
+    """Return the parts of a new session.
+
+    Both connections report their events to `ends`. The request runner calls `reject` and `request_settled`.
     """
     of_requests, of_produce = given.requests, given.requests.produce
     queue, identity, account = InFlightQueue(given.in_flight.total), ClientIdentity("?"), Account()
 
     from_client, from_broker = frames_part(given.read_buffer), responses_part(given.read_buffer)
-    # A session that waits for a quota keeps the part of its first request that was read.
+    # A session that waits for a quota keeps the bytes of its first request that were read.
     first = first_requests_part(given.read_buffer) if of_requests.quotas.has_quotas else from_client
     most = given.limits.max_frame_bytes
     client_reader = FrameReader(NO_HANDLER, HEAD_BYTES, most, given.frames)
@@ -192,7 +193,7 @@ def _fast_paths(
     from_client: memoryview,
     from_broker: memoryview,
 ) -> FastPaths:
-    """Return the fast path of both directions."""
+    """Return the fast paths for requests and for responses."""
     return make_fast_paths(
         validate=given.requests.produce.ordinary,
         counts=given.path_counts,
@@ -219,6 +220,6 @@ def _report_our_fault(
 
 
 def _report_unvalidated(given: SessionDependencies, identity: ClientIdentity, error: BaseException) -> None:
-    """Report the internal error because of which a request is forwarded unvalidated."""
+    """Report an internal error that caused a request to be forwarded unvalidated."""
     given.log.forwarded_unvalidated(identity, error)
     given.counts.internal_errors["forwarded"] += 1

@@ -1,6 +1,6 @@
-"""Handles requests with which clients change topics, so that none changes the proxies' own (`state`).
+"""Handles requests that change topics, so that no client changes the proxies' own topics (`state`).
 
-Whether it does depends on the configuration alone. Topic ids are resolved by the client's own broker.
+Whether a request names such a topic depends only on the configuration. The client's own broker resolves topic ids.
 """
 
 from sluicegate.protocol.api import Api
@@ -44,7 +44,7 @@ class TopicChangeHandler:
         self._log = log
 
     def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:
-        """Forward or refuse a complete request. Raises SenderError if one that must be read cannot be."""
+        """Forward or reject a complete request. Raises SenderError if a request that must be read is malformed."""
         self._counts.slow_requests[api.name] += 1
         self._runner.run(self._handle(api, version, correlation_id, frame), self._perform)
 
@@ -70,7 +70,7 @@ class TopicChangeHandler:
         yield from Respond(InFlightRequest(response=header + body))
 
     def _read(self, change: TopicChange, api: Api, version: int, frame: bytearray) -> Value:
-        """Parse a request, which may name one of the topics. Raises SenderError."""
+        """Parse a request that may name one of the proxies' own topics. Raises SenderError."""
         body = memoryview(frame)[read_header(self._identity, api, version, frame).body_at :]
         return change.request.parse(body, version, MOST_ELEMENTS)
 

@@ -18,7 +18,7 @@ def trace_pause(trace: SessionTrace, side: str, reason: PauseReason, begins: boo
 
 
 class TracedRequests:
-    """Traces requests. Each may include the client id."""
+    """Traces requests. The trace of each request may include the client id."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side
@@ -45,7 +45,7 @@ class TracedRequests:
             self._begins = False
             try:
                 client_id = parse_request_header(data[SIZE_BYTES:], self._header_version).client_id
-            except MalformedMessage:  # the header is incomplete; the next request is read
+            except MalformedMessage:  # the header is incomplete, so the client id is read from the next request
                 client_id = None
             if client_id is not None:
                 self._identity.client_id = client_text(client_id)
@@ -64,7 +64,7 @@ class TracedRequests:
 
 
 class TracedResponses:
-    """Traces unchanged responses. `Delivery` traces the others."""
+    """Traces unchanged responses. `Delivery` traces all other responses."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side

@@ -1,4 +1,4 @@
-"""Limits the number of connections, in total and from one address."""
+"""Limits the number of connections, in total and from each address."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,7 +8,10 @@ from sluicegate.validation.requests.name_pattern import NamePattern
 
 
 class Admission:
-    """Counts connections, at most `most`. `per_address` None: unlimited."""
+    """Counts connections. `most` is the limit in total.
+
+    `per_address` is the limit for each address, or None for no limit.
+    """
 
     def __init__(self, most: int, per_address: int | None) -> None:
         self.most = most
@@ -17,7 +20,7 @@ class Admission:
         self._all = 0
 
     def enter(self, address: str) -> tuple[str, int] | None:
-        """Admit a connection (None), or return the limit that it would exceed and its value."""
+        """Admit a connection and return None. If it would exceed a limit, return the limit's key and value instead."""
         if self._all >= self.most:
             return CONNECTIONS, self.most
         if self._per_address is not None and self._of_address[address] >= self._per_address:
@@ -35,11 +38,11 @@ class Admission:
 
 
 class AllowedNames:
-    """Patterns for certificate names; at least one name must match a pattern. Linear in the number of names."""
+    """Patterns for certificate names, at least one of which must match. The cost is linear in the number of names."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._patterns = tuple(NamePattern(pattern) for pattern in patterns)
 
     def match_any(self, names: Iterable[str]) -> bool:
-        """Return whether a certificate with these names may connect; one without names may not."""
+        """Return whether a certificate with these names may connect. A certificate without names may not."""
         return any(pattern.matches(name) for name in names for pattern in self._patterns)

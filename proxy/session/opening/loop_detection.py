@@ -1,8 +1,8 @@
-"""Detects that the configured cluster is this proxy itself, in which case each request would start another one.
+"""Detects that the configured cluster is this proxy itself. Each request would then start another one.
 
 There are two signs. The proxy's first request has a correlation id that only this proxy uses, which also works through
 a load balancer. And an accepted connection may have the same two addresses as a connection that the proxy has opened.
-One address is not enough: the system reuses ports for other destinations.
+One matching address is not enough, because the system reuses ports for other destinations.
 """
 
 import secrets
@@ -20,12 +20,12 @@ Ends = tuple[str, str]
 
 
 def new_mark() -> int:
-    """Return a correlation id for this proxy's requests, shared by its workers; clients start with 0 or 1."""
+    """Return a correlation id for this proxy's own requests. All workers share it. Clients' ids start with 0 or 1."""
     return secrets.randbits(30) | 1 << 30
 
 
 class LoopDetection:
-    """Detects this process's connections and requests. `listener`: the listener of the last detected loop."""
+    """Detects this process's own connections and requests. `listener` is the listener of the last detected loop."""
 
     def __init__(self, mark: int) -> None:
         self.listener: str | None = None
@@ -33,17 +33,17 @@ class LoopDetection:
         self._made: set[Ends] = set()
 
     def made(self, ends: Ends) -> None:
-        """Record a connection to a broker."""
+        """Record a connection that was opened to a broker."""
         self._made.add(_plain(ends))
 
     def ended(self, ends: Ends) -> None:
-        """Forget a connection to a broker."""
+        """Forget a connection to a broker that has closed."""
         self._made.discard(_plain(ends))
 
     def check(self, ends: Ends, head: bytes, listener: str) -> None:
-        """Check the first request of an accepted connection, whose `ends` are seen from the client.
+        """Check the first request of an accepted connection. `ends` has the client's address first.
 
-        Raises UpstreamIsThisProxy if the connection is the proxy's own.
+        Raises UpstreamIsThisProxy if the proxy itself opened the connection.
         """
         if head == self._greeting or _plain(ends) in self._made:
             self.listener = listener

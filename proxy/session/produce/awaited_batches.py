@@ -1,6 +1,6 @@
 """The batches of a validated Produce request, until their outcome is known.
 
-Nothing here refers to the request's bytes, which may be many while the broker works.
+These objects do not refer to the request's bytes, so that a large request is freed while the broker works.
 """
 
 from collections.abc import Mapping
@@ -19,17 +19,18 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Finding
 
-# The proxy's own errors after which the same batch may be accepted; the bytes of a corrupt one stay corrupt.
+# The proxy's own errors after which the broker may accept the same batch. A corrupt batch stays corrupt when it is sent
+# again.
 _SENT_AGAIN = RETRIABLE_CODES - {ErrorCode.CORRUPT_MESSAGE}
 _COPIES = {Mode.QUARANTINE: Copies.QUARANTINED, Mode.COPY: Copies.COPIED}
 _BYTES_OF_A_FINDING = 400
 _BYTES_OF_A_RECORD = 350
-# Module constants: looking up an enum member takes longer than the comparison.
+# These are module constants, because looking up an enum member takes longer than the comparison.
 _ACCEPTED, _REJECTED, _RESEND, _UNKNOWN = Outcome.ACCEPTED, Outcome.REJECTED, Outcome.RESEND, Outcome.UNKNOWN
 
 
 class _Awaited(NamedTuple):
-    """One batch. `is_withheld`: the broker gets a stand-in for it."""
+    """One batch. If `is_withheld`, the broker gets a stand-in instead of the batch."""
 
     partition_key: PartitionKey
     batch: BatchOutcome
@@ -37,7 +38,7 @@ class _Awaited(NamedTuple):
 
 
 class AwaitedBatches:
-    """The batches of one request. `kept_bytes`: the estimated memory of their findings."""
+    """The batches of one request. `kept_bytes` is the estimated memory of their findings."""
 
     def __init__(
         self,
@@ -49,8 +50,10 @@ class AwaitedBatches:
         proxy_seconds: float,
         most_records: int,
     ) -> None:
-        """`names`: topics by their ids; `sent_ms` and `proxy_seconds` as in `RequestOutcome`; `most_records`: how many
-        bad records of a batch events may show.
+        """`names` maps topic ids to topic names. `sent_ms` and `proxy_seconds` have the same meaning as in
+        `RequestOutcome`.
+
+        `most_records` limits how many bad records of a batch appear in events.
         """
         self._client = client
         self._acks = request.acks
@@ -67,9 +70,10 @@ class AwaitedBatches:
         self.kept_bytes = sum(_size_of(one.batch) for one in self._awaited if one.batch.findings)
 
     def settled(self, errors: Mapping[PartitionKey, ClientError], upstream_seconds: float | None) -> RequestOutcome:
-        """Return the outcome, by the errors that the client gets; a partition that is not in `errors` gets no response.
+        """Return the outcome of the request.
 
-        `upstream_seconds`: how long the broker took, None without a response.
+        `errors` contains the errors that the client gets. A partition that is missing there gets no response.
+        `upstream_seconds` is the broker's response time, or None without a response.
         """
         return RequestOutcome(
             self._client,
@@ -92,7 +96,7 @@ def _settled(one: _Awaited, error: ClientError | None) -> BatchOutcome:
         outcome = _RESEND if code in _SENT_AGAIN else _REJECTED
     else:
         outcome = outcome_of(code)
-        if outcome is _ACCEPTED and one.is_withheld:  # another batch of this partition has the response
+        if outcome is _ACCEPTED and one.is_withheld:  # the response of this partition belongs to another batch
             return one.batch._replace(outcome=_REJECTED)
     return one.batch._replace(outcome=outcome, error=code)
 
@@ -151,7 +155,7 @@ def _age(request: ProduceRequest, place: Place, now_ms: int) -> int | None:
 
 
 def _findings(validated: ValidatedRequest, place: Place, most_records: int) -> tuple[ReportedFinding, ...]:
-    """Return the findings; the first is the one because of which a batch is rejected, or would be."""
+    """Return the findings about the batch at `place`. The first one is why the batch is, or would be, rejected."""
     findings: list[ReportedFinding] = []
     rejected = validated.rejected.get(place)
     if rejected is not None:
@@ -190,7 +194,7 @@ def _finding(
 
 
 def _shortened(finding: Finding, most_records: int) -> Finding:
-    """Return the verdict without what only the response and dead letters need."""
+    """Return the finding without the parts that only the response and dead letters need."""
     if finding.broken is None and len(finding.bad_records) <= most_records:
         return finding
     return replace(finding, broken=None, bad_records=finding.bad_records[:most_records])

@@ -1,4 +1,4 @@
-"""The outcome of a batch, and of its request: what all reports are made from."""
+"""The outcome of a batch and of its request, from which all reports are made."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Finding
 
-# Codes of batches that the broker has stored.
+# The error codes of batches that the broker has stored.
 _STORED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 
@@ -27,9 +27,11 @@ _NO_MARKS: Mapping[BrokerMeter, int] = MappingProxyType({})
 
 
 class ReportedFinding(NamedTuple):
-    """One finding about a batch. `mode`: what the policy asks for. `finding` lists only the bad records that events may
-    show. `is_further`: another finding about the batch comes before it. `is_listed`: the client's response names each
-    bad record. `marks`: how a broker's own meters count the batch.
+    """One finding about a batch.
+
+    `mode` is the mode of the policy. `finding` lists only the bad records that events may show. `is_further` is true if
+    another finding about the batch precedes this one. `is_listed` is true if the client's response names each bad
+    record. `marks` describes how a broker's own metrics count the batch.
     """
 
     mode: Mode
@@ -41,17 +43,20 @@ class ReportedFinding(NamedTuple):
 
 
 class BatchOutcome(NamedTuple):
-    """What became of one batch.
+    """The outcome of one batch.
 
-    `topic` None: the name of its id is not known. `records`: the batch's own count; `size` in bytes. `error`: the code
-    that the client got, None if it got none. `findings`: what validation found, also if the batch is forwarded.
-    `waiver`: why it was not validated, or not enforced. `basis` None: it was not validated, or nothing was found.
+    `topic` is None if the name for the topic id is unknown. `records` is the record count in the batch header, and
+    `size` is in bytes. `error` is the error code in the client's response, or None without a response. `findings` are
+    the results of validation, even if the batch is forwarded. `waiver` explains why the batch was not validated or a
+    finding was not enforced. `basis` is None if the batch was not validated or nothing was found.
 
-    Of a batch that validation accepts: `ahead_ms` is how far its latest time is after the proxy's clock, `age_ms` how
-    far its base timestamp is before it (None without one); both are None for other batches. `masked`: how many records
-    each policy for sensitive fields has changed, and `masked_records` together. `rehearsed`: how many records each
-    rehearsed bound would reject, in the policy's order. `unreadable`: the parts of a forwarded batch that some clients
-    cannot read.
+    The next two fields are None unless validation accepts the batch. `ahead_ms` is how far its latest timestamp is
+    after the proxy's clock. `age_ms` is how far its base timestamp is before that clock, or None without a base
+    timestamp.
+
+    `masked` is the number of records that each policy for sensitive fields has changed, and `masked_records` is the
+    total. `rehearsed` is the number of records that each rehearsed bound would reject, in the policy's order.
+    `unreadable` names the parts of a forwarded batch that some clients cannot read.
     """
 
     topic: str | None
@@ -74,20 +79,21 @@ class BatchOutcome(NamedTuple):
 
     @property
     def is_validated(self) -> bool:
-        """Whether validation has judged the batch, enforced or not."""
+        """Whether the batch was validated, even if the result was not enforced."""
         return self.ahead_ms is not None or bool(self.findings)
 
     @property
     def is_reported(self) -> bool:
-        """Whether anything about the batch is reported beside its numbers."""
+        """Whether any report about the batch is needed besides its counts."""
         return self.basis is not None
 
 
 class RequestOutcome(NamedTuple):
-    """What became of the batches of one Produce request of `size` bytes.
+    """The outcome of the batches of one Produce request of `size` bytes.
 
-    `sent_ms`: when it was forwarded, or the proxy responded (since the epoch). `proxy_seconds`: from its complete
-    arrival until then; `upstream_seconds`: from then until the broker's response, None without one.
+    `sent_ms` is the time when the proxy forwarded the request or responded to it, in milliseconds since the epoch.
+    `proxy_seconds` is the time from the request's complete arrival until then. `upstream_seconds` is the time from then
+    until the broker's response, or None without a response.
     """
 
     client: ClientDetails

@@ -1,4 +1,4 @@
-"""The dependencies of Produce handlers; `sluicegate.proxy.server.assembly` provides them."""
+"""The dependencies of Produce handlers, which `sluicegate.proxy.server.assembly` provides."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,10 @@ class Settings(Protocol):
     """The topic settings of the cluster."""
 
     def settings_pending(self, topics: Iterable[str], /) -> CompletionFuture | None:
-        """Return None if these topics can be validated now; otherwise a future that ends in time and never fails."""
+        """Return None if these topics can be validated now.
+
+        Otherwise return a future that is done within a time limit and never fails.
+        """
 
 
 class DeadLetterSink(Protocol):
@@ -44,30 +47,33 @@ class DeadLetterSink(Protocol):
     def write(
         self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: Callable[[Failures], None]
     ) -> None:
-        """Store records and call `report` once, on the event loop, with the batches that were not completely stored.
-        Never blocks.
+        """Store records without blocking.
+
+        `report` is called once, on the event loop, with the batches that were not completely stored.
         """
 
 
 class Validations(Protocol):
-    """Receives what became of every batch. Never waits, and never fails."""
+    """Receives the outcome of every batch. Never blocks and never fails."""
 
     def settled(self, request: RequestOutcome, /) -> None:
-        """The outcome of a Produce request of the slow path is known."""
+        """The outcome of a Produce request on the slow path is known."""
 
     def not_accepted(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome, /) -> None:
-        """The broker has rejected a valid batch of the fast path. `holder` as in ClientDetails."""
+        """The broker has rejected a valid batch of the fast path. `holder` has the same meaning as in ClientDetails."""
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
-        """The bad records of a batch were not stored; its client was asked to retry."""
+        """The bad records of a batch were not stored, and its client was asked to retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceDependencies:
-    """The dependencies of all Produce handlers. `ordinary` None: there is no fast path; `clock` times requests;
-    `from_thread` runs a function on the event loop; `now_ms` is the proxy's clock; `settings` None: topic settings are
-    not read; `dead_letters` None: there is no quarantine; `max_event_records`: bad records listed in one event;
-    `own_topics`: the topics that only the proxies themselves change.
+    """The dependencies of all Produce handlers.
+
+    If `ordinary` is None, there is no fast path. If `settings` is None, topic settings are not read. If `dead_letters`
+    is None, there is no quarantine. `clock` times requests, and `now_ms` returns the proxy's clock. `from_thread` runs
+    a function on the event loop. `max_event_records` is the number of bad records listed in one event. `own_topics` are
+    the topics that only the proxies themselves may change.
     """
 
     max_request_partitions: int

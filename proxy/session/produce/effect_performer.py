@@ -78,7 +78,7 @@ class Responses(Protocol):
 
 
 class ProduceEffects:
-    """Performs the effects of one session."""
+    """Performs the effects of one session's Produce handlers."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class ProduceEffects:
         response_handler: ProduceResponseHandler,
         report_unvalidated: Callable[[BaseException], None],
     ) -> None:
-        """`report_unvalidated` logs the internal error because of which a request is forwarded unvalidated."""
+        """`report_unvalidated` logs an internal error that caused a request to be forwarded unvalidated."""
         self._shared = shared
         self._identity = identity
         self._account = account
@@ -106,7 +106,7 @@ class ProduceEffects:
         self._report_unvalidated = report_unvalidated
 
     def perform(self, effect: Effect[Any]) -> object:
-        """See `sluicegate.proxy.session.request_runner.Perform`."""
+        """Perform an effect, as `sluicegate.proxy.session.request_runner.Perform` describes."""
         return _PERFORM[type(effect)](self, effect)
 
     def _wait_for_turn(self, _effect: AwaitQuotaTurn) -> Wait:
@@ -119,7 +119,7 @@ class ProduceEffects:
         return Wait(PauseReason.QUOTA_QUEUE, ask)
 
     def _resolve_names(self, effect: ResolveNames) -> Wait:
-        """Ask the broker for topic names. Its response precedes the response to the Produce request."""
+        """Ask the broker for topic names. The broker's response arrives before its response to the Produce request."""
         names, topic_ids = self._shared.names, effect.topic_ids
 
         def ask(resume: Resume) -> None:
@@ -160,7 +160,7 @@ class ProduceEffects:
 
     def _quarantine(self, effect: StoreBadRecords) -> Wait:
         sink = self._shared.dead_letters
-        assert sink is not None  # a rulebook with quarantine has a sink
+        assert sink is not None  # a rulebook with quarantine always has a sink
         return Wait(PauseReason.QUARANTINING, partial(sink.write, self._identity, effect.letters))
 
     def _forward_as_it_came(self, effect: ForwardAsItCame) -> None:

@@ -1,4 +1,4 @@
-"""The effects of the handlers of Produce requests and of the responses to them, as values.
+"""The effects that the handlers of Produce requests and Produce responses yield, as values.
 
 `sluicegate.proxy.session.produce.effect_performer` performs them.
 """
@@ -22,12 +22,12 @@ from sluicegate.validation.validated_request import Place
 
 T = TypeVar("T")
 Failures = Mapping[Place, str]
-"""The batches with bad records that were not stored, each with the reason."""
+"""The batches whose bad records were not stored, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitQuotaTurn(Effect[None]):
-    """Wait for this connection's turn in its client's quota."""
+    """Wait for this connection's turn in the quota of its client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +40,23 @@ class AwaitTopicQuotas(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class ResolveNames(Effect[None]):
-    """Ask the broker, on this connection, for the names of unknown topic ids."""
+    """Ask the broker, over this connection, for the names of unknown topic ids."""
 
     topic_ids: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitSettings(Effect[None]):
-    """Wait until the cluster's settings of these topics are known, if they are read."""
+    """Wait until the cluster's settings of these topics are known. Do not wait if the proxy does not read settings."""
 
     topics: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Validate(Effect[Dispatch | None]):
-    """Validate a request on the event loop or in a thread. Results in a Dispatch; None if it was abandoned. Raises
-    PreviousTimeInFlight and internal errors.
+    """Validate a request on the event loop or in a thread.
+
+    The result is a Dispatch, or None if the validation was abandoned. Raises PreviousTimeInFlight and internal errors.
     """
 
     request: ProduceRequest
@@ -64,13 +65,14 @@ class Validate(Effect[Dispatch | None]):
 
 @dataclass(frozen=True, slots=True)
 class AwaitEarlierResponses(Effect[None]):
-    """Wait for the broker's responses to earlier requests, because this one needs their stored times."""
+    """Wait for the broker's responses to earlier requests, whose stored times this request is validated against."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskBroker(Effect[T]):
-    """Ask the broker about the partitions of bad records; `read` makes the result from its response. A malformed
-    response is a protocol error of the broker.
+    """Ask the broker about the partitions of bad records.
+
+    `read` makes the result from the broker's response. A malformed response is a protocol error of the broker.
     """
 
     parts: Parts
@@ -80,14 +82,14 @@ class AskBroker(Effect[T]):
 
 @dataclass(frozen=True, slots=True)
 class StoreBadRecords(Effect[Failures]):
-    """Store bad records. Results in the batches that were not completely stored, each with the reason."""
+    """Store bad records. The result contains the batches that were not completely stored, each with the reason."""
 
     letters: Sequence[DeadLetters]
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardAsItCame(Effect[None]):
-    """Send the broker a request unchanged; `in_flight` None: it gets no response (acks=0)."""
+    """Send the broker a request unchanged. `in_flight` is None if the request gets no response (acks=0)."""
 
     frame: bytearray
     in_flight: InFlightRequest | None
@@ -95,7 +97,7 @@ class ForwardAsItCame(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class Forward(Effect[None]):
-    """Send the broker a changed request after `before` (complete frames), and await the responses to `in_flight`."""
+    """Send the broker a changed request after the frames in `before`, and expect the responses to `in_flight`."""
 
     parts: Parts
     in_flight: Sequence[InFlightRequest]
@@ -118,12 +120,12 @@ class CloseInTurn(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class CloseUnanswered(Effect[None]):
-    """Count a rejection for which acks=0 leaves no response, and close the connection in its turn."""
+    """Count a rejection that acks=0 does not report to the client, and close the connection in its turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChargeRequest(Effect[None]):
-    """Count a request of `size` bytes on the slow path, and charge it to its client's quota."""
+    """Count a request of `size` bytes on the slow path, and charge it to the quota of its client."""
 
     size: int
 
@@ -137,15 +139,17 @@ class ChargeTopics(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class TeachFastPath(Effect[None]):
-    """Allow requests for the topics of a valid request on the fast path."""
+    """Allow later requests for the topics of a valid request to use the fast path."""
 
     request: ProduceRequest
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectResponse(Effect[InFlightRequest]):
-    """Expect the broker's response to a request that is forwarded next: it settles `batches`. Results in the request in
-    flight.
+    """Expect the broker's response to the request that is forwarded next. That response determines the outcome of
+    `batches`.
+
+    The result is the request in flight.
     """
 
     request: ProduceRequest
@@ -156,21 +160,24 @@ class ExpectResponse(Effect[InFlightRequest]):
 
 @dataclass(frozen=True, slots=True)
 class ReportBrokerErrors(Effect[None]):
-    """Report the error codes of the broker in a response, each once."""
+    """Report the error codes in a broker's response, each of them once."""
 
     codes: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseMemory(Effect[None]):
-    """Release the `size` bytes that were kept for a response."""
+    """Release `size` bytes that were kept for a response."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class LearnStoredTimes(Effect[None]):
-    """Store the times of the batches that the broker has stored; `errors`: what the client gets for each partition."""
+    """Store the times of the batches that the broker has stored.
+
+    `errors` contains the client's error for each partition.
+    """
 
     times: ExpectedTimes
     errors: Mapping[PartitionKey, ClientError]
@@ -178,7 +185,7 @@ class LearnStoredTimes(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class Settle(Effect[None]):
-    """Report what became of a request's batches."""
+    """Report the outcome of a request's batches."""
 
     outcome: RequestOutcome
 
@@ -193,14 +200,17 @@ class ReportNotStored(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class ReportUnvalidated(Effect[None]):
-    """Report the internal error because of which a request is forwarded unvalidated."""
+    """Report an internal error that caused a request to be forwarded unvalidated."""
 
     error: BaseException
 
 
 @dataclass(frozen=True, slots=True)
 class TimeRequest(Effect[None]):
-    """Time a request that was complete at `arrived` (s) and is forwarded now; `in_flight` None: it gets no response."""
+    """Time a request that was complete at `arrived` (s) and is forwarded now.
+
+    `in_flight` is None if it gets no response.
+    """
 
     arrived: float
     in_flight: InFlightRequest | None

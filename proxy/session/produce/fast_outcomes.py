@@ -1,4 +1,7 @@
-"""Settles the batches that the fast path has forwarded, if not all of a request are stored, or no response comes."""
+"""Counts the outcomes of batches that the fast path has forwarded.
+
+It is used if the broker does not store all batches of a request, or if no response arrives.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,11 +21,11 @@ if TYPE_CHECKING:
     from sluicegate.validation.ordinary import BatchTally
 
 _PRODUCE = ApiKey.PRODUCE.value
-_MAX_ENTRIES = 10_000  # the fast path takes no request with more topics and partitions
+_MAX_ENTRIES = 10_000  # the fast path accepts no request with more topics or partitions
 
 
 class FastOutcomes:
-    """The outcomes of one session's fast path. `names`: topics by their ids."""
+    """The outcomes of one session's fast path. `names` maps topic ids to topic names."""
 
     def __init__(
         self,
@@ -37,7 +40,7 @@ class FastOutcomes:
         self._broker_errors = broker_errors
 
     def settle(self, in_flight: InFlightRequest, frame: bytearray) -> None:
-        """Count the batches of a request by the broker's response. A malformed response counts as none."""
+        """Count the batches of a request by the broker's response. A malformed response is treated as no response."""
         version = in_flight.version
         try:
             response = walk_produce_response(frame, version, produce_body_at(frame, version), _MAX_ENTRIES)
@@ -53,7 +56,7 @@ class FastOutcomes:
         for entry in response.entries:
             name = entry.topic if isinstance(entry.topic, str) else self._names.get(entry.topic)
             if left[name] == 0:
-                continue  # of a topic that is not validated
+                continue  # this topic is not validated
             left[name] -= 1
             outcome = outcome_of(entry.code)
             if outcome is Outcome.ACCEPTED:
@@ -69,7 +72,7 @@ class FastOutcomes:
             self._broker_errors.broker_error(self._identity, _PRODUCE, code)
 
     def unanswered(self, in_flight: InFlightRequest) -> None:
-        """Count the batches of a request to which no response comes."""
+        """Count the batches of a request that gets no response."""
         in_flight.sender.leave_unknown(in_flight.batches)
         for tally, batches in _shares_of(in_flight):
             tally.leave_unknown(batches)

@@ -1,7 +1,7 @@
-"""The handler of a Produce request: `ProduceHandler.handle`.
+"""Handles a Produce request (`ProduceHandler.handle`).
 
-It is a generator without I/O. It yields effects (`sluicegate.proxy.session.produce.effects`); a runner performs them
-and sends the results (`sluicegate.proxy.session.request_runner`).
+The handler is a generator without I/O. It yields effects (`sluicegate.proxy.session.produce.effects`), and a runner
+performs them and sends back the results (`sluicegate.proxy.session.request_runner`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -55,7 +55,7 @@ NO_QUOTA = "a quota has no room for the client; the log says which"
 
 
 class QuotaMeter(Protocol):
-    """The quotas of clients and topics."""
+    """The quotas of clients and topics, as the handler uses them."""
 
     def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
 
@@ -67,7 +67,10 @@ class QuotaMeter(Protocol):
 
 
 class ProduceHandler:
-    """Handles the Produce requests of one session. It only reads what it is given; all that it does are effects."""
+    """Handles the Produce requests of one session.
+
+    It only reads its dependencies. Everything that it changes is an effect.
+    """
 
     def __init__(
         self, shared: ProduceDependencies, identity: ClientIdentity, meter: QuotaMeter, proven: ProvenPartitions
@@ -82,9 +85,9 @@ class ProduceHandler:
     def handle(
         self, frame: bytearray, version: int, correlation_id: int, body_at: int, of_client: QuotaDecision
     ) -> Steps[None]:
-        """Handle a complete request; its body starts at `body_at`. Raises SenderError if it is malformed.
+        """Handle a complete request, whose body starts at `body_at`. Raises SenderError if it is malformed.
 
-        `of_client`: what the client's quota decides.
+        `of_client` is the decision of the client's quota.
         """
         shared = self._shared
         if not (yield from self._within_quota(of_client, AwaitQuotaTurn())):
@@ -142,7 +145,7 @@ class ProduceHandler:
             yield from CloseUnanswered()
 
     def _refuse(self, request: ProduceRequest, correlation_id: int, arrived: float) -> Steps[None]:
-        """Respond to a request with batches for the proxies' own topics. Nothing of it is forwarded."""
+        """Reject a request that has batches for the proxies' own topics. No part of it is forwarded."""
         shared = self._shared
         now_ms = shared.now_ms()
         validated = refused_request(request, shared.own_topics, shared.names.by_id, now_ms)
@@ -174,7 +177,10 @@ class ProduceHandler:
         return True
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
-        """Validate a request, after the broker's responses to earlier requests if its times depend on their batches."""
+        """Validate a request.
+
+        If its times depend on batches of earlier requests, the broker's responses to those are awaited first.
+        """
         while True:
             try:
                 dispatch = yield from Validate(request, self._known_client())
@@ -186,8 +192,9 @@ class ProduceHandler:
     def _dispatch(
         self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch, batches: AwaitedBatches
     ) -> Steps[InFlightRequest | None]:
-        """Forward a request unchanged, fixed, or with stand-ins. Return the request in flight; None: no response comes,
-        or the proxy itself has responded.
+        """Forward a request unchanged, fixed, or with stand-ins.
+
+        Return the request in flight, or None if no broker response is expected.
         """
         stand_in_request = dispatch.stand_in_request
         if stand_in_request is None:
@@ -233,7 +240,7 @@ class ProduceHandler:
         return self._meter.shares_of_topics(request, policy_of, self._shared.names.by_id)
 
     def _known_client(self) -> Client | None:
-        """Return the client if the rulebook depends on it."""
+        """Return the client if the rulebook depends on the client, and None otherwise."""
         return self._identity.for_rules() if self._shared.rules.rulebook.depends_on_client else None
 
     def end(self) -> None:

@@ -1,6 +1,7 @@
-"""Takes Produce requests from the client: reads the client id, applies quotas, and picks the fast path or the handler.
+"""Receives Produce requests from the client. Reads the client id, applies quotas, and chooses between the fast path and
+the handler.
 
-The header of a request is nearly always that of the previous one, so it is compared before it is parsed.
+The header of a request nearly always equals that of the previous request, so it is compared before it is parsed.
 """
 
 from functools import partial
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 _PRODUCE = APIS[ApiKey.PRODUCE]
-# Enough for a client id; longer headers are parsed each time, so that no connection keeps more.
+# This size is enough for most client ids. Longer headers are parsed each time, so that no connection keeps more.
 _REMEMBERED_HEADER_BYTES = 1024
-# A version 1 header ends with the client id; later versions have the same beginning.
+# A version 1 header ends with the client id. Later versions begin in the same way.
 _WITH_CLIENT_ID = 1
 
 
 class ProduceIntake:
-    """The Produce requests of one session."""
+    """Receives the Produce requests of one session."""
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ class ProduceIntake:
         fast: "FastRequests | None",
         known_client_buffer: memoryview | None,
     ) -> None:
-        """`known_client_buffer`: the read buffer after the client is known; None: it does not change."""
+        """`known_client_buffer` is the read buffer after the client is known, or None if the buffer does not change."""
         self._identity = identity
         self._client = client
         self._metering = metering
@@ -96,7 +97,7 @@ class ProduceIntake:
                 return
             try:
                 client_id = parse_request_header(begun, _WITH_CLIENT_ID).client_id
-            except MalformedMessage:  # the rest of the header has not arrived
+            except MalformedMessage:  # the rest of the header has not arrived yet
                 return
         self._is_unmet = False
         self._identity.client_id = None if client_id is None else client_text(client_id)
@@ -108,7 +109,7 @@ class ProduceIntake:
                 self._delivery.close_in_turn(NO_QUOTA)
 
     def take(self, frame: bytearray) -> None:
-        """Forward a complete request by the fast path, or run its handler."""
+        """Forward a complete request on the fast path, or run its handler."""
         self._is_unmet = False
         arrived = self._clock.now()
         if self._fast is not None and self._passes(self._fast, frame, arrived):
@@ -156,13 +157,13 @@ class ProduceIntake:
         return True
 
     def _reads_more(self) -> None:
-        """Use the larger read buffer, because the client is known."""
+        """Switch to the larger read buffer, because the client is known."""
         if self._known_client_buffer is not None:
             self._client.read_into(self._known_client_buffer)
             self._known_client_buffer = None
 
     def _remember(self, version: int, rest: bytes) -> None:
-        """Remember a header, from its ninth byte on, with the client that it names and the rules for this client."""
+        """Remember a header from its ninth byte on, with the client that it names and this client's rules."""
         self._header_version = _header_version_of(version)
         self._header_generation = self._rules.generation
         self._header_rest = rest

@@ -1,5 +1,6 @@
-"""Asks brokers for the log start offsets that responses to rejected requests include. All requests that wait for the
-same partition share one query.
+"""Asks brokers for the log start offsets that responses to rejected requests include.
+
+All requests that wait for the same partition share one query.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +17,11 @@ _OUR_CORRELATION_ID = -1
 
 
 class LogStartRequest(NamedTuple):
-    """Complete frames to send before the Produce request, and the request in flight; empty if no query is needed."""
+    """A query for log start offsets.
+
+    It consists of complete frames to send before the Produce request, and the request in flight. Both are empty if no
+    query is needed.
+    """
 
     frames: Parts
     in_flight: tuple[InFlightRequest, ...]
@@ -26,7 +31,7 @@ _ASKED_ALREADY = LogStartRequest((), ())
 
 
 class LogStartRequests:
-    """The requests of one session. `names` are topic names by id, `now_ms` is the proxy's clock."""
+    """The queries of one session. `names` maps topic ids to topic names, and `now_ms` returns the proxy's clock."""
 
     def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
         self._names = names
@@ -34,7 +39,9 @@ class LogStartRequests:
         self._waiting: dict[PartitionKey, list[StandInRequest]] = {}
 
     def about(self, stand_in_request: StandInRequest) -> LogStartRequest:
-        """Return the frames to send just before the Produce request, so that their response comes first."""
+        """Return the frames to send directly before the Produce request, so that the response to the query arrives
+        first.
+        """
         named: dict[tuple[str, int], PartitionKey] = {}
         partitions: dict[str, list[int]] = {}
         for partition_key in stand_in_request.asked_log_starts:

@@ -1,7 +1,7 @@
-"""Refuses Produce requests with batches for the proxies' own topics (`state`).
+"""Rejects Produce requests that have batches for the proxies' own topics (`state`).
 
-Not even a stand-in is forwarded: with a transactional one the broker adds the partition to the transaction (KIP-890),
-and a transaction that stays open hides later records from readers of committed ones.
+The broker does not even get a stand-in. A transactional stand-in would make the broker add the partition to the
+transaction (KIP-890), and readers of committed records would not see later records while that transaction is open.
 """
 
 from collections.abc import Mapping, Set
@@ -19,7 +19,7 @@ _OF_OTHERS = "not stored, because its request has a batch for a topic that only 
 def refused_request(
     request: ProduceRequest, own_topics: Set[str], names: Mapping[bytes, str], now_ms: int
 ) -> ValidatedRequest:
-    """Return the rejections of a request that names one of `own_topics`. `names` resolves topic ids."""
+    """Return the rejections of a request that names one of `own_topics`. `names` maps topic ids to topic names."""
     validated = ValidatedRequest()
     basis = ValidationBasis(TopicPolicy(), now_ms)
     own = _rejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, _MESSAGE)

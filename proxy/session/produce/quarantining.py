@@ -1,9 +1,10 @@
 """Stores the bad records of a rejected request in dead-letter topics before the client gets a response.
 
-A client without permission for a topic must not write to its dead-letter topic with the proxy's login. So the proxy
-first probes the broker for partitions that were not recently proven (`sluicegate.proxy.responses.stand_ins`). If
-records cannot be stored, the client is asked to retry: no batch is finally rejected before its bad records are stored,
-and none is forwarded before copies of them are (`quarantine` with `mode: observe`).
+A client without permission for a topic must not write to its dead-letter topic through the proxy's login. So if the
+client's permission for a partition was not recently confirmed, the proxy first sends the broker a probe
+(`sluicegate.proxy.responses.stand_ins`). If records cannot be stored, the client is asked to retry. The proxy rejects
+no batch finally before its bad records are stored. With `quarantine` and `mode: observe` it forwards no batch before
+copies of its bad records are stored.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,12 +28,15 @@ from sluicegate.proxy.session.produce.effects import AskBroker, ReportNotStored,
 from sluicegate.validation.validated_request import Place
 
 _BROKER_FIRST = "the broker has a reason of its own to reject the batch"
-# The number of proven partitions of one connection. Beyond it all of them are dropped.
+# The number of confirmed partitions that one connection remembers. If it is exceeded, all of them are forgotten.
 _MOST_PROVEN = MOST_ALONE
 
 
 class ProvenPartitions:
-    """The partitions for which a broker has complained only of a stand-in, with the time (ms), by acks."""
+    """The partitions for which the client's permission is confirmed, by acks.
+
+    For such a partition the broker has rejected only the stand-in. Each entry has its time in ms.
+    """
 
     def __init__(self, names: TopicNames, now_ms: Callable[[], int]) -> None:
         self._names = names
@@ -51,14 +55,14 @@ class ProvenPartitions:
 
 
 class Quarantining:
-    """Quarantines the bad records of one session."""
+    """Quarantines the bad records of one session's requests."""
 
     def __init__(self, now_ms: Callable[[], int], proven: ProvenPartitions) -> None:
         self._now_ms = now_ms
         self._proven = proven
 
     def keep(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> Steps[None]:
-        """Probe the broker if necessary, then store all records that may be stored."""
+        """Probe the broker if necessary, then store all records that the client may write."""
         stand_in_request = dispatch.stand_in_request
         assert stand_in_request is not None
         partition_keys = {each.place: partition_at(request, each.place) for each in dispatch.dead_letters}
@@ -90,10 +94,13 @@ class Quarantining:
                 yield from ReportNotStored(each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
         dispatch.validated.to_retry = failures | unwritten
-        dispatch.dead_letters = ()  # frees their memory while the broker responds
+        dispatch.dead_letters = ()  # this frees their memory while the broker responds
 
     def _needs_probe(self, request: ProduceRequest, place: Place, partition_key: PartitionKey) -> bool:
-        """Return whether to probe: always for a transaction; other results are valid for a second."""
+        """Return whether to probe the broker.
+
+        A transaction is always probed. Other results are valid for one second.
+        """
         since = self._now_ms() - self._proven.since.get((partition_key, request.acks), -PROVEN_MS)
         records = request.records(*place)
         return not 0 <= since < PROVEN_MS or (records is not None and is_transactional(records))

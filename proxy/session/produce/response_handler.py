@@ -1,7 +1,7 @@
-"""The handler of a broker's response to a Produce request: it settles the batches of the request.
+"""Handles a broker's response to a Produce request and determines the outcome of the request's batches.
 
-It is a generator without I/O, like the handler of the request (`sluicegate.proxy.session.produce.handler`), but none of
-its effects waits: `run_at_once` performs them within the call that delivers the response.
+It is a generator without I/O, like the handler of the request (`sluicegate.proxy.session.produce.handler`). None of its
+effects waits: `run_at_once` performs them within the call that delivers the response.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,10 @@ from sluicegate.proxy.session.request_clock import RequestClock
 
 
 class ForwardedRequest(NamedTuple):
-    """A request that the broker has. `stand_in_request` None: nothing of it is rejected. `sent`: when it left (s)."""
+    """A request that was forwarded to the broker.
+
+    `stand_in_request` is None if nothing in the request is rejected. `sent` is the time when it was forwarded (s).
+    """
 
     batches: AwaitedBatches
     stand_in_request: StandInRequest | None
@@ -33,7 +36,7 @@ class ForwardedRequest(NamedTuple):
 
     @property
     def kept_bytes(self) -> int:
-        """The bytes that are kept until the response."""
+        """The number of bytes that are kept until the response arrives."""
         return self.batches.kept_bytes + (0 if self.stand_in_request is None else self.stand_in_request.kept_bytes)
 
 
@@ -49,7 +52,7 @@ class ProduceResponseHandler:
         self._proven = proven
 
     def handle(self, forwarded: ForwardedRequest, frame: bytearray) -> Steps[Parts]:
-        """Return what the client gets for the broker's response. Raises MalformedMessage."""
+        """Return the client's response for the broker's response. Raises MalformedMessage."""
         version, stand_in_request, client_id = forwarded.version, forwarded.stand_in_request, self._identity.client_id
         try:
             response = walk_produce_response(frame, version, produce_body_at(frame, version), forwarded.most_entries)
@@ -75,6 +78,6 @@ class ProduceResponseHandler:
         return parts
 
     def end(self, forwarded: ForwardedRequest) -> Steps[None]:
-        """Settle the batches of a request that gets no response: the session has ended."""
+        """Report the batches of a request that gets no response because the session has ended."""
         yield from ReleaseMemory(forwarded.kept_bytes)
         yield from Settle(forwarded.batches.settled({}, None))

@@ -1,4 +1,4 @@
-"""The memory of rejections and findings that one session keeps until the broker responds."""
+"""Limits the memory for rejections and findings that one session keeps until the broker responds."""
 
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 
@@ -13,13 +13,13 @@ class ResponseMemory:
         self._kept_bytes = 0
 
     def keep(self, size: int) -> None:
-        """Add bytes that are kept for a response."""
+        """Add `size` bytes that are kept for a response."""
         self._kept_bytes += size
         if self._kept_bytes > _MOST_KEPT_BYTES:
             self._client.pause(PauseReason.REJECTIONS)
 
     def release(self, size: int) -> None:
-        """Remove bytes after the response, or at the end of the session."""
+        """Remove `size` bytes after the response, or at the end of the session."""
         self._kept_bytes -= size
         if self._kept_bytes <= _MOST_KEPT_BYTES:
             self._client.resume(PauseReason.REJECTIONS)

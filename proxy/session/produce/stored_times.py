@@ -1,7 +1,7 @@
 """Learns the times of batches that a broker has stored, for topics with `fix: previous`.
 
-Only a successful response counts: a batch with a wrong sequence or without permission sets no time. Requests with
-acks=0 get no response, so they set none either.
+Only a successful response counts, so a batch with a wrong sequence number or without permission sets no time. A request
+with acks=0 gets no response, so it sets no time either.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ class StoredTimes:
         self.previous = PreviousTimesInOrder(known, self._under_way)
 
     def expect(self, request: ProduceRequest, validated: ValidatedRequest) -> ExpectedTimes:
-        """Return the times of a request that is forwarded now, for `responded`."""
+        """Return the times of a request that is forwarded now, for `learn_from_response`."""
         times: dict[PartitionKey, tuple[Partition, int]] = {}
         for (t, p), (partition, time) in validated.times.items():
             topic = request.topics[t]

@@ -23,19 +23,19 @@ class ValidationInThread:
         self._job: Job | None = None
 
     def ask(self, resume: Resume) -> None:
-        """Submit the request, and call `resume` with the result."""
+        """Submit the request for validation, and call `resume` with the result."""
         request, client = self._effect.request, self._effect.client
         self._job = self._shared.scheduler.submit(request, self._account, client, self._previous)
         self._job.future.add_done_callback(partial(self._shared.from_thread, partial(self._done, resume)))
 
     def abandon(self) -> None:
-        """Cancel the validation; its result is not needed."""
+        """Cancel the validation, because its result is not needed."""
         if self._job is not None and not self._job.is_abandoned:
             self._shared.counts.validations_abandoned += 1
             self._shared.scheduler.abandon(self._job)
 
     def _done(self, resume: Resume, validation: Validation) -> None:
-        self._job = None  # breaks the cycle through its future
+        self._job = None  # this breaks the reference cycle through its future
         if validation.cancelled():
             resume(None)
             return

@@ -1,1 +1,1 @@
-"""Quotas of clients and topics, and their effect on sessions."""
+"""The quotas of clients and topics, and their effect on sessions."""

@@ -1,5 +1,6 @@
-"""Applies a client's quota to a session, as a broker does (KIP-13, KIP-219): the response reports a throttle time, and
-the proxy pauses the client for that time.
+"""Applies a client's quota to a session as a broker does (KIP-13, KIP-219).
+
+The response reports a throttle time, and the proxy pauses the client for that time.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +33,7 @@ class QuotaDecision(Enum):
 
 
 class Metering:
-    """Meters one session. Times are in seconds of one monotonic clock."""
+    """Applies quotas to one session. Times are in seconds of one monotonic clock."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class Metering:
         return self._quotas.has_quotas
 
     def admit(self, client: Client) -> QuotaDecision:
-        """Apply the quota of a client after its identity has become known or has changed."""
+        """Apply the quota of a client whose identity has become known or has changed."""
         share = self._quotas.share_of(client) if self._quotas.has_quotas else None
         if share is self._share:
             return QuotaDecision.PROCEED
@@ -91,7 +92,7 @@ class Metering:
         return QuotaDecision.WAIT if makes_wait else QuotaDecision.PROCEED
 
     def wait_for_turn(self, wake: Wake) -> None:
-        """Call `wake` at the turn of this session, after `admit` has returned WAIT."""
+        """Call `wake` when it is this session's turn. Use this after `admit` has returned WAIT."""
         assert self._share is not None
         self._joins(self._share, wake)
 
@@ -105,7 +106,10 @@ class Metering:
         share.line.join(turn)
 
     def take(self, size: int, requests: int = 1) -> None:
-        """Charge the bytes of Produce requests. The next `with_throttle` belongs to the last of them."""
+        """Charge `size` bytes of Produce requests.
+
+        The next call of `with_throttle` must be for the last of these requests.
+        """
         self._wait_ms = _NO_TIME
         if self._share is not None:
             self._wait(self._share, self._share.take(size, requests))
@@ -113,7 +117,10 @@ class Metering:
     def shares_of_topics(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Names
     ) -> TopicShares:
-        """Return the bytes of a request for each topic with a quota; `names` are topic names by id."""
+        """Return the number of bytes in a request for each topic that has a quota.
+
+        `names` maps topic ids to topic names.
+        """
         found = []
         for topic in request.topics:
             name = topic.name_by(names)
@@ -134,7 +141,7 @@ class Metering:
         return QuotaDecision.WAIT
 
     def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None:
-        """Call `wake` at the turn of a request, after `must_wait_for_topics` has returned WAIT."""
+        """Call `wake` when it is the request's turn. Use this after `must_wait_for_topics` has returned WAIT."""
         share = max((share for share, _ in shares if share.makes_wait), key=QuotaShare.owed)
         self._quotas.held_bytes += size
         self._held_bytes = size
@@ -155,7 +162,7 @@ class Metering:
             self._wait(share, share.take(size, 1))
 
     def _wait(self, share: QuotaShare, wait: float) -> None:
-        """`wait` is in seconds."""
+        """Pause the client for `wait` seconds because of `share`."""
         wait_ms = max(1, round(wait * 1000)) if wait > 0 else _NO_TIME
         if wait_ms <= self._wait_ms:
             return
@@ -173,7 +180,7 @@ class Metering:
         self._log.throttled(self._identity, name, wait_ms)
 
     def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest:
-        """Return the request in flight; its response reports the throttle time, if there is one."""
+        """Return the request in flight, changed so that its response reports the throttle time, if there is one."""
         if self._wait_ms == _NO_TIME:
             return in_flight
         if in_flight.response is not None:
@@ -184,7 +191,7 @@ class Metering:
         return in_flight
 
     def passed(self, size: int, requests: int, newest: InFlightRequest | None, version: int) -> None:
-        """Do the work of `take` and `with_throttle` for requests that the fast path has forwarded."""
+        """Charge requests that the fast path has forwarded, as `take` and `with_throttle` do."""
         self.take(size, requests)
         if newest is not None:
             self.with_throttle(newest, version)
@@ -214,7 +221,10 @@ class Metering:
             share.line.leave(turn)
 
     def _is_over(self, share: QuotaShare) -> None:
-        """Resume the client; if the share is still in debt, after the sessions that already wait."""
+        """End the client's wait.
+
+        If the share is still in debt, the client resumes after the sessions that already wait.
+        """
         self._timer = None
         if share.makes_wait and self._in_line is None:
             turn = self._has_its_turn

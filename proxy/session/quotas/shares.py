@@ -1,4 +1,4 @@
-"""The use of a quota by all sessions of a client, or by all clients of a topic."""
+"""Tracks how all sessions of a client, or all clients of a topic, use their quota together."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -9,9 +9,9 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.requests.quota import QuotaLimits
 from sluicegate.validation.rules.rule import Client
 
-# How long a session may take to send its request in its turn.
+# A session may take this long to send its request in its turn.
 _TURN_SECONDS = 0.1
-# The number of sessions that resume in one loop iteration.
+# At most this many sessions resume in one loop iteration.
 _WOKEN_AT_ONCE = 16
 
 Wake = Callable[[], None]
@@ -19,7 +19,9 @@ Wake = Callable[[], None]
 
 
 class QuotaLine:
-    """The queue of one share. `owed` returns the seconds until there is no debt. `requests`: the queued sessions with a
+    """The queue of sessions that wait for one share.
+
+    `owed` returns the seconds until the share has no debt. `requests` is the number of queued sessions that have a
     partial request.
     """
 
@@ -35,16 +37,16 @@ class QuotaLine:
         return len(self._waiting)
 
     def join(self, wake: Wake) -> None:
-        """Wait with a partial request for a separate turn."""
+        """Join the queue with a partial request, which waits for a separate turn."""
         self.requests += 1
         self._joins(wake, has_request=True)
 
     def join_again(self, wake: Wake) -> None:
-        """Wait after paying the debt, because others still owe; the session may have no request."""
+        """Join the queue again after a wait, because others are still in debt. The session may have no request."""
         self._joins(wake, has_request=False)
 
     def leave(self, wake: Wake) -> None:
-        """Stop waiting; if it is this session's turn, the next session gets it at once."""
+        """Leave the queue. If it is this session's turn, the next session gets the turn at once."""
         if wake is self._at_turn:
             self._restart_timer(0)
             return
@@ -89,13 +91,13 @@ class QuotaLine:
             self._timer = self._call_later(0, self._next)
 
 
-# Idle shares are dropped beyond this number. Clients and topics have separate shares, so that the names of one do not
-# displace the other's.
+# Idle shares beyond this number are dropped. Clients and topics are counted separately, so that the names of one do not
+# displace the names of the other.
 _MOST_REMEMBERED = 10_000
-# Beyond this number of busy names, further names share one: about 30 MB at most.
+# The maximum number of shares in use, about 30 MB. Further names have one share in common.
 _MOST_SHARES = 50_000
 _LOOKED_AT = 16
-# The bytes of complete requests that wait for their topics' quotas.
+# At most this many bytes of complete requests may wait for the quotas of their topics.
 _MOST_HELD_BYTES = 32 << 20
 _MOST_WAITING = 1000
 
@@ -103,8 +105,10 @@ _CallLater = Callable[[float, Callable[[], None]], Timer]
 
 
 class QuotaShare:
-    """The use of a quota by one client or topic. `names` identify it (none: the common share of further names);
-    `connections` are a client's current connections.
+    """The quota use of one client or topic.
+
+    `names` identify the client or the topic, and are empty for the common share of further names. `connections` is the
+    client's current number of connections.
     """
 
     __slots__ = ("_bytes", "_call_later", "_line", "_now", "_requests", "connections", "names", "quota")
@@ -112,7 +116,7 @@ class QuotaShare:
     def __init__(
         self, quota: QuotaLimits, names: tuple[str, ...], now: Callable[[], float], call_later: _CallLater
     ) -> None:
-        """`now` is in seconds, monotonic."""
+        """`now` returns monotonic seconds."""
         self.quota = quota
         self.names = names
         self.connections = 0
@@ -123,7 +127,7 @@ class QuotaShare:
         self._bytes, self._requests = (None if rate is None else TokenBucket(rate, now()) for rate in rates)
 
     def take(self, size: int, requests: int) -> float:
-        """Charge `size` bytes in `requests` requests; return how many seconds the client has to wait."""
+        """Charge `size` bytes in `requests` requests. Return for how many seconds the client has to wait."""
         now = self._now()
         wait = 0.0 if self._bytes is None else self._bytes.take(size, now)
         wait = wait if self._requests is None else max(wait, self._requests.take(requests, now))
@@ -132,7 +136,7 @@ class QuotaShare:
         return wait
 
     def owed(self) -> float:
-        """Return the seconds until there is no debt."""
+        """Return the number of seconds until the share has no debt."""
         now = self._now()
         return max(0.0 if bucket is None else bucket.owed(now) for bucket in (self._bytes, self._requests))
 
@@ -144,29 +148,29 @@ class QuotaShare:
 
     @property
     def line(self) -> QuotaLine:
-        """The queue of sessions that wait until there is no debt."""
+        """The queue of sessions that wait until the share has no debt."""
         if self._line is None:
             self._line = QuotaLine(self.owed, self._call_later)
         return self._line
 
     @property
     def requests_waiting(self) -> int:
-        """The number of waiting sessions with a partial request."""
+        """The number of waiting sessions that have a partial request."""
         return 0 if self._line is None else self._line.requests
 
     @property
     def makes_wait(self) -> bool:
-        """Whether a session has to wait: the share is in debt, or others wait."""
+        """Whether a session has to wait, because the share is in debt or others wait."""
         return bool(self._line) or self.owed() > 0
 
     @property
     def is_forgettable(self) -> bool:
-        """Whether a new share would be equal."""
+        """Whether the share is in its initial state, so that it can be dropped."""
         return self.connections == 0 and not self.makes_wait
 
 
 TopicShares = Sequence[tuple[QuotaShare, int]]
-"""The bytes of a request for each topic with a quota."""
+"""The number of bytes in a request for each topic that has a quota."""
 
 
 class _Shares:
@@ -200,7 +204,10 @@ class _Shares:
 
 
 class Quotas:
-    """The shares of one proxy, by the current quotas. `held_bytes`: the size of requests that wait for topic quotas."""
+    """The shares of one proxy for the current quotas.
+
+    `held_bytes` is the size of requests that wait for topic quotas.
+    """
 
     def __init__(
         self,
@@ -210,8 +217,10 @@ class Quotas:
         most_waiting: int = _MOST_WAITING,
         most_held_bytes: int = _MOST_HELD_BYTES,
     ) -> None:
-        """`now` is in seconds, monotonic. `most_waiting`: how many sessions may wait for one share before their first
-        request; further ones are rejected, so that many connections with one name leave room for others.
+        """`now` returns monotonic seconds.
+
+        `most_waiting` is how many sessions may wait for one share before their first request. Further sessions are
+        rejected, so that many connections under one name leave room for other clients.
         """
         self.most_waiting = most_waiting
         self._most_held_bytes = most_held_bytes
@@ -238,5 +247,5 @@ class Quotas:
         return self._topics.share_of(quota, (topic,))
 
     def may_hold(self, size: int) -> bool:
-        """Return whether a complete request of `size` bytes may wait."""
+        """Return whether a complete request of `size` bytes may wait in memory."""
         return self.held_bytes == 0 or self.held_bytes + size <= self._most_held_bytes
