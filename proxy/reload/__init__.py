@@ -1,1 +1,1 @@
-"""The configuration while the proxy runs: watches its files, loads and checks them, and compiles their policies."""
+"""Watches, loads and checks the configuration while the proxy runs, and compiles its policies."""

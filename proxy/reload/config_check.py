@@ -1,4 +1,6 @@
-"""Checks the objects that a configuration names: certificates, secret files, schemas, expressions, entry points."""
+"""Checks the objects that a configuration names, which are certificates, secret files, schemas, expressions and entry
+points.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +31,7 @@ from sluicegate.validation.rules.rule import RuleUnusable
 
 
 def flaws_in(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]:
-    """Yield flaws in certificates, keys, secret files, objects that rules name, and the requirements of `otel`.
+    """Yield problems of certificates, keys, secret files, objects that rules name, and the requirements of `otel`.
 
     `files` reads schemas.
     """
@@ -43,7 +45,9 @@ def flaws_in(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]
 
 
 def flaws_in_files(config: Config) -> Iterator[Flaw]:
-    """Yield flaws in the files outside of policies as they are now: certificates, keys, secrets, folders."""
+    """Yield problems of the current files that are not part of policies, which are certificates, keys, secrets and
+    folders.
+    """
     now = datetime.now(UTC)
     for tls in tls_files(config):
         yield from flaws_of(tls, now)
@@ -59,10 +63,11 @@ def flaws_in_files(config: Config) -> Iterator[Flaw]:
 def flaws_in_policies(
     config: Config, process: RulesProcess | None = None, files: SchemaFiles | None = None
 ) -> Iterator[Flaw]:
-    """Yield flaws in schemas, expressions, entry points, sensitive fields, and registries' passwords and certificates.
+    """Yield problems of schemas, expressions, entry points, sensitive fields, and registries' passwords and
+    certificates.
 
-    `process` compiles large schemas; None: this process compiles them. `files` reads schemas. No requests are sent to
-    registries. A file of a registry that has been read before may be missing.
+    `process` compiles large schemas. If it is None, this process compiles them. `files` reads schemas. No requests are
+    sent to registries. A registry's file may be missing if it has been read before.
     """
     yield from _flaws_in_rules(config, process, files)
     yield from _flaws_in_registries(config, read_kept)
@@ -107,9 +112,10 @@ def _flaws_in_secrets(secrets: Iterable[Password], read: ReadContent = read_curr
 
 
 def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
-    """Check the keys that take effect on a reload; for `process` see `flaws_in_policies`. Raises ConfigError.
+    """Check the keys that take effect on a reload.
 
-    The schemas of files are read into `loaded.source`.
+    Raises ConfigError. `process` has the same meaning as in `flaws_in_policies`. The schemas in files are read into
+    `loaded.source`.
     """
     files = SchemaFiles(loaded.source.schemas, loaded.source.previous_schemas)
     problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_policies(loaded.config, process, files)]
@@ -118,9 +124,10 @@ def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
 
 
 def checked_policies(file: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
-    """Return a configuration file's content, of which all policies can be compiled. Raises ConfigError.
+    """Return the content of a configuration file after compiling all its policies.
 
-    `environment` overrides it. Every command that compiles policies without running reads its configuration here.
+    Raises ConfigError. Variables in `environment` override keys of the file. Every command that compiles policies
+    without running the proxy reads its configuration here.
     """
     loaded = load_file(file, environment)
     check_policies(loaded)
@@ -128,19 +135,19 @@ def checked_policies(file: Path, environment: Mapping[str, str] = os.environ) ->
 
 
 def problem_of(flaw: Flaw, source: Source) -> Problem:
-    """Return a flaw as a problem of the file, with its place."""
+    """Return a flaw as a problem of the configuration file, with its place."""
     path = tuple(int(part) if part.isdigit() else part for part in flaw.key.split("."))
     return Problem(source.key_of(path), source.place_of(path), flaw.message)
 
 
 def with_file_position(flaw: Flaw, source: Source) -> Flaw:
-    """Return a flaw with its key as the file spells it, and its place before its message."""
+    """Return a flaw with the key as it is spelled in the file, and with its place before the message."""
     problem = problem_of(flaw, source)
     return replace(flaw, key=problem.key, message=f"{problem.place}: {flaw.message}")
 
 
 def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
-    """Yield flaws in the files of `otel`. No requests are sent to collectors."""
+    """Yield problems of the files of `otel`. No requests are sent to collectors."""
     try:
         if otel.headers_file is not None:
             headers_in(otel.current_headers.get(read_current))

@@ -1,4 +1,4 @@
-"""Reads the configuration's files, and detects changes to them."""
+"""Reads the files of the configuration and detects changes in them."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,11 +23,10 @@ _FileStates = tuple[object, ...]
 
 
 class ConfigFile:
-    """The main file, the files that its `topic_files` and `contracts` name, and whether those with schemas can be
-    read.
+    """The main file, and the files that its keys `topic_files` and `contracts` name.
 
-    The environment and the command line override them. Files are compared by path and content, so that a link with a
-    new target, as in a ConfigMap, is a change.
+    The environment and the command line override the files. Files are compared by path and content, so that a link with
+    a new target, as in a ConfigMap, is a change. For schema files it is also watched whether they can be read.
     """
 
     def __init__(self, path: Path, options: Sequence[Option]) -> None:
@@ -41,18 +40,18 @@ class ConfigFile:
         self._is_settled = False
         self._is_unusable = False
         self.is_missing = False
-        """Whether the main file was missing at the last two checks."""
+        """Whether the main file was missing in the last two checks."""
 
     def __str__(self) -> str:
         return str(self._path)
 
     def has_changed(self) -> bool:
-        """Return whether the content differs from the last read and has not changed since the last call, because an
-        editor that writes in place may not have finished; or whether a watched file has become
-        unreadable or readable. Reads
-        files only if their stat differs.
+        """Return whether there is a change to load.
 
-        Blocks for some seconds at most. Raises FileUnreadable while a file system does not respond.
+        The content must differ from the last read, and must not have changed since the last call, because an editor
+        that writes in place may not have finished. It is also a change if a watched file has become unreadable or
+        readable. Files are read only if their stat differs. Blocks for at most some seconds. Raises FileUnreadable
+        while a file system does not respond.
         """
         states = within_deadline((self._path, "states"), self._states_now)
         if states != self._states:
@@ -60,28 +59,29 @@ class ConfigFile:
             return False
         self.is_missing = states is None
         if self._is_settled or states is None:
-            return False  # the file may be missing while it is replaced
+            return False  # the file may be missing only while it is replaced
         digests = within_deadline((self._path, "digests"), self._digests_now)
         self._is_settled = True
         unreadable = within_deadline((self._path, "schemas"), self._unreadable_now)
-        # The error of an unusable file may be in a file that was not read.
+        # The error in an unusable configuration may be in a file that was not read.
         return self._is_unusable or digests != self._digests or unreadable != self._unreadable
 
     def watch(self, schemas: Iterable[SchemaFile], unreadable: Iterable[Path] = ()) -> None:
-        """Watch whether the files of these schemas can be read, unlike those of `unreadable`; a change of their content
-        is no change.
+        """Watch whether the files of these schemas can be read.
+
+        Those in `unreadable` cannot be read now. A change of their content is not reported.
         """
         self._schemas = tuple(dict.fromkeys(file for schema in schemas for file in schema.files))
         self._unreadable = frozenset(unreadable)
 
     def read(self, previous: Source = NOTHING) -> Loaded:
-        """Read and validate the files as they are now. Raises ConfigError.
+        """Read and validate the current files.
 
-        `previous`: the source in force, from which files that have vanished since are read.
+        Raises ConfigError. `previous` is the source in force, which replaces files that have vanished.
         """
         self._is_unusable = True
         source = read_file(self._path)
-        source.content = None  # only that of included files is kept
+        source.content = None  # only the content of included files is kept
         source.previous, source.previous_schemas = previous.included, previous.schemas
         try:
             loaded = load(source, os.environ, self._options, self._path.parent)
@@ -89,7 +89,7 @@ class ConfigFile:
             raise ConfigError([Problem("", str(self._path), "nested too deeply")]) from error
         else:
             self._is_unusable = False
-            self._states = None  # a file that this read was the first to include may have changed since
+            self._states = None  # a file that this read included for the first time may have changed since
             return loaded
         finally:
             if source.readable:
@@ -102,7 +102,7 @@ class ConfigFile:
         return [self._path, *topic_files(self._patterns, self._path.parent, self._path)]
 
     def _states_now(self) -> _FileStates | None:
-        """Return metadata that changes when a file is written or replaced; None if the main file is missing."""
+        """Return metadata that changes when a file is written or replaced, or None if the main file is missing."""
         seen: list[object] = []
         try:
             files = self._files()
@@ -124,7 +124,7 @@ class ConfigFile:
         return frozenset(filter(is_unreadable, self._schemas))
 
     def _digests_now(self) -> dict[Path, bytes] | None:
-        """Return the digests; None if the files exceed the size limit, which `read` reports."""
+        """Return the digests, or None if the files exceed the size limit, which `read` reports."""
         try:
             files = self._files()
         except TooManyFiles:
@@ -134,7 +134,8 @@ class ConfigFile:
         for file in files:
             with suppress(OSError, ValueError):
                 size += stat_now(file).st_size
-            if size > 2 * MOST_BYTES + MAX_BYTES:  # `topic_files`, `contracts`, and the main file
+            # the sum of the limits of `topic_files`, `contracts`, and the main file
+            if size > 2 * MOST_BYTES + MAX_BYTES:
                 return None
             digest = digest_of_file(file)
             if digest is not None:
@@ -143,7 +144,7 @@ class ConfigFile:
 
 
 def keys_needing_restart(before: Config, after: Config) -> list[str]:
-    """Return the changed keys that take effect only after a restart; no values, because some are secret."""
+    """Return the changed keys that take effect only after a restart, without values, because some are secret."""
     return list(_different(before, after, ""))[:_MOST_NAMED]
 
 

@@ -1,7 +1,8 @@
-"""Suspends enforcement at once, without a reload: for one topic or all, with a reason and an end time (break-glass).
+"""Suspends enforcement at once, without a reload, for one topic or all, with a reason and an end time (break-glass).
 
-Nothing is compiled or read for it, so that it works while the configuration file is broken. A proxy's own suspensions
-are kept in memory, and a restart ends them; those of all proxies are the state topic's (`proxy/state/`).
+A suspension compiles and reads nothing, so that it works while the configuration file is broken. A proxy's own
+suspensions are kept in memory, and a restart ends them. Suspensions of all proxies are kept in the state topic
+(`proxy/state/`).
 """
 
 import time
@@ -17,22 +18,24 @@ from sluicegate.validation.rulebook import SuspendedTopics
 
 MAX_SECONDS = 7 * 86_400
 MAX_SUSPENSIONS = 100
-"""Suspended topics at one time. All topics together can be suspended in addition."""
+"""The maximum number of suspended topics. All topics together can be suspended in addition."""
 
 
 class TooManySuspensions(Exception):
-    """The limit of suspended topics is reached; all topics together can still be suspended."""
+    """The limit of suspended topics is reached. All topics together can still be suspended."""
 
 
 async def _at_once() -> None:
-    """All that is applied is in force."""
+    """Return at once, because every change is in force as soon as it is applied."""
 
 
 class Enforcement:
-    """The suspensions of one proxy. Belongs to its event loop; `suspensions` may be read from any thread.
+    """The suspensions of one proxy.
 
-    `apply` puts them in force, without waiting; `all_in_force` waits until they are in force in all workers, and raises
-    TimeoutError if one does not respond.
+    It belongs to the proxy's event loop, but any thread may read `suspensions`.
+
+    `apply` puts suspensions in force without waiting. `all_in_force` waits until they are in force in all workers, and
+    raises TimeoutError if a worker does not respond.
     """
 
     def __init__(
@@ -52,9 +55,9 @@ class Enforcement:
         self.suspensions: tuple[Suspension, ...] = ()
 
     def suspend(self, topic: str | None, reason: str, seconds: int) -> Suspension:
-        """Suspend enforcement of this proxy for a topic, or for all; replaces its own earlier suspension of the same.
+        """Suspend this proxy's enforcement for a topic, or for all topics if `topic` is None.
 
-        Raises TooManySuspensions.
+        It replaces the proxy's earlier suspension of the same topic. Raises TooManySuspensions.
         """
         self.check_room([] if topic is None else [topic])
         suspension = Suspension(topic, cut(reason), self.end_after(seconds))
@@ -67,12 +70,15 @@ class Enforcement:
         return self._now_ms() + seconds * 1000
 
     def check_room(self, topics: Collection[str]) -> None:
-        """Raises TooManySuspensions if not all of these topics can be suspended."""
+        """Check that all of these topics can be suspended. Raises TooManySuspensions."""
         if len({*self._own, *self._agreed, *topics} - {None}) > MAX_SUSPENSIONS:
             raise TooManySuspensions
 
     def resume(self, topic: str | None) -> bool:
-        """End this proxy's own suspension of a topic; None: all its own. Return whether there was one."""
+        """End this proxy's own suspension of a topic, or all its own if `topic` is None.
+
+        Return whether there was one.
+        """
         ended = [each for each in self._own if topic in (None, each)]
         for each in ended:
             del self._own[each]
@@ -81,13 +87,13 @@ class Enforcement:
         return bool(ended)
 
     def adopt(self, agreed: Sequence[Suspension]) -> None:
-        """Put the suspensions of all proxies in force, in place of those before."""
+        """Put the suspensions of all proxies in force. They replace the earlier ones of all proxies."""
         now = self._now_ms()
         self._agreed = {each.topic: each for each in agreed if each.until_ms > now}
         self._put_in_force("state topic")
 
     def end_due(self) -> None:
-        """End the suspensions that are over."""
+        """End the suspensions whose end time has passed."""
         now = self._now_ms()
         if all(each.until_ms > now for each in self.suspensions):
             return

@@ -1,8 +1,8 @@
-"""Watches the files with certificates, keys, passwords and tokens that the configuration names.
+"""Watches the certificate, key, password and token files that the configuration names.
 
-Their readers keep the last content of a file that is missing or unreadable, so nothing fails until a restart: the
-condition `file_unusable` reports it before. The watch reads them by the same checks as `sluicegate check`, in the
-process that the user started, which has the contents for workers that start later.
+If such a file is missing or unreadable, its last content stays in use, so nothing fails until a restart. The condition
+`file_unusable` reports the problem before that. The watch reads the files with the same checks as `sluicegate check`,
+in the process that the user started, which has the contents for workers that start later.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _LOOK_SECONDS = 5.0
 
 
 class FileWatch:
-    """Begins and ends `file_unusable` for each key of the configuration with an unusable file."""
+    """Sets and clears `file_unusable` for each configuration key whose file is unusable."""
 
     def __init__(self, config: Callable[[], Config], status: Status) -> None:
         """`config` returns the configuration in force."""
@@ -27,15 +27,15 @@ class FileWatch:
         self._status = status
 
     async def look_again(self) -> None:
-        """Wait, then look at the files once."""
+        """Wait, then check the files once."""
         await asyncio.sleep(_LOOK_SECONDS)
         await self.look()
 
     async def look(self) -> None:
-        """Look at the files once."""
+        """Check the files once."""
         self._status.set_all(Condition.FILE_UNUSABLE, await in_daemon_thread(self._flaws))
 
     def _flaws(self) -> dict[str, str]:
-        """Return what is wrong with the file of a key, by key. Blocks."""
+        """Return the problem of each unusable file, by configuration key. Blocks."""
         found = (flaw for flaw in flaws_in_files(self._config()) if flaw.level is Severity.UNUSABLE)
         return {flaw.key: f"{flaw}; its last usable content stays in use" for flaw in found}

@@ -1,6 +1,6 @@
-"""Names the commits and authors of policy files, from the Git metadata of their folders, if there are any.
+"""Finds the commits and authors of policy files in the Git metadata of their folders, if there are any.
 
-A file's content counts, not its name: a file that differs from the newest commit is named as changed after it.
+The content of a file counts, not its name. A file that differs from the newest commit is reported as changed after it.
 """
 
 import os
@@ -20,16 +20,16 @@ _MOST_FILES = 20
 _SECONDS, _SECONDS_OF_ALL = 2.0, 5.0
 _ID_CHARACTERS = 12
 _AUTHOR_CHARACTERS = 100
-# Nothing that a repository configures is run, and no lock is written.
+# With these options Git runs no program that a repository configures, and writes no lock.
 _OPTIONS: Final = ("--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false")
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
 
 
 def commits_of(files: Iterable[str]) -> dict[str, str]:
-    """Return the newest commit with each of the first 20 files that Git knows, as "commit 1a2b3c4d5e6f by Ann".
+    """Return the newest commit for each of the first 20 files that Git knows, such as "commit 1a2b3c4d5e6f by Ann".
 
-    Blocks for at most 13 s; files that are left then have none. So has a folder without Git metadata, or one that Git
-    does not trust.
+    Blocks for at most 13 s. Files that are left after that time have no commit. The same applies to a folder without
+    Git metadata, or one that Git does not trust.
     """
     git = shutil.which("git")
     if git is None:
@@ -47,7 +47,7 @@ def _commit_of(git: str, file: Path) -> str | None:
     try:
         # A link leads to the folder that has the metadata.
         file = within_deadline((file, "link"), file.resolve, _SECONDS)
-    except (OSError, RuntimeError):  # RuntimeError: a link that leads to itself
+    except (OSError, RuntimeError):  # RuntimeError is raised for a link that leads to itself
         return None
     written = _said(git, file, "log", "-1", "--format=%H%x00%an", "--", f"./{file.name}")
     if not written:
@@ -60,7 +60,7 @@ def _commit_of(git: str, file: Path) -> str | None:
 
 
 def _said(git: str, file: Path, *command: str) -> str:
-    """Return the output of a command in a file's folder; empty if it fails."""
+    """Return the output of a Git command in the folder of a file, or an empty text if the command fails."""
     try:
         done = subprocess.run(  # noqa: S603  # fixed commands; a file's name follows -- or a colon
             [git, *_OPTIONS, "-C", str(file.parent), *command],

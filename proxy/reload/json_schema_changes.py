@@ -1,10 +1,13 @@
-"""Compares two JSON Schemas keyword by keyword: what becomes stricter or looser for values."""
+"""Compares two JSON Schemas keyword by keyword, and finds what becomes stricter or looser for values."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 Change = tuple[str, bool | None]
-"""The words for a change, and whether it is stricter; None: neither, or not known."""
+"""The description of a change, and whether it is stricter (True) or looser (False).
+
+None means that it is neither, or that this is not known.
+"""
 
 _UPPER: Final = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"})
 _LOWER: Final = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"})
@@ -14,7 +17,10 @@ _NONE = "none"
 
 
 def changes_of(before: Any, after: Any, where: str = "") -> Iterator[Change]:
-    """Yield each change between two schemas at `where`, the path of a property; nothing for equal schemas."""
+    """Yield each change between two schemas at `where`, which is the path of a property.
+
+    Equal schemas have no changes.
+    """
     if not isinstance(before, dict) or not isinstance(after, dict):
         if before != after:
             yield f"{where or 'the schema'} changed", None
@@ -51,7 +57,7 @@ def _required(before: list[str], after: list[str], where: str) -> Iterator[Chang
 
 
 def _is_stricter(key: str, before: Any, after: Any) -> bool | None:
-    if before is None or after is None:  # a keyword is a condition
+    if before is None or after is None:  # a keyword that is present is a condition
         return before is None
     if key in _UPPER or key in _LOWER:
         return (after < before) is (key in _UPPER) if _are_numbers(before, after) else None
@@ -63,7 +69,7 @@ def _is_stricter(key: str, before: Any, after: Any) -> bool | None:
 
 
 def _values_of(key: str, given: Any) -> list[Any]:
-    """Return the values, or the types. An integer is a number too."""
+    """Return the values or the types. The type integer is included in number."""
     values = [*given] if isinstance(given, list) else [given]
     return [*values, "integer"] if key == "type" and "number" in values else values
 

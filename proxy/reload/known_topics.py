@@ -1,4 +1,4 @@
-"""The topics that a proxy knows: those of policies by name, those with traffic, and those that the cluster lists."""
+"""The topics that a proxy knows, which are the topics in policies, those with traffic, and those in the cluster."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,13 +11,15 @@ from sluicegate.validation.topic_patterns import TopicPatterns
 
 
 class NoSuchTopic(Exception):
-    """No policy and no cluster has this topic, or no topic matches this pattern; the text has near names."""
+    """No policy and no cluster has this topic, or no topic matches this pattern. The text contains similar names."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTopics:
-    """`loaded` returns the configuration in force, `with_traffic` topics that clients used, `listed` those of the
-    cluster, for the topic in question or None. The functions may block.
+    """Finds known topics. The functions may block.
+
+    `loaded` returns the configuration in force. `with_traffic` returns topics that clients have used. `listed` returns
+    the topics of the cluster, with the topic in question as its argument, or None.
     """
 
     loaded: Callable[[], Loaded]
@@ -25,9 +27,10 @@ class KnownTopics:
     listed: Callable[[str | None], ListedNames]
 
     def matching(self, pattern: str, also: Iterable[str] = ()) -> list[str]:
-        """Return the known topics that `pattern` matches, by name. `also`: more topics that are known.
+        """Return the known topics that `pattern` matches, sorted by name.
 
-        A name is accepted as it is while the cluster cannot be asked, or hides it. Raises NoSuchTopic. Blocks.
+        `also` contains more known topics. If the cluster cannot be asked, or hides the topic, a name is accepted as it
+        is. Raises NoSuchTopic. Blocks.
         """
         exact = exact_name_of(pattern)
         known = {*self._named(), *also}
@@ -48,16 +51,17 @@ class KnownTopics:
         )
 
     def doubt(self, topic: str) -> str | None:
-        """Return a sentence with near names if no entry matches this topic and no cluster has it, else None.
+        """Return a sentence with similar names if no entry matches this topic and the cluster does not have it.
 
-        While the cluster cannot be asked, or hides it, a topic is doubted only if a policy has a near name. Blocks.
+        Return None otherwise. If the cluster cannot be asked, or hides the topic, it is doubted only if a policy has a
+        similar name. Blocks.
         """
         known = self._named()
         if topic in known:
             return None
         entries = TopicPatterns([entry.match for entry in self.loaded().config.topics])
         if entries.first_match(topic) is not None:
-            return None  # the explanation names the entry, and says that the cluster has no such topic
+            return None  # the explanation names the entry, and reports that the cluster has no such topic
         cluster = self.listed(topic)
         known.update(cluster.names)
         if topic in known:

@@ -1,7 +1,8 @@
-"""Compares the policies of two configurations: what became stricter or looser (`sluicegate diff`, and at a reload).
+"""Compares the policies of two configurations to find what became stricter or looser (`sluicegate diff`, and a reload).
 
-An entry is compared by the policy of a topic that its pattern matches, so an earlier entry and the floor count as in
-the proxy. A regular expression is compared with the entry of the same text, under the floor of all its topics.
+An entry is compared by the policy of a topic that its pattern matches, so that earlier entries and the floor have the
+same effect as in the proxy. A regular expression is compared with the entry of the same text, with the floor for all
+its topics.
 """
 
 import json
@@ -24,7 +25,7 @@ from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 
-_UNNAMED = "zz"  # in the place of a wildcard
+_UNNAMED = "zz"  # replaces a wildcard
 _NO_ENTRY = "topics without an entry"
 _OF_ALL = "all topics"
 _STRICTNESS: Mapping[str, Mapping[Any, int]] = {
@@ -39,16 +40,19 @@ _LOOSER_IF_SET = frozenset({"fix", "enforce"})
 
 
 class ProducerEffect(StrEnum):
-    """What a change does to producers."""
+    """The effect of a change on producers."""
 
     STRICTER = "stricter"
     LOOSER = "looser"
-    CHANGED = "changed"  # neither, or not known
+    CHANGED = "changed"  # neither stricter nor looser, or not known
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """A change of one key. `topics`: the pattern of an entry; `place`: where the new value is, or the old one was."""
+    """A change of one key. `topics` is the pattern of an entry.
+
+    `place` is the place of the new value, or else of the old value.
+    """
 
     topics: str
     what: str
@@ -69,7 +73,7 @@ def changes_between(before: Loaded, after: Loaded) -> Iterator[PolicyChange]:
 
 
 def counts_of(changes: Iterable[PolicyChange]) -> str:
-    """Return how many changes there are of each kind."""
+    """Return the number of changes of each kind, as text."""
     counts = Counter(change.effect for change in changes)
     return ", ".join(f"{counts[effect]} {effect.value}" for effect in ProducerEffect)
 
@@ -92,11 +96,11 @@ class _Side:
         return self.file.of_pattern(pattern) if name is None else self._rulebook.policy_of(name)
 
     def items(self, key: str) -> list[Any]:
-        """Return the items of a list at the top."""
+        """Return the items of a top-level list."""
         return self.loaded.source.data.get(key) or []
 
     def at(self, path: Path) -> Any:
-        """Return the value at a path, which exists."""
+        """Return the value at a path that exists."""
         value: Any = self.loaded.source.data
         for part in path:
             value = value[part]
@@ -108,7 +112,7 @@ class _Side:
 
 
 def _name_for(pattern: str) -> str | None:
-    """Return a topic that the pattern matches; None for a regular expression."""
+    """Return a topic name that the pattern matches, or None for a regular expression."""
     exact = exact_name_of(pattern)
     if exact is None and pattern[0] != "/":
         parts = [min(part, default="") if isinstance(part, frozenset) else part for part in parts_of(pattern)]
@@ -120,7 +124,7 @@ def _of_topic(topics: str, old: _Side, before: TopicPolicy, new: _Side, after: T
     if not before.checked and not after.checked:
         return
     values, others = _values_of(before), _values_of(after)
-    if before.checked is not after.checked:  # all other keys begin or cease to apply
+    if before.checked is not after.checked:  # this change enables or disables all other keys
         what, effect = _change("checks", values["checks"].value, others["checks"].value)
         yield PolicyChange(topics, what or "", effect, others["checks"].source)
         return
@@ -140,7 +144,7 @@ def _of_topic(topics: str, old: _Side, before: TopicPolicy, new: _Side, after: T
 
 
 def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, ProducerEffect]]:
-    """Yield words and effect of each change, if a rule's JSON Schema in the file is all that changed."""
+    """Yield the description and the effect of each change if only the JSON Schema of a rule has changed in the file."""
     texts = [_json_schema_of(rules[name]) for rules in (before, after)]
     try:
         old, new = (None if text is None else json.loads(text) for text in texts)
@@ -159,7 +163,7 @@ def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
 
 
 def _json_schema_of(rule: Mapping[str, Any]) -> str | None:
-    """Return the text of the JSON Schema of a rule's value; None if it has none."""
+    """Return the text of the JSON Schema for the value of a rule, or None if there is none."""
     schema = (rule.get("value") or {}).get("schema") or {}
     return schema.get("text") if schema.get("format") == "json" else schema.get("json_schema")
 
@@ -180,7 +184,7 @@ def _values_of(policy: TopicPolicy) -> dict[str, EffectiveValue]:
 
 
 def _change(key: str, before: Any, after: Any) -> tuple[str | None, ProducerEffect]:
-    """Return the words for a change of a key and its effect; None: nothing changed."""
+    """Return the description of a key's change and its effect. The description is None if nothing changed."""
     if before == after:
         return None, ProducerEffect.CHANGED
     what = f"{key} {_shown(before)} -> {_shown(after)}"
@@ -205,7 +209,7 @@ def _shown(value: Any) -> str:
 
 
 def _of_lists(old: _Side, new: _Side) -> Iterator[PolicyChange]:
-    """Yield changes of `requests`, `exempt` and `quotas`."""
+    """Yield the changes of `requests`, `exempt` and `quotas`."""
     for key, item, added in (
         ("requests", "request rule", ProducerEffect.STRICTER),
         ("exempt", "exemption", ProducerEffect.LOOSER),
@@ -219,7 +223,7 @@ def _of_lists(old: _Side, new: _Side) -> Iterator[PolicyChange]:
 
 
 def _topics_of(item: Mapping[str, Any]) -> str:
-    """Return the topics that an exemption or a quota is for."""
+    """Return the topics to which an exemption or a quota applies."""
     topics = item.get("topics") or item.get("topic") or _OF_ALL
     return ", ".join(topics) if isinstance(topics, list) else str(topics)
 
@@ -231,7 +235,7 @@ def _name_of(item: Mapping[str, Any]) -> str:
 def _of_items(
     item: str, before: Mapping[str, Any], after: Mapping[str, Any], added: ProducerEffect
 ) -> Iterator[tuple[str, str, ProducerEffect]]:
-    """Yield name, words and effect of each named item that was added, removed or changed."""
+    """Yield the name, the description and the effect for each named item that was added, removed or changed."""
     removed = ProducerEffect.LOOSER if added is ProducerEffect.STRICTER else ProducerEffect.STRICTER
     for name in dict.fromkeys((*after, *before)):
         if name not in before:

@@ -1,4 +1,4 @@
-"""The last changes of policies while the proxy runs, for the web UI (`/api/policy-changes`)."""
+"""Keeps the last changes of policies while the proxy runs, for the web UI (`/api/policy-changes`)."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -13,9 +13,11 @@ _MOST_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class PolicyReload:
-    """What one reload changed. `time_ms`: when it took effect. `files`: the SHA-256 of each changed file, None if it is
-    gone. `changes`: lines by their effect on producers; None: the configurations were not compared. `count`: of all.
-    `commits`: the commit and author of each file that Git knows.
+    """The changes of one reload, which took effect at `time_ms` (Unix time).
+
+    `files` contains the SHA-256 of each changed file, or None if the file was removed. `changes` contains lines by
+    their effect on producers, or is None if the configurations were not compared. `count` is the number of all changes.
+    `commits` contains the commit and author of each file that Git knows.
     """
 
     time_ms: int
@@ -47,17 +49,20 @@ class PolicyReload:
 
 
 class PolicyHistory:
-    """The last reloads that changed policies, at most `MOST_KEPT`. Thread-safe. `on_added` gets each one, too."""
+    """The last reloads that changed policies, at most `MOST_KEPT`.
+
+    Thread-safe. `on_added` is also called with each of them.
+    """
 
     def __init__(self) -> None:
         self._kept: deque[PolicyReload] = deque(maxlen=MOST_KEPT)
         self.on_added: Callable[[PolicyReload], None] = lambda _: None
 
     def add(self, reload: PolicyReload) -> None:
-        """Add the newest reload; the oldest one is dropped."""
+        """Add the newest reload, and drop the oldest if there are too many."""
         self._kept.append(reload)
         self.on_added(reload)
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Return all reloads, the newest first."""
+        """Return all reloads, newest first, as JSON objects."""
         return [each.as_json() for each in reversed(tuple(self._kept))]

@@ -1,4 +1,4 @@
-"""A request to reload the configuration now, and its result (`sluicegate reload`, `POST /api/reload`)."""
+"""A request to reload the configuration now, and the result (`sluicegate reload`, `POST /api/reload`)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class MissingFile:
-    """A policy file that has vanished. `topics`: the patterns whose last policies stay in force."""
+    """A policy file that has vanished. `topics` are the patterns whose last policies stay in force."""
 
     file: Path
     topics: Sequence[str]
@@ -16,7 +16,10 @@ class MissingFile:
 
 @dataclass(frozen=True, slots=True)
 class ReloadResult:
-    """The result of a reload. `problems`: why it was rejected; `missing`: the files that are kept."""
+    """The result of a reload.
+
+    `problems` are the reasons for a rejection. `missing` are vanished files whose policies are kept.
+    """
 
     problems: Sequence[str] = ()
     missing: Sequence[MissingFile] = ()
@@ -24,7 +27,7 @@ class ReloadResult:
 
 @dataclass(frozen=True, slots=True)
 class ReloadRequest:
-    """A request that one reload completes. `accepts_removed`: policies of files that have vanished end."""
+    """A request for a reload. If `accepts_removed`, the policies of vanished files end."""
 
     accepts_removed: bool
     result: "asyncio.Future[ReloadResult]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())

@@ -1,9 +1,9 @@
-"""Reloads the configuration while the proxy runs: on SIGHUP, and when its files have changed.
+"""Reloads the configuration while the proxy runs, on SIGHUP and when its files have changed.
 
-The new policies are compiled while the old ones stay in force, and replace them as a whole. A file with an error
-changes nothing; the log, /readyz and a metric report it until the file is corrected. Policies of an included file that
-has vanished stay in force until it is back, or an operator accepts that it is removed. A schema
-of a file that is missing or unreadable is applied until the file is back, or no rule names it.
+The new policies are compiled while the old ones stay in force, and then replace them as a whole. A file with an error
+changes nothing. The log, /readyz and a metric report it until the file is corrected. If an included file has vanished,
+its policies stay in force until it is back, or until an operator accepts the removal. If a schema file is missing or
+unreadable, its schema is applied until the file is back, or until no rule names it.
 """
 
 import asyncio
@@ -30,24 +30,25 @@ from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rules.rule import RuleUnusable
 
 _LOOK_SECONDS = 1.0
-# Checking many files takes long: the pause is this many times the last check, up to the longest pause.
+# Checking many files takes long. So the pause is this many times as long as the last check, up to the longest pause.
 _PAUSE_FOR_LOOK = 20
 _LONGEST_PAUSE_SECONDS = 10.0
 _LOAD_SECONDS = 60.0
 _MOST_PROBLEMS = 5
-# Entries of `topics` that are compared with the previous ones (about a millisecond each), and changes in a log line.
+# The maximum number of entries of `topics` that are compared with the previous ones (about a millisecond each), and the
+# maximum number of changes in a log line.
 _MOST_COMPARED = 2_000
 _MOST_CHANGES = 20
 _MOST_NAMED = 5
 
 Check = Callable[[Loaded], None]
-"""Blocks. Raises ConfigError for unusable policies."""
+"""Checks a configuration's policies. Blocks. Raises ConfigError for unusable policies."""
 Adopt = Callable[[Loaded], Awaitable[None]]
-"""Puts a configuration's policies in force. Raises ConfigError and RuleUnusable without any change."""
+"""Puts a configuration's policies in force. If it raises ConfigError or RuleUnusable, nothing has changed."""
 
 
 class Reloader:
-    """Belongs to the process that the user started. `running` is the configuration at its start."""
+    """Reloads the configuration in the process that the user started. `running` is the configuration at the start."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class Reloader:
         self._requested.set()
 
     async def reload(self, accepts_removed: bool) -> ReloadResult:
-        """Reload now, and return the result. `accepts_removed`: policies of files that have vanished end."""
+        """Reload now and return the result. If `accepts_removed`, the policies of vanished files end."""
         request = ReloadRequest(accepts_removed)
         self._requests.append(request)
         self.request()
@@ -99,13 +100,13 @@ class Reloader:
             problems = await self._step(is_requested, any(request.accepts_removed for request in requests))
             missing = [MissingFile(file, topics) for file, topics in self._in_force.source.missing.items()]
             for request in requests:
-                if not request.result.done():  # the client may have left
+                if not request.result.done():  # the client may have disconnected
                     request.result.set_result(ReloadResult(problems, missing))
 
     async def _step(self, is_requested: bool, accepts_removed: bool) -> list[str]:
-        """Reload if the files have changed or it is requested. Return why the files were rejected."""
+        """Reload if the files have changed or a reload is requested. Return why the files were rejected."""
         try:
-            # A file that could not be read is loaded as soon as it can be, even if it has not changed.
+            # A file that was unreadable is loaded as soon as it can be read, even if it has not changed.
             if await self._has_changed() or is_requested or self._unreadable is not None:
                 await self._reload(is_requested, accepts_removed)
         except FileUnreadable as error:
@@ -116,7 +117,7 @@ class Reloader:
         except RuleUnusable as error:  # a named object has changed since the check
             problems = [str(error)]
             self._reject(problems)
-        except Exception as error:  # the policies in force stay
+        except Exception as error:  # the policies in force stay in force
             problems = [f"internal error: {type(error).__name__}"]
             self._reject(problems, error)
         else:
@@ -129,7 +130,7 @@ class Reloader:
         self._status.set(Condition.CONFIGURATION_MISSING, missing)
 
     async def _has_changed(self) -> bool:
-        """Raises FileUnreadable."""
+        """Return whether the files have changed. Raises FileUnreadable."""
         began_at = time.monotonic()
         try:
             changed = await in_daemon_thread(self._file.has_changed)
@@ -140,7 +141,7 @@ class Reloader:
             self._pause = min(max(_LOOK_SECONDS, _PAUSE_FOR_LOOK * took), _LONGEST_PAUSE_SECONDS)
 
     async def _reload(self, is_requested: bool, accepts_removed: bool) -> None:
-        """Raises ConfigError and FileUnreadable."""
+        """Load the files and put them in force. Raises ConfigError and FileUnreadable."""
         previous = NOTHING if accepts_removed else self._in_force.source
         work = partial(self._load, previous, is_requested)
         key = (self._file, "load", is_requested, accepts_removed)
@@ -164,7 +165,7 @@ class Reloader:
             self._log.warning("these changes need a restart", keys=keys)
 
     def _report_changes(self, before: Loaded, after: Loaded, adopted_ms: int) -> None:
-        """Log and keep which policies became stricter or looser, and by which files. Blocks."""
+        """Log and store which policies became stricter or looser, and which files changed. Blocks."""
         old, new = before.source.digests, after.source.digests
         files = {
             str(path): new[path].hex() if path in new else None
@@ -178,7 +179,7 @@ class Reloader:
             return
         try:
             changes = list(changes_between(before, after))
-        except Exception as error:  # the new policies are in force all the same
+        except Exception as error:  # the new policies are in force nevertheless
             self._log.error("policies not compared", files=files, exc_info=error)
             self._history.add(PolicyReload(adopted_ms, files, commits=commits))
             return
@@ -192,7 +193,7 @@ class Reloader:
         self._history.add(PolicyReload(adopted_ms, files, named, len(changes), commits))
 
     def _load(self, previous: Source, is_requested: bool) -> Loaded:
-        """Blocks. Raises ConfigError."""
+        """Load the configuration. Blocks. Raises ConfigError."""
         loaded = self._file.read(previous)
         source = loaded.source
         if self._only_misses_files(loaded, is_requested):
@@ -205,8 +206,9 @@ class Reloader:
         return loaded
 
     def _only_misses_files(self, loaded: Loaded, is_requested: bool) -> bool:
-        """Return whether nothing has changed but that files are missing. Then nothing is compiled, because a vanished
-        folder may have files with secrets too.
+        """Return whether missing files are the only change.
+
+        Then nothing is compiled, because a vanished folder may also contain secret files.
         """
         return bool(loaded.source.missing) and not is_requested and loaded.config == self._in_force.config
 
@@ -221,7 +223,7 @@ class Reloader:
         )
 
     def _report_unreadable(self, error: FileUnreadable) -> str:
-        """Report an unreadable file once; return the reason."""
+        """Report an unreadable file once, and return the reason."""
         reason = f"{error.filename or self._file}: {error.strerror}"
         if reason != self._unreadable:
             self._unreadable = reason
@@ -239,7 +241,7 @@ class Reloader:
 
 
 def _kept(topics: Sequence[str]) -> str:
-    """Return what stays in force of a missing file, in words."""
+    """Return a description of the policies of a missing file that stay in force."""
     if not topics:
         return "what it gave stays in force"
     more = f" and {len(topics) - _MOST_NAMED} more" if len(topics) > _MOST_NAMED else ""

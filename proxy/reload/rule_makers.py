@@ -21,7 +21,7 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 
 
 class RuleMakers:
-    """Belongs to one process. `counters` counts requests to registries and evaluations in the rules process."""
+    """Makes rules for one process. `counters` counts requests to registries and evaluations in the rules process."""
 
     def __init__(self, wait_budget: WaitBudget, counters: Counters, limits: Limits) -> None:
         self._process = RulesProcess(
@@ -34,9 +34,10 @@ class RuleMakers:
     def for_registries(
         self, registries: Mapping[str, Registry], schemas: Mapping[Path, SchemaFile] = MappingProxyType({})
     ) -> SchemaRules:
-        """Return the rule maker for one configuration. Closes registries that only the previous one names.
+        """Return the rule maker for one configuration.
 
-        `schemas`: those of files that are known already, and are not read.
+        Closes registries that only the previous configuration names. `schemas` are schema files that are already known,
+        and are not read again.
         """
         if registries:
             self._process.prepare(REGISTRY_KINDS)
@@ -48,10 +49,10 @@ class RuleMakers:
 
     @property
     def pid(self) -> int | None:
-        """Return the process id of the rules process; None: it is not running."""
+        """Return the process id of the rules process, or None if it is not running."""
         return self._process.pid
 
     def close(self) -> None:
-        """End the rules process, and close the registries; rules that need the process report an outage afterwards."""
+        """End the rules process and close the registries. Rules that need the process report an outage afterwards."""
         self._process.close()
         self.registries.by_name({})

@@ -1,4 +1,4 @@
-"""Explains a topic's policy: each value in force, its source, and the reason (`sluicegate explain`, the web UI)."""
+"""Explains a topic's policy with each value in force, its source and the reason (`sluicegate explain`, the web UI)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -33,11 +33,11 @@ NO_TOPIC = "no topic can have this name, and a broker rejects it (letters, digit
 NOT_ASKED = SettingsRead(reason="the cluster was not asked")
 
 ReadSettings = Callable[[str], SettingsRead]
-"""Returns the cluster's settings of a topic that the proxy applies. Blocks."""
+"""Returns the cluster's settings for a topic that the proxy applies. Blocks."""
 
 
 class NamesOnly:
-    """Makes rules that only have a name, because compiling real ones may take long; they validate nothing."""
+    """Makes rules that have only a name and validate nothing, because compiling real rules may take long."""
 
     def of_schema(self, _schema: Schema, side: Side) -> RecordRule:
         return Required(side)
@@ -71,9 +71,9 @@ class NamesOnly:
 
 
 class TopicExplanation:
-    """Explains one topic's policy: that of the configuration, tightened by the cluster's settings as `read`.
+    """Explains the policy of one topic, which is the configured policy, tightened by the cluster's settings in `read`.
 
-    `maker` makes the rules of `policy`; None: its rules only have names. Raises RuleUnusable.
+    `maker` makes the rules of `policy`. If it is None, the rules have only names. Raises RuleUnusable.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class TopicExplanation:
         return f"{self._topic}: {source.key_of(path)} decides (match: {match}, {source.place_of((*path, 'match'))})"
 
     def cluster_settings_text(self) -> str:
-        """Return whether the cluster's settings are included."""
+        """Return a sentence on whether the cluster's settings are included."""
         if self._read.settings is not None:
             return "the cluster's settings of this topic were read: the stricter value applies"
         if self._read.reason == SETTINGS_OFF:
@@ -116,7 +116,7 @@ class TopicExplanation:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the API (docs/web-ui.md)."""
+        """Return the JSON object for the API (docs/web-ui.md)."""
         source, path = self._loaded.source, ("topics", self._place or 0)
         entry = None if self._place is None else source.key_of(path)
         is_off = self._read.reason == SETTINGS_OFF
@@ -136,7 +136,7 @@ class TopicExplanation:
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each key in force, and notes."""
+        """Yield a line for each key in force, and then notes."""
         yield from self._near_misses() if self._place is None else self._later(self._place + 1)
         yield f"  {self.cluster_settings_text()}"
         width = max(map(len, _KEYS))
@@ -156,13 +156,13 @@ class TopicExplanation:
         yield from self._notes()
 
     def _rules(self) -> list[tuple[Path, Any]]:
-        """Return the path of each rule, and its keys."""
+        """Return the path and the keys of each rule."""
         names = [value.value for value in self.values if value.key == "rules" and value.value is not None]
         paths = [self.policy.origins.rules[str(name)] for name in names]
         return [(path, self._section_at(path).rules[path[-1]]) for path in paths]
 
     def _section_at(self, path: Path) -> Any:
-        """Return the section of the configuration that holds the key at `path`."""
+        """Return the section of the configuration that contains the key at `path`."""
         section = getattr(self._loaded.config, str(path[0]))
         return section if path[0] == "defaults" else section[path[1]]
 
@@ -177,7 +177,7 @@ class TopicExplanation:
         return "none" if value.value is None else _shown(value.value)
 
     def _requests(self) -> Iterator[str]:
-        """Yield request rules that apply to the topic, exempt clients, and quotas."""
+        """Yield the request rules that apply to the topic, the exempt clients, and the quotas."""
         config = self._loaded.config
         for i, rule in enumerate(config.requests):
             if rule.match.topics is None or _matches(rule.match.topics, self._topic):
@@ -194,7 +194,7 @@ class TopicExplanation:
         return f"{source.place_of(path)}, {source.key_of(path)}"
 
     def _later(self, first: int) -> Iterator[str]:
-        """Yield the entries from `first` on that match too."""
+        """Yield the matching entries from index `first` on, which do not apply."""
         entries = self._loaded.config.topics
         later = [i for i in range(first, len(entries)) if _matches(entries[i].match, self._topic)]
         for i in later[:_MOST_LATER]:
@@ -229,10 +229,11 @@ class TopicExplanation:
 
 
 class PolicyQuery:
-    """Explains the policies in force. `loaded` is replaced on a reload.
+    """Explains the policies in force.
 
-    `read_settings` returns the cluster's settings that the proxy applies to a topic, `suspended` where enforcement is
-    suspended; the proxy sets both. `history`: the last changes of policies. Thread-safe.
+    A reload replaces `loaded`. Thread-safe. `read_settings` returns the cluster's settings that the proxy applies to a
+    topic. `suspended` returns where enforcement is suspended. The proxy sets both. `history` contains the last changes
+    of policies.
     """
 
     def __init__(self, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> None:
@@ -242,7 +243,10 @@ class PolicyQuery:
         self.history = PolicyHistory()
 
     def __call__(self, topic: str) -> dict[str, Any]:
-        """Return the policy of a topic as the API does. Blocks for seconds; thousands of patterns take a second."""
+        """Return the policy of a topic as the API returns it.
+
+        Blocks for some seconds, and thousands of patterns take a second more.
+        """
         if not is_legal_topic_name(topic):
             words = [f"{topic}: {NO_TOPIC}"]
             return {"topic": topic, "owner": None, "lines": words, "effective": [], "source": None}
@@ -250,12 +254,12 @@ class PolicyQuery:
 
 
 def explain(topic: str, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> Iterator[str]:
-    """Yield lines for a person; the first names the entry that applies."""
+    """Yield lines for a person. The first line names the entry that applies."""
     yield from PolicyQuery(loaded, read_settings)(topic)["lines"]
 
 
 def _differing(floor: TopicPolicy, policy: TopicPolicy) -> str:
-    """Return the keys whose value for other clients, the floor's, is another than the topic's own."""
+    """Return the keys whose value in the floor, which applies to other clients, differs from the topic's own value."""
     theirs = {value.key: value.value for value in effective_policy(floor) if value.key not in _NEVER_IN_A_FLOOR}
     own = {value.key: value.value for value in effective_policy(policy)}
     found = [f"{key}: {_shown_bound(value)}" for key, value in theirs.items() if value != own.get(key)]
@@ -272,7 +276,7 @@ def _matches(match: str, topic: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as written in the configuration, such as `{timestamp: unit}`, without secrets."""
+    """Return a value as it is written in the configuration, such as `{timestamp: unit}`, without secrets."""
     if is_section(type(value)):
         held = ((key, getattr(value, key.attribute)) for key in each_key_of(type(value)))
         return "{" + ", ".join(f"{key.name}: {_shown(inner)}" for key, inner in held if inner != key.default) + "}"

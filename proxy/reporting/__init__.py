@@ -1,1 +1,1 @@
-"""Reports what the proxy does: metrics, log lines, violation events."""
+"""Reports the work of the proxy as metrics, log lines and violation events."""

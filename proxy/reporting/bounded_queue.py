@@ -1,4 +1,4 @@
-"""A queue from many threads to one, bounded in items and in bytes; `put` never waits."""
+"""A queue from many threads to one thread, with limits on items and bytes. `put` never waits."""
 
 import queue
 import threading
@@ -8,15 +8,15 @@ T = TypeVar("T")
 
 
 class BoundedQueue(Generic[T]):
-    """`put` rejects items that do not fit, and counts them (`rejected`); one thread takes items."""
+    """A queue whose `put` rejects items that do not fit, and counts them in `rejected`. Only one thread takes items."""
 
     def __init__(self, max_items: int, max_bytes: int) -> None:
         self._max_items = max_items
         self._max_bytes = max_bytes
         self._queue: queue.SimpleQueue[tuple[T, int] | None] = queue.SimpleQueue()
-        self._lock = threading.RLock()  # re-entrant: a finaliser may call `put` while it is held
+        self._lock = threading.RLock()  # reentrant, because a finalizer may call `put` while the lock is held
         self._put_items = self._put_bytes = 0
-        self._taken_items = self._taken_bytes = 0  # written by the taking thread only
+        self._taken_items = self._taken_bytes = 0  # only the taking thread changes these
         self._closed = False
         self.rejected = 0
         self.ended = False
@@ -26,7 +26,7 @@ class BoundedQueue(Generic[T]):
         return self._put_items - self._taken_items
 
     def put(self, item: T, size: int) -> bool:
-        """Queue an item of about `size` bytes; return False if it does not fit, or the queue is closed."""
+        """Queue an item of about `size` bytes. Return False if it does not fit or the queue is closed."""
         with self._lock:
             items, size_now = self._put_items - self._taken_items, self._put_bytes - self._taken_bytes
             if self._closed or items >= self._max_items or size_now + size > self._max_bytes:
@@ -38,7 +38,9 @@ class BoundedQueue(Generic[T]):
             return True
 
     def take(self, seconds: float | None = None) -> T | None:
-        """Return the next item; None if none arrives within `seconds`, or the closed queue is empty (`ended`)."""
+        """Return the next item. Return None if none arrives within `seconds`, or if the queue is closed and empty
+        (`ended`).
+        """
         try:
             entry = self._queue.get(timeout=seconds)
         except queue.Empty:
@@ -52,7 +54,7 @@ class BoundedQueue(Generic[T]):
         return item
 
     def close(self) -> None:
-        """Reject new items; waiting items can still be taken."""
+        """Reject new items. Waiting items can still be taken."""
         with self._lock:
             if not self._closed:
                 self._closed = True

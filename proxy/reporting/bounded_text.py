@@ -1,6 +1,6 @@
-"""Makes values of log lines and events safe: cut, with their true size, and without control characters.
+"""Makes values of log lines and events safe by cutting long texts and escaping control characters.
 
-Names and reasons come from clients. They are shown, but in bounded length, and never as terminal control sequences.
+Names and reasons come from clients. They are shown with limited length, and never as terminal control sequences.
 """
 
 from itertools import islice
@@ -14,7 +14,7 @@ _MAX_BITS = 128
 
 
 class CutText(str):
-    """A text that was cut from `whole` characters. It may be cut again."""
+    """A text that was cut from a text of `whole` characters. It may be cut again."""
 
     __slots__ = ("kept", "whole")
     kept: str
@@ -22,7 +22,7 @@ class CutText(str):
 
 
 def cut(text: str, characters: int = CLIENT_CHARACTERS) -> str:
-    """Return `text`, or its first `characters` and its length."""
+    """Return `text`. If it is longer than `characters`, return its beginning followed by its full length."""
     if len(text) <= characters:
         return text
     kept, whole = (text.kept, text.whole) if isinstance(text, CutText) else (text, len(text))
@@ -34,7 +34,7 @@ def cut(text: str, characters: int = CLIENT_CHARACTERS) -> str:
 
 
 def bounded(value: Any, characters: int = MAX_CHARACTERS, depth: int = _MAX_DEPTH) -> Any:
-    """Return a small copy of `value` for JSON: texts cut, at most 20 items of a collection."""
+    """Return a small copy of `value` for JSON, with texts cut and at most 20 items in each collection."""
     if isinstance(value, str):
         return cut(value, characters)
     if value is None or isinstance(value, bool | float):
@@ -43,7 +43,7 @@ def bounded(value: Any, characters: int = MAX_CHARACTERS, depth: int = _MAX_DEPT
         bits = value.bit_length()
         return value if bits <= _MAX_BITS else f"a number of {bits} bits"
     if depth > 0 and isinstance(value, list | tuple | set | frozenset):
-        kept = len(value) if len(value) <= _MAX_ITEMS + 1 else _MAX_ITEMS  # a cut list is not cut again
+        kept = len(value) if len(value) <= _MAX_ITEMS + 1 else _MAX_ITEMS  # a list that was cut before is not cut again
         items = [bounded(item, characters, depth - 1) for item in islice(value, kept)]
         return items if kept == len(value) else [*items, f"and {len(value) - kept} more"]
     if depth > 0 and isinstance(value, dict):
@@ -62,7 +62,7 @@ def printable(text: str) -> str:
 
 
 def all_printable(value: Any) -> Any:
-    """Return `bounded` values with every text in them printable."""
+    """Return the result of `bounded` with every text made printable."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):
@@ -77,5 +77,5 @@ def _text_of(value: Any) -> str:
         return f"{bytes(value[:MAX_CHARACTERS])!r}" + (f" ({len(value)} bytes)" if len(value) > MAX_CHARACTERS else "")
     try:
         return str(value)
-    except Exception as error:  # a failing __str__ must not lose the line
+    except Exception as error:  # the line must not be lost because of a failing __str__
         return f"a {type(value).__name__} without a text ({type(error).__name__})"

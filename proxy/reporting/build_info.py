@@ -27,10 +27,10 @@ def describe() -> str:
 
 
 def uncompiled(root: Path) -> Iterator[str]:
-    """Yield modules that have C types (.pxd) but no compiled form."""
+    """Yield the modules that have C types (.pxd) but no compiled form."""
     for package in _PACKAGES:
         for types in (root / package).rglob("*.pxd"):
             if not any(types.with_suffix(suffix).exists() for suffix in (".py", ".pyx")):
-                continue  # declarations only, compiled into the modules that use them
+                continue  # declarations only, which are compiled into the modules that use them
             if not any(types.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES):
                 yield ".".join(types.relative_to(root).with_suffix("").parts)

@@ -1,4 +1,4 @@
-"""The clients that retry batches until something works again, and the topics that they write to."""
+"""The clients that retry batches during an outage, and the topics to which they write."""
 
 import time
 from collections import OrderedDict
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.session.client.client_details import ClientDetails
 
-# A producer that has not retried for this long has given up.
+# A producer that has not retried for this time has given up.
 _GIVEN_UP_SECONDS = 60.0
 _MOST_KNOWN = 1000
 _MOST_NAMED = 3
@@ -17,7 +17,7 @@ _NO_CLIENT_ID = "(no client id)"
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The names of waiting clients, with their addresses or principals, and of their topics."""
+    """The names of waiting clients with their addresses or principals, and the names of their topics."""
 
     clients: frozenset[str] = frozenset()
     topics: frozenset[str] = frozenset()
@@ -26,7 +26,7 @@ class Waiting:
         return Waiting(self.clients | other.clients, self.topics | other.topics)
 
     def __str__(self) -> str:
-        """Return a phrase with the numbers, and with some of the names."""
+        """Return a phrase with the numbers of clients and topics and some of the names."""
         if not self.clients:
             return "no client waits"
         clients = "1 client waits" if len(self.clients) == 1 else f"{len(self.clients)} clients wait"
@@ -38,15 +38,15 @@ NOBODY = Waiting()
 
 
 class WaitingClients:
-    """Remembers the last retry of each client and topic, of at most 1000. Not thread-safe."""
+    """Remembers the last retry for each pair of client and topic, at most 1000 pairs. Not thread-safe."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
-        """`seconds`: a monotonic clock."""
+        """`seconds` returns monotonic seconds."""
         self._seconds = seconds
         self._retried_at: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def add(self, waiting: Waiting) -> None:
-        """Note that these clients were told to retry."""
+        """Record that these clients were asked to retry."""
         now = self._seconds()
         for client in waiting.clients:
             for topic in waiting.topics:
@@ -56,13 +56,13 @@ class WaitingClients:
             self._retried_at.popitem(last=False)
 
     def remove(self, waiting: Waiting) -> None:
-        """Note that these clients make progress again."""
+        """Record that these clients are no longer waiting."""
         for client in waiting.clients:
             for topic in waiting.topics:
                 self._retried_at.pop((client, topic), None)
 
     def now(self) -> Waiting:
-        """Return those that have retried within the last minute."""
+        """Return the clients and topics with a retry within the last minute."""
         since = self._seconds() - _GIVEN_UP_SECONDS
         while self._retried_at and next(iter(self._retried_at.values())) < since:
             self._retried_at.popitem(last=False)
@@ -72,12 +72,12 @@ class WaitingClients:
 
 
 def either(one: Waiting | None, other: Waiting | None) -> Waiting | None:
-    """Return the clients of both; None if both are None."""
+    """Return the clients of both, or None if both are None."""
     return one | other if one is not None and other is not None else one or other
 
 
 def waiting_for(client: ClientDetails, topic: str | None) -> Waiting:
-    """Return one client that waits with a batch for `topic`; None: its name is not known."""
+    """Return one client that waits with a batch for `topic`. `topic` is None if the name is not known."""
     client_id = _NO_CLIENT_ID if client.client_id is None else printable(cut(client.client_id))
     named = "(unknown topic id)" if topic is None else printable(cut(topic))
     return Waiting(frozenset({f"{client_id} from {printable(cut(client.holder))}"}), frozenset({named}))

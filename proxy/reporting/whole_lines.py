@@ -1,7 +1,7 @@
-"""Appends whole lines to a descriptor, although a disk may accept only a part of a write.
+"""Appends whole lines to a file descriptor, even if the disk accepts only a part of a write.
 
-A short write (full disk, limit of the file size) is truncated to the end of the last whole line. If several processes
-write to a file, a lock makes sure that a process truncates only its own data.
+After a short write (full disk, limit of the file size) the file is truncated to the end of the last whole line. If
+several processes write to a file, a lock ensures that a process truncates only its own data.
 """
 
 import os
@@ -17,11 +17,11 @@ _RETRY_SECONDS = 0.01
 _MAX_WAIT_MS = 1000
 _NEWLINE = 10
 Lock = Callable[[int, int], None]
-"""fcntl.flock (for a file that each process opens itself) or fcntl.lockf (for an inherited one)."""
+"""fcntl.flock for a file that each process opens itself, or fcntl.lockf for an inherited descriptor."""
 
 
 class PartialWrite(OSError):
-    """Only the first `lines` lines were written. `torn`: a part of the next one remains in the file."""
+    """Only the first `lines` lines were written. If `torn`, a part of the next line remains in the file."""
 
     def __init__(self, cause: OSError, lines: int, torn: bool) -> None:
         super().__init__(cause.errno, cause.strerror or str(cause))
@@ -35,7 +35,10 @@ def is_regular(fd: int) -> bool:
 
 
 def append_lines(fd: int, data: bytes) -> None:
-    """Append `data`, whole lines, to `fd`. The caller holds the lock, if there is one. Raises PartialWrite."""
+    """Append `data`, which consists of whole lines, to `fd`.
+
+    If the file has a lock, the caller holds it. Raises PartialWrite.
+    """
     written = 0
     try:
         while written < len(data):
@@ -47,7 +50,7 @@ def append_lines(fd: int, data: bytes) -> None:
 
 
 def ends_within_a_line(fd: int) -> bool:
-    """Return whether the last line of a regular file has no newline; False if it cannot be read."""
+    """Return whether the last line of a regular file has no newline. Return False if the file cannot be read."""
     with suppress(OSError):
         size = os.fstat(fd).st_size
         return size > 0 and os.pread(fd, 1, size - 1)[0] != _NEWLINE
@@ -56,9 +59,9 @@ def ends_within_a_line(fd: int) -> bool:
 
 @contextmanager
 def locked(fd: int, lock: Lock) -> Iterator[None]:
-    """Hold the lock of a file. Raises BlockingIOError if another process holds it for a second.
+    """Hold the lock of a file.
 
-    File systems without locks are used without one.
+    Raises BlockingIOError if another process holds it for a second. On file systems without locks, no lock is used.
     """
     end = time.monotonic() + _LOCK_SECONDS
     held = False
@@ -66,7 +69,7 @@ def locked(fd: int, lock: Lock) -> Iterator[None]:
         try:
             lock(fd, LOCK_EX | LOCK_NB)
             held = True
-        except (BlockingIOError, PermissionError) as error:  # POSIX allows lockf either error
+        except (BlockingIOError, PermissionError) as error:  # POSIX allows lockf to return either error
             if time.monotonic() > end:
                 raise BlockingIOError(error.errno, "another process holds the file's lock") from error
             time.sleep(_RETRY_SECONDS)
@@ -81,7 +84,7 @@ def locked(fd: int, lock: Lock) -> Iterator[None]:
 
 
 def _written(fd: int, data: bytes) -> int:
-    """Write like os.write, and wait if the descriptor is non-blocking."""
+    """Write like os.write, but wait if the descriptor is non-blocking and cannot accept data."""
     while True:
         try:
             return os.write(fd, data)
@@ -93,7 +96,7 @@ def _written(fd: int, data: bytes) -> int:
 
 
 def _truncated(fd: int, size: int) -> bool:
-    """Remove the last `size` bytes, if they are still the end of the file."""
+    """Remove the last `size` bytes if they are still the end of the file. Return whether they were."""
     try:
         end = os.lseek(fd, 0, os.SEEK_CUR)
         if not is_regular(fd) or os.fstat(fd).st_size != end:

@@ -1,8 +1,8 @@
-"""Whether the proxy's own writes succeed: quarantined records, violation events, telemetry.
+"""Records whether the proxy's own writes succeed, which are quarantined records, violation events and telemetry.
 
-A destination fails from its first failed write, or from a write without a result for 5 s. It recovers if a write
-succeeds and none has failed for 6 s, or if nothing was written for a minute. So a destination of which one partition
-fails does not recover between two retries of a producer.
+A destination fails from its first failed write on, or when a write has had no result for 5 s. It recovers when a write
+succeeds and none has failed for 6 s, or when nothing was written for a minute. So if only one partition of a
+destination fails, the destination does not recover between two retries of a producer.
 """
 
 import time
@@ -14,7 +14,7 @@ from sluicegate.proxy.reporting.waiting_clients import Waiting, WaitingClients, 
 
 _OVERDUE_SECONDS = 5.0
 QUIET_SECONDS = 6.0
-"""How long a destination must not have failed before a success ends its failure."""
+"""The time in seconds without a failure after which a successful write ends the failure of a destination."""
 _FORGOTTEN_SECONDS = 60.0
 
 
@@ -27,7 +27,10 @@ class _Failure:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """Why a destination fails, when its last write failed (s, monotonic), and who waits; None: nobody can."""
+    """Why a destination fails, when its last write failed (s, monotonic), and which clients wait for it.
+
+    The clients are None if no client can wait for the destination.
+    """
 
     reason: str
     failed_at: float
@@ -47,19 +50,22 @@ class WriteHealth:
         self._number = 0
 
     def begin(self, destination: str, waiting: Waiting | None = None) -> int:
-        """Note that a write begins; return the number to `end` it with. `waiting`: the clients that wait for it."""
+        """Record that a write begins, and return the number with which to `end` it.
+
+        `waiting` are the clients that wait for the write.
+        """
         with self._lock:
             self._number += 1
             self._under_way[self._number] = destination, self._seconds(), waiting
             return self._number
 
     def end(self, number: int) -> None:
-        """Note that a write has a result; report that with `succeeded` or `failed`."""
+        """Record that a write has a result, which `succeeded` or `failed` reports."""
         with self._lock:
             self._under_way.pop(number, None)
 
     def succeeded(self, destination: str, waiting: Waiting | None = None) -> None:
-        """Note a successful write. `waiting`: the clients that have waited for it."""
+        """Record a successful write. `waiting` are the clients that have waited for it."""
         with self._lock:
             self._succeeded_at[destination] = self._seconds()
             if waiting is not None and destination in self._waiting:
@@ -69,19 +75,19 @@ class WriteHealth:
                 failure.succeeded_at = self._seconds()
 
     def failed(self, destination: str, reason: str, waiting: Waiting | None = None) -> None:
-        """Note a failed write. `waiting`: the clients that were told to retry."""
+        """Record a failed write. `waiting` are the clients that were asked to retry."""
         with self._lock:
             if waiting is not None:
                 self._waiting.setdefault(destination, WaitingClients(self._seconds)).add(waiting)
             self._failures[destination] = _Failure(reason, self._seconds())
 
     def succeeded_at(self) -> dict[str, float]:
-        """Return when the last write to each destination succeeded (s, monotonic)."""
+        """Return the time (s, monotonic) of the last successful write to each destination."""
         with self._lock:
             return dict(self._succeeded_at)
 
     def failing(self) -> dict[str, Failing]:
-        """Return the destinations that fail."""
+        """Return the destinations that fail now."""
         now = self._seconds()
         with self._lock:
             for destination, failure in list(self._failures.items()):

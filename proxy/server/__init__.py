@@ -1,1 +1,1 @@
-"""Assembly and lifecycle of one running proxy."""
+"""The assembly and the lifecycle of one running proxy."""

@@ -1,4 +1,4 @@
-"""What this proxy announces about itself to the other proxies of its cluster."""
+"""Creates this proxy's announcement to the other proxies of its cluster."""
 
 import hashlib
 import json
@@ -21,7 +21,10 @@ _DIGEST_CHARACTERS = 12
 def announcing(
     config: Config, query: PolicyQuery, snapshot: Callable[[], Snapshot], status: Status
 ) -> Callable[[], Presence]:
-    """Return a function, for one thread, that returns the current announcement. `query` has the policies in force."""
+    """Return a function that returns the current announcement.
+
+    Only one thread may call it. `query` contains the policies in force.
+    """
     instance, started_ms = uuid4().hex, _now_ms()
     admin = "" if config.admin.listen is None else str(config.admin.listen)
     of: Loaded | None = None
@@ -55,7 +58,10 @@ def announcing(
 
 
 def digest_of_policies(loaded: Loaded) -> str:
-    """Return a short digest of the policies: equal for proxies with equal policies, wherever they listen."""
+    """Return a short digest of the policies.
+
+    Proxies with equal policies have equal digests, whatever their addresses.
+    """
     policies = {key: value for key, value in loaded.source.data.items() if key in POLICIES}
     text = json.dumps(policies, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Assembles a proxy. Each part receives its dependencies here and nowhere else."""
+"""Assembles a proxy. Each part receives its dependencies here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -58,20 +58,20 @@ from sluicegate.validation.validated_request import ValidatedRequest
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
-# Each connect takes the loop about half a millisecond, most of it in its next iterations.
+# Each connect takes about half a millisecond of the loop, most of it in its next iterations.
 _CONNECTS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The proxy's runtime: asyncio and the system in a process, a script in a test.
+    """The environment of the proxy, which is asyncio and the system in a process, and a script in a test.
 
-    `call_soon`, `call_later` and `from_thread` are an event loop's. `now_ms`: the time that records are validated
-    against. `seconds`: a monotonic clock. `why_lost` returns why a broker's connection ended, if it is logged.
-    `make_settings`: None if topic settings are not read from the cluster. `dead_letters`: the destination of bad
-    records; `quarantine`: the results of writing them. `waiting_records`: whose records wait for registries.
-    `wait_budget`: the wait budget of rules. `keep_trace` receives the traces of sampled requests; None: no tracing.
-    `chance` returns a number from 0 to 1.
+    `call_soon`, `call_later` and `from_thread` are functions of an event loop. `now_ms` returns the time against which
+    records are validated. `seconds` returns monotonic seconds. `why_lost` returns the logged reason for a broker's
+    disconnect, if there is one. `make_settings` is None if topic settings are not read from the cluster. `dead_letters`
+    is the destination of bad records, and `quarantine` contains the results of writing them. `waiting_records` contains
+    the clients that wait for registries. `wait_budget` limits the waits of rules. `keep_trace` receives the traces of
+    sampled requests, and is None if there is no tracing. `chance` returns a random number from 0 to 1.
     """
 
     call_soon: Callable[..., Any]
@@ -94,7 +94,7 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """The parts of one proxy that other modules use; its sessions are made from `dependencies`."""
+    """The parts of one proxy that other modules use. Its sessions are made from `dependencies`."""
 
     dependencies: SessionDependencies
     rules: RulesInForce
@@ -122,7 +122,7 @@ def assembled(
     loop_detection: LoopDetection,
     violations: ViolationSink | None,
 ) -> ProxyParts:
-    """Return the parts of one proxy. Opens nothing and starts nothing."""
+    """Return the parts of one proxy. It opens no socket or file and starts no thread."""
     limits = config.limits
     names = TopicNames()
     rules = RulesInForce(rulebook)

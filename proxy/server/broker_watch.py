@@ -1,8 +1,8 @@
-"""Probes the brokers of the cluster, each at its own address.
+"""Probes each broker of the cluster at the broker's own address.
 
-The cluster's Metadata omits a dead broker only after its session has timed out, and lists a broker that this machine
-cannot reach. So every broker is asked for ApiVersions, to which brokers respond before a login. One process of a proxy
-does this for all its workers.
+The cluster's Metadata omits a dead broker only after its session has timed out, and includes a broker that this machine
+cannot reach. So every broker is sent an ApiVersions request, to which brokers respond before a login. One process of a
+proxy does this for all workers.
 """
 
 import asyncio
@@ -26,7 +26,10 @@ _NOT_LISTED = "it responds, but the cluster does not list it"
 
 
 class Probes:
-    """The results of probes, by node id. Pure: the caller probes and passes the time. `cluster_id`: None if unknown."""
+    """The results of probes, by node id.
+
+    It does no I/O: the caller probes the brokers and passes the time. `cluster_id` is None if it is unknown.
+    """
 
     def __init__(self) -> None:
         self.cluster_id: str | None = None
@@ -37,7 +40,10 @@ class Probes:
         self._next = 0
 
     def due(self, node_ids: list[int]) -> list[int]:
-        """Return the brokers to probe now: all, or of more than 20 the next ones."""
+        """Return the brokers to probe now.
+
+        These are all brokers, or the next ones in turn if there are more than 20.
+        """
         if len(node_ids) <= _PROBED_AT_ONCE:
             return node_ids
         first = self._next % len(node_ids)
@@ -45,12 +51,12 @@ class Probes:
         return (node_ids + node_ids)[first : self._next]
 
     def listed(self, node_ids: frozenset[int] | None) -> None:
-        """Learn which brokers the cluster lists; None: unknown."""
+        """Record which brokers the cluster lists. `node_ids` is None if this is unknown."""
         self._listed = node_ids
         self._was_listed |= node_ids or frozenset()
 
     def probed(self, node_id: int, failure: str | None, now: float) -> None:
-        """Learn the result of a probe."""
+        """Record the result of a probe. `failure` is the reason, or None after a success."""
         if failure is None:
             self._failures.pop(node_id, None)
             self._responded_at[node_id] = now
@@ -59,7 +65,7 @@ class Probes:
             self._failures[node_id] = failure
 
     def unreachable(self, now: float) -> dict[int, str]:
-        """Return the brokers that clients cannot use, each with the reason."""
+        """Return the brokers that clients cannot reach, each with the reason."""
         found = {}
         for node_id, responded_at in self._responded_at.items():
             is_gone = self._listed is not None and node_id in self._was_listed and node_id not in self._listed
@@ -76,7 +82,7 @@ class Probes:
 
 
 class BrokerWatch:
-    """Probes all known brokers every 5 s, and begins and ends the condition of each."""
+    """Probes all known brokers every 5 s, and sets or clears the condition of each."""
 
     def __init__(
         self,
@@ -88,7 +94,7 @@ class BrokerWatch:
         status: Status,
         log: SessionLog,
     ) -> None:
-        """`mark` identifies this proxy's own requests."""
+        """`mark` is the correlation id that identifies this proxy's own requests."""
         self._log = log
         self._unreachable: frozenset[str] = frozenset()
         self._upstream = upstream
@@ -124,7 +130,7 @@ class BrokerWatch:
 
 
 async def probe_broker(address: HostPort, upstream: Upstream, tls: TlsContext | None, mark: int) -> str | None:
-    """Return why the broker at `address` does not respond; None if it does."""
+    """Return why the broker at `address` does not respond, or None if it does."""
     seconds = min(upstream.connect_timeout_seconds, _PROBE_SECONDS)
     alone = replace(upstream, bootstrap=(address,), sasl=None, connect_timeout_seconds=seconds)
     try:
@@ -135,4 +141,4 @@ async def probe_broker(address: HostPort, upstream: Upstream, tls: TlsContext | 
 
 
 async def _nothing(_client: BrokerClient) -> None:
-    """Ask nothing beyond ApiVersions."""
+    """Send no request in addition to ApiVersions."""

@@ -1,4 +1,4 @@
-"""Measures the offset between the proxy's clock and the cluster's every few seconds."""
+"""Measures the offset between the proxy's clock and the cluster's clock every few seconds."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,22 +13,25 @@ from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
 _EVERY_SECONDS = 5.0
-# A broker logs each request that it denies.
+# The pause is long, because a broker logs each request that it denies.
 _AFTER_DENIAL_SECONDS = 300.0
 _TOO_FAR_MS = 10_000
 
 
 def pause_after(found: ClockOffset | NotMeasured | None) -> float:
-    """Return the time until the next measurement (s). An election of a controller is over soon, a denial is not."""
+    """Return the time in seconds until the next measurement.
+
+    It is short during the election of a controller, which ends soon, and long after a denial, which does not.
+    """
     is_denied = isinstance(found, NotMeasured) and found.is_denied
     return _AFTER_DENIAL_SECONDS if is_denied else _EVERY_SECONDS
 
 
 class ClockWatch:
-    """Measures the offset. One process of a proxy does this for all its workers.
+    """Measures the clock offset.
 
-    `offset_seconds`: how far the proxy's clock is ahead of the active controller's; negative if it is behind, None if
-    it is not measured.
+    One process of a proxy does this for all workers. `offset_seconds` is how far the proxy's clock is ahead of the
+    active controller's clock. It is negative if the proxy's clock is behind, and None if it is not measured.
     """
 
     def __init__(
@@ -40,7 +43,10 @@ class ClockWatch:
         status: Status,
         now_ms: Callable[[], int],
     ) -> None:
-        """`mark` identifies this proxy's own requests; `now_ms` is the proxy's clock."""
+        """`mark` is the correlation id that identifies this proxy's own requests.
+
+        `now_ms` returns the proxy's clock.
+        """
         self.offset_seconds: float | None = None
         self._upstream = upstream
         self._tls = tls
@@ -50,13 +56,13 @@ class ClockWatch:
         self._now_ms = now_ms
 
     async def measure_again(self) -> None:
-        """Measure the offset, and wait."""
+        """Measure the offset, then wait."""
         found = await self._measure()
         self.learn(found)
         await asyncio.sleep(pause_after(found))
 
     async def _measure(self) -> ClockOffset | NotMeasured | None:
-        """Return the offset; None if no broker responds, or a login is missing."""
+        """Return the offset. Return None if no broker responds or a login is missing."""
         if self._upstream.sasl is None and self._login.is_wanted:
             return None
         measure = partial(measure_offset, lambda: self._now_ms() * 1_000_000, 1)
@@ -67,7 +73,7 @@ class ClockWatch:
         return found
 
     def learn(self, found: ClockOffset | NotMeasured | None) -> None:
-        """Set the offset and the condition by a result."""
+        """Set the offset and the condition according to a result."""
         if not isinstance(found, ClockOffset):
             self.offset_seconds = None
             self._status.end(Condition.CLOCK_OFFSET)

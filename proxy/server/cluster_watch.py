@@ -1,4 +1,4 @@
-"""Checks the cluster every few seconds: its brokers' addresses, the proxy's own login, loops and readiness."""
+"""Checks the cluster every few seconds for its brokers' addresses, the proxy's own login, loops and readiness."""
 
 import asyncio
 import time
@@ -21,16 +21,17 @@ from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
-# With the look itself and a worker's report (1 s), a cluster that lists no broker is reported within 5 s.
+# Together with the time for the check and for a worker's report (1 s), a cluster that lists no broker is reported
+# within 5 s.
 _PROBE_SECONDS = 3.0
 _RETRY_SECONDS = 2.0
-_TIMER_SECONDS = 0.05  # timers may be early
+_TIMER_SECONDS = 0.05  # timers may fire early
 _LOGIN_MISSING = "the cluster requires a login, and upstream.sasl is not set: topic settings are not read"
 _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
 
 
 class ClusterWatch:
-    """Updates the address book, the health and the counters."""
+    """Updates the address book, the health and the counters after each check of the cluster."""
 
     def __init__(
         self,
@@ -45,7 +46,10 @@ class ClusterWatch:
         counters: Counters,
         probes: Probes,
     ) -> None:
-        """`mark` identifies this proxy's own requests; `probes` learns which brokers the cluster lists."""
+        """`mark` is the correlation id that identifies this proxy's own requests.
+
+        `probes` records which brokers the cluster lists.
+        """
         self._probes = probes
         self._refreshed_at = time.monotonic()
         self._config = config
@@ -63,12 +67,12 @@ class ClusterWatch:
 
     @property
     def loop_reason(self) -> str | None:
-        """Return why the last check reached this proxy itself, and what to change; None if it did not."""
+        """Return why the last check reached this proxy itself, with advice, or None if it did not."""
         listener = self._leading_back.listener
         return None if listener is None else f"{_LEADS_BACK} (listener {listener})"
 
     async def probe(self, asks_brokers: bool = True) -> None:
-        """Check the cluster once; without `asks_brokers` only whether one responds."""
+        """Check the cluster once. If `asks_brokers` is false, only check whether a broker responds."""
         self._leading_back.listener = None
         found = await discover_cluster(self._config.upstream, self._broker_tls, self._mark, asks_brokers)
         self._found(found)
@@ -86,7 +90,7 @@ class ClusterWatch:
         refresh_seconds = self._config.upstream.refresh_seconds
         await asyncio.sleep(min(refresh_seconds, _PROBE_SECONDS) if is_ready else _RETRY_SECONDS)
         is_due = not is_ready or time.monotonic() - self._refreshed_at >= refresh_seconds - _TIMER_SECONDS
-        # A broker logs each request before a login.
+        # A broker logs each request that is sent before a login.
         await self.probe(asks_brokers=is_due or not self._lacks_login)
         if is_due:
             self._refreshed_at = time.monotonic()
@@ -136,7 +140,10 @@ class ClusterWatch:
         self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
 
     def _closed_ports(self, node_ids: Sequence[int]) -> None:
-        """Report the brokers of the cluster that have no port for clients; clients are served as long as one has."""
+        """Report the brokers of the cluster that have no port for clients.
+
+        Clients are served as long as one broker has a port.
+        """
         closed = {f"broker {node_id}": reason for node_id, reason in self._listeners.without_port(node_ids).items()}
         details = {broker: f"{broker}: {reason}" for broker, reason in closed.items()}
         all_closed = None
@@ -152,7 +159,7 @@ class ClusterWatch:
 
     @property
     def _lacks_login(self) -> bool:
-        """Whether the cluster requires a login and none is configured."""
+        """Whether the cluster requires a login and no login is configured."""
         return self._parts.login.is_wanted and self._config.upstream.sasl is None
 
     def _a_broker_leads_back(self) -> str | None:

@@ -1,4 +1,6 @@
-"""The frontend for clients: listening sockets, TLS, limits on new connections, and the route to a broker."""
+"""The side of the proxy that faces clients, with listening sockets, TLS, limits on new connections, and routes to
+brokers.
+"""
 
 import socket
 from functools import partial
@@ -23,10 +25,13 @@ if TYPE_CHECKING:
 
 
 class Frontend:
-    """The frontend of one proxy. `listeners`: its ports; `book`: their brokers; `tls`: its certificate."""
+    """The frontend of one proxy.
+
+    `listeners` are its ports, `book` contains the brokers of these ports, and `tls` is its certificate.
+    """
 
     def __init__(self, config: Config, bind: Bind, counters: Counters) -> None:
-        """`bind` makes the listening sockets."""
+        """`bind` creates the listening sockets."""
         self._config = config
         self._counters = counters
         self.listeners = Listeners(config.listen, self._accept, bind)
@@ -41,12 +46,12 @@ class Frontend:
         self._sockets: PlainSockets | None = None
 
     def read_certificate(self) -> None:
-        """Read the certificate that clients see. Raises BadTlsFiles."""
+        """Read the certificate that clients receive. Raises BadTlsFiles."""
         if self._config.listen.tls is not None:
             self.tls = context_for_clients(self._config.listen.tls, self.requested_names)
 
     def serve(self, parts: ProxyParts, sockets: "PlainSockets | None") -> None:
-        """Start the sessions of accepted clients with `parts`. Call this before a port is opened."""
+        """Start a session with `parts` for each accepted client. Call this before a port is opened."""
         log, counters = parts.log, self._counters
         self._parts = parts
         self._sockets = sockets
@@ -54,7 +59,10 @@ class Frontend:
         self._rate = connection_rate_of(self._config.limits, log.connection_delayed, counters.connections_delayed)
 
     async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
-        """Accept the connections of a broker's listener, or of the bootstrap listener (None)."""
+        """Accept connections on a broker's listener.
+
+        `listener` is the broker's node id, or None for the bootstrap listener.
+        """
         parts = self._parts
         assert parts is not None
 

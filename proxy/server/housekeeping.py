@@ -1,4 +1,4 @@
-"""Periodic work of a running proxy: sessions, reports, traffic, certificates, and the delay of the event loop."""
+"""The periodic work of a running proxy for sessions, reports, traffic, certificates and event loop delay."""
 
 import asyncio
 import time
@@ -20,23 +20,23 @@ from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
 _SWEEP_SECONDS = 2.0
-# The interval at which sessions are checked, and the number of sessions that are checked in one loop iteration.
+# The interval between checks of sessions, and the number of sessions that are checked in one loop iteration.
 _CHECK_SECONDS = 1.0
 _FLOW_SECONDS = 1.0
 _CHECKS_AT_ONCE = 200
-# The interval at which the delay of the event loop is measured.
+# The interval between measurements of the event loop's delay.
 _DELAY_SECONDS = 0.25
-# The interval at which certificates are checked for changes.
+# The interval between checks for changed certificates.
 _CERTIFICATES_SECONDS = 1.0
-# The interval at which the end times of suspensions are checked.
+# The interval between checks of the end times of suspensions.
 _SUSPENSIONS_SECONDS = 1.0
 
 Step = Callable[[], Awaitable[None]]
-"""Periodic work that includes its own pause and is called again when it returns."""
+"""Periodic work, which is called again when it returns. It includes its own pause."""
 
 
 async def repeat_forever(step: Step) -> None:
-    """Repeat `step` forever; log its errors and continue."""
+    """Repeat `step` forever. Its errors are logged."""
     while True:
         try:
             await step()
@@ -46,7 +46,7 @@ async def repeat_forever(step: Step) -> None:
 
 
 def report_failing(status: Status, condition: Condition, health: WriteHealth) -> None:
-    """Begin the condition for each destination of which writes fail, and end it for the others."""
+    """Set the condition for each destination to which writes fail, and clear it for all others."""
     failing = health.failing()
     for destination, each in failing.items():
         detail = f"{destination}: {each.reason}"
@@ -67,8 +67,9 @@ class Housekeeping:
         certificates: Sequence[TlsContext],
         enforcement: Enforcement,
     ) -> None:
-        """`writes`: the results of writes, by the condition that is active while they fail. `enforcement`: suspensions
-        that end.
+        """`writes` contains the results of writes, by the condition that is active while they fail.
+
+        `enforcement` contains the suspensions that may end.
         """
         self._writes = writes
         self._parts = parts
@@ -123,7 +124,7 @@ class Housekeeping:
         self._unverified_clients.end_round()
 
     async def _measure_delay(self) -> None:
-        """Measure the delay of the event loop."""
+        """Measure how late the event loop runs a timer."""
         asked_at = time.monotonic()
         await asyncio.sleep(_DELAY_SECONDS)
         self._parts.counters.loop_delay.add(max(time.monotonic() - asked_at - _DELAY_SECONDS, 0.0))
@@ -145,5 +146,5 @@ class Housekeeping:
             if session.stage is not Stage.ENDED:
                 self._connection_stats.count(session)
                 self._unverified_clients.count(session)
-        except Exception as error:  # an internal error; the other sessions are still checked
+        except Exception as error:  # an internal error must not prevent the check of other sessions
             session.on_internal_error(session.client, error)

@@ -1,4 +1,4 @@
-"""Passes what became of every batch to all reports: metrics, log lines, events, traces and the live view."""
+"""Passes the outcome of every batch to all reports, which are metrics, log lines, events, traces and the live view."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ class RequestSink(Protocol):
     """Reports requests."""
 
     def request_settled(self, request: RequestOutcome, /) -> None:
-        """Report a request of the slow path, before its batches."""
+        """Report a request of the slow path, before its batches are reported."""
 
 
 class _Lines(Protocol):
@@ -41,7 +41,10 @@ class _Lines(Protocol):
 
 
 class Observer:
-    """Never waits. Errors of a report do not affect requests: they are counted in `internal_errors` and logged."""
+    """Passes outcomes to the reports without waiting.
+
+    Errors of a report do not affect requests. They are counted in `internal_errors` and logged.
+    """
 
     def __init__(
         self,
@@ -55,8 +58,10 @@ class Observer:
         log: _Lines,
         internal_errors: Counter[str],
     ) -> None:
-        """`counts`, log lines and `events` are reports, too, beside `requests` and `batches`. `quarantine`: where
-        failed writes are noted; `later` schedules the rest of a long report, after other work of the event loop.
+        """`requests` and `batches` receive outcomes in addition to `counts`, the log lines and `events`.
+
+        `quarantine` records failed writes. `later` schedules the rest of a long report after other work of the event
+        loop.
         """
         self._labels = labels
         self._counts = counts
@@ -70,7 +75,7 @@ class Observer:
         self._internal_errors = internal_errors
 
     def settled(self, request: RequestOutcome) -> None:
-        """Report a request of the slow path, in steps, so that other connections are served in between."""
+        """Report a request of the slow path, in steps, so that other connections are served between them."""
         for sink in self._requests:
             self._guarded(request.client, partial(sink.request_settled, request))
         batches = request.batches
@@ -94,7 +99,7 @@ class Observer:
         self._counts.not_accepted(client_id, holder, topic, outcome)
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
-        """Report a failed quarantine write; the producer is asked to retry."""
+        """Report a failed quarantine write, after which the producer is asked to retry."""
         client = client_details(identity)
         self._quarantine.failed(letters.destination, reason, waiting_for(client, letters.source))
         self._guarded(client, partial(self._counts.not_quarantined, client, letters))
@@ -120,14 +125,14 @@ class Observer:
         return self._counts.counted()
 
     def client_owners(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
-        """Return team and contact of the clients with their own series that have an owner. Thread-safe."""
+        """Return the team and contact of each client that has its own series and an owner. Thread-safe."""
         return self._counts.client_owners(owners)
 
     def sweep(self) -> None:
-        """Write the log lines that are due; called every few seconds."""
+        """Write the log lines that are due. Called every few seconds."""
         self._lines.sweep()
 
     def close(self) -> None:
-        """Write all pending lines and events, before shutdown."""
+        """Write all pending lines and events before shutdown."""
         self._lines.flush()
         self._events.close()

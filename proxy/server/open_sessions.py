@@ -36,14 +36,14 @@ class OpenSessions:
         self._counters.connections_opened += 1
 
     def ended(self, session: Session) -> None:
-        """Remove a session that has ended, admitted or not."""
+        """Remove a session that has ended, whether or not its client was admitted."""
         if session in self._sessions:
             self._sessions.discard(session)
             self._counters.connections_closed += 1
             self._one_ended.set()
 
     def requests_in_flight(self) -> int:
-        """Return the number of requests in flight of all sessions. Thread-safe."""
+        """Return the number of requests in flight in all sessions. Thread-safe."""
         return sum(len(session.queue) for session in self)
 
     async def wait_until_all_ended(self) -> None:
@@ -53,13 +53,13 @@ class OpenSessions:
             await self._one_ended.wait()
 
 
-# Brokers beyond this number share one count, because the cluster determines how many there are.
+# All brokers beyond this number share one count, because the cluster determines the number of brokers.
 _MOST_BROKERS = 500
 _OTHERS = "other"
 
 
 class ConnectionStats:
-    """Connection statistics of one process, as of the last complete round over all sessions."""
+    """Connection statistics of one process, from the last complete round over all sessions."""
 
     def __init__(
         self, budget: GatherBudget, fast_path_buffer: "FastPathBuffer | None", quarantine: QuarantineMemory
@@ -87,11 +87,11 @@ class ConnectionStats:
             self.count_broker(session.route_label, "open" if session.broker.is_open else "connecting")
 
     def count_broker(self, label: str, state: str) -> None:
-        """Count a connection to a broker; `label` names the listener for that broker."""
+        """Count a connection to a broker. `label` names the broker's listener."""
         self._round.upstream[self._broker(label), state] += 1
 
     def end_round(self) -> None:
-        """End the round: its counts become the current statistics."""
+        """End the round. Its counts become the current statistics."""
         self._last, self._round = self._round, Gauges()
 
     def gauges(self) -> Gauges:

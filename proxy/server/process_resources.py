@@ -1,4 +1,4 @@
-"""Resident memory and file descriptors of this process."""
+"""The resident memory and the file descriptors of this process."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ _STATUS = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int:
-    """Return the resident bytes, including shared memory; 0 if the system does not report them (macOS)."""
+    """Return the number of resident bytes, including shared memory, or 0 if the system does not report it (macOS)."""
     try:
         return int(_STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -17,12 +17,13 @@ def resident_bytes() -> int:
 
 
 _MANY = 1 << 20
-# Takes half a megabyte in the kernel; enough for 32,000 clients and their connections to brokers.
+# A table of this size takes half a megabyte in the kernel, and is enough for 32,000 clients and their broker
+# connections.
 _RESERVED = 1 << 16
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the soft limit of descriptors to the maximum without more privileges."""
+    """Raise the soft limit of descriptors to the highest value that needs no additional privileges."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -33,16 +34,16 @@ def reserve_descriptors() -> None:
     """Grow the table of descriptors now, before clients connect.
 
     Linux doubles the table when it is full. In a process with threads, the call that needs an entry waits until all
-    other CPUs have passed a quiescent state (`expand_fdtable`: `synchronize_rcu`). This takes 20 to 60 ms in accept()
-    or socket(), on the event loop, at 64, 128, ... 8,192 descriptors. The table never shrinks and is not inherited, so
-    each process calls this.
+    other CPUs have passed a quiescent state (`synchronize_rcu` in `expand_fdtable`). This blocks accept() or socket()
+    on the event loop for 20 to 60 ms, at 64, 128, ... 8,192 descriptors. The table never shrinks and is not inherited,
+    so each process calls this function.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _RESERVED if soft == resource.RLIM_INFINITY else min(soft, _RESERVED)
     some = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.close(fcntl.fcntl(some, fcntl.F_DUPFD_CLOEXEC, most - 1))
-    except OSError:  # the last descriptor is in use, so the table has this size already
+    except OSError:  # the last descriptor is in use, so the table already has this size
         pass
     finally:
         os.close(some)

@@ -1,4 +1,4 @@
-"""Reports registries that do not respond, whose records wait for them, and repeats the look-ups that failed."""
+"""Reports registries that do not respond with the clients that wait for them, and repeats failed lookups."""
 
 import asyncio
 
@@ -18,19 +18,19 @@ class RegistryWatch:
     def __init__(
         self, registries: Registries, waiting: WaitingRecords, status: Status, schema_watch: SchemaWatch | None
     ) -> None:
-        """`schema_watch`: None if another process of the proxy surveys the registries."""
+        """`schema_watch` is None if another process of the proxy surveys the registries."""
         self._registries = registries
         self._waiting = waiting
         self._status = status
         self._schema_watch = schema_watch
 
     async def repeat_look_ups(self) -> None:
-        """Wait, and look at all registries."""
+        """Wait, then check all registries."""
         await asyncio.sleep(_EVERY_SECONDS)
         self.look()
 
     def look(self) -> None:
-        """Begin the condition of each registry that does not respond, end the others, and repeat failed look-ups."""
+        """Set the condition of each registry that does not respond, clear all others, and repeat failed lookups."""
         self._registries.repeat_failed()
         failing = self._registries.failing()
         for name, reason in ({} if self._schema_watch is None else self._schema_watch.failures).items():

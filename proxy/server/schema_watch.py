@@ -11,34 +11,38 @@ from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
 _EVERY_SECONDS = 600.0
-# The interval while a registry does not respond.
+# The interval between surveys while a registry does not respond.
 _RETRY_SECONDS = 10.0
 
 
 class SchemaWatch:
-    """Looks at all registries. One process of a proxy does this for all its workers.
+    """Surveys all registries.
 
-    `failures`: the registries that did not respond to the last look, with the reasons.
+    One process of a proxy does this for all workers. `failures` contains the registries that did not respond to the
+    last survey, with the reasons.
     """
 
     def __init__(self, config: Config, status: Status, reports: RulesProcessReports | None = None) -> None:
-        """`reports` receives the events of the surveys' rules process."""
+        """`reports` receives the events of the rules process that the surveys use."""
         self._reports = reports
         self.failures: dict[str, str] = {}
         self._status = status
         self._surveys = Surveys(config, reports)
 
     def configure(self, config: Config) -> None:
-        """Survey the registries of another configuration from the next look on."""
+        """Survey the registries of a new configuration from the next survey on."""
         self._surveys = Surveys(config, self._reports)
 
     async def repeat_look_ups(self) -> None:
-        """Look at all registries, and wait."""
+        """Survey all registries, then wait."""
         self.learn(await in_daemon_thread(self._surveys.look))
         await asyncio.sleep(_RETRY_SECONDS if self.failures else _EVERY_SECONDS)
 
     def learn(self, results: Sequence[SurveyResult]) -> None:
-        """Set the conditions by the results; a registry that could not be surveyed whole keeps its conditions."""
+        """Set the conditions according to the results.
+
+        A registry that could not be surveyed completely keeps its conditions.
+        """
         self.failures = {each.registry: each.unreachable for each in results if each.unreachable}
         for surveyed in results:
             for unusable in surveyed.unusable:

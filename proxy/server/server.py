@@ -1,4 +1,4 @@
-"""One running proxy: listeners, sessions, cluster checks, the admin endpoint, and draining."""
+"""One running proxy, with its listeners, sessions, cluster checks and admin endpoint, and how it drains."""
 
 import asyncio
 import gc
@@ -60,14 +60,14 @@ if TYPE_CHECKING:
     from sluicegate.proxy.admin.endpoint import AdminServer
 
 
-# Few objects become garbage in cycles, because sessions that end are dismantled. A full collection with thousands of
-# sessions takes 50 ms, so it is rare while clients connect.
+# Few objects become garbage in reference cycles, because sessions that end are dismantled. A full collection with
+# thousands of sessions takes 50 ms, so it must be rare while clients connect.
 _COLLECTED_AFTER = (5_000, 5, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """What `start` makes."""
+    """The objects that `start` creates."""
 
     parts: ProxyParts
     outputs: Outputs
@@ -75,7 +75,7 @@ class _Started:
 
 
 class Server:
-    """One proxy: start it, wait, drain it. Belongs to one event loop."""
+    """One proxy, which can be started and drained. It belongs to one event loop."""
 
     def __init__(
         self,
@@ -87,10 +87,12 @@ class Server:
         probes_brokers: bool = True,
         source: Source = NOWHERE,
     ) -> None:
-        """`violations` receives the events instead of the configured sinks; `bind` makes the listening sockets; `mark`
-        identifies the requests of a proxy with several processes; `policy_query` explains the policies in force.
-        `probes_brokers`: whether it probes each broker and the cluster's clock, which one process of a proxy does.
-        `source`: the places of the configuration's keys, if there is no `policy_query`.
+        """`violations` receives the events instead of the configured sinks.
+
+        `bind` creates the listening sockets. `mark` identifies the requests of a proxy that has several processes.
+        `policy_query` explains the policies in force. `probes_brokers` is true in the one process of a proxy that
+        probes each broker and the cluster's clock. `source` contains the places of the configuration's keys, for use
+        without `policy_query`.
         """
         self._source = source if policy_query is None else policy_query.loaded.source
         self._probes_brokers = probes_brokers
@@ -118,12 +120,12 @@ class Server:
 
     @property
     def bootstrap_address(self) -> HostPort:
-        """Return the address for clients' bootstrap.servers."""
+        """Return the address to use in clients' bootstrap.servers."""
         return self._listeners.bootstrap_address
 
     @property
     def admin_port(self) -> int | None:
-        """Return the port of the admin endpoint; None if there is none."""
+        """Return the port of the admin endpoint, or None if there is no endpoint."""
         return self._admin.port if self._admin is not None else None
 
     @property
@@ -133,16 +135,19 @@ class Server:
         return self._started
 
     def check(self, loaded: Loaded) -> None:
-        """Check another configuration's policies. Blocks. Raises ConfigError."""
+        """Check the policies of another configuration. Blocks. Raises ConfigError."""
         self._rule_makers.check(loaded)
 
     async def adopt(self, config: Config, source: Source = NOWHERE) -> None:
-        """Put another configuration's policies in force; its other keys need a restart. Raises RuleUnusable."""
+        """Put the policies of another configuration in force. Its other keys require a restart. Raises RuleUnusable."""
         activate_policies = await self.compiled(config, source)
         activate_policies()
 
     async def compiled(self, config: Config, source: Source = NOWHERE) -> Callable[[], None]:
-        """Compile another configuration's policies; the returned function puts them in force. Raises RuleUnusable."""
+        """Compile the policies of another configuration.
+
+        Return a function that puts them in force. Raises RuleUnusable.
+        """
         parts, state = self._running.parts, self._running.state
         policies = await in_daemon_thread(lambda: self._policies_of(config, source))
 
@@ -156,15 +161,17 @@ class Server:
         return activate_policies
 
     def suspend(self, suspended: SuspendedTopics) -> None:
-        """Suspend enforcement for these topics, and for no others."""
+        """Suspend enforcement for exactly these topics."""
         self._running.parts.rules.suspend(suspended)
 
     def _policies_of(self, config: Config, source: Source) -> FilePolicies:
-        """Read the files that rules name and `source` has not read, and return the policies. Raises RuleUnusable."""
+        """Return the policies. Read the files that rules name unless `source` has read them. Raises RuleUnusable."""
         return file_policies_of(config, self._rule_makers.for_registries(config.registries, source.schemas), source)
 
     def _query_of_policies(self) -> PolicyQuery:
-        """Return what explains the policies in force, with the cluster's settings and suspensions in force."""
+        """Return an object that explains the policies in force, with the cluster's settings and the current
+        suspensions.
+        """
         rules = self._running.parts.rules
         query = self._policy_query or PolicyQuery(Loaded(self._config, self._source, (), ()))
         query.read_settings, query.suspended = self._settings_of, lambda: rules.rulebook.suspended
@@ -180,7 +187,7 @@ class Server:
         return self._running.state.snapshot()
 
     def successes(self) -> Successes:
-        """Return when writes succeeded last, by the condition that their failure begins. Thread-safe."""
+        """Return the time of the last successful write for each condition that a failed write sets. Thread-safe."""
         return {
             (condition, cut(destination)): succeeded_at
             for condition, health in self._running.outputs.writes.items()
@@ -257,7 +264,7 @@ class Server:
         steps.append(registries.repeat_look_ups)
         self._tasks = [asyncio.get_running_loop().create_task(repeat_forever(step)) for step in steps]
         gc.collect()
-        gc.freeze()  # these objects stay; the collector need not visit them again
+        gc.freeze()  # these objects stay, so the collector need not visit them again
         gc.set_threshold(*_COLLECTED_AFTER)
         self._log.info(
             "started",
@@ -273,7 +280,7 @@ class Server:
             )
 
     def _steps_of_one_process(self, parts: ProxyParts, state: ServerState) -> list[Callable[[], Awaitable[None]]]:
-        """Return what one process of a proxy repeats for all its workers."""
+        """Return the periodic work that one process of a proxy does for all workers."""
         config, status = self._config, self.status
         brokers = BrokerWatch(
             config.upstream, self._broker_tls, self._book, self._probes, self._mark, status, parts.log

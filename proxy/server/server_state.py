@@ -1,4 +1,4 @@
-"""What a running proxy reports about itself: counters and gauges for scrapes, the live state for the web UI."""
+"""The state of a running proxy, with counters and gauges for scrapes and the live state for the web UI."""
 
 import time
 from time import process_time
@@ -21,14 +21,15 @@ from sluicegate.proxy.status.status import Status, gauges_of, state_of
 
 
 class ServerState:
-    """Reads the parts of a running proxy; thread-safe. `connection_stats` are counted in rounds by the housekeeping.
+    """Reads the state of a running proxy's parts. Thread-safe.
 
-    `config_generation`: the number of the configuration in force, 1 at the start. `clock_watch`: the offset of the
-    cluster's clock; None: it is not measured.
+    The housekeeping counts `connection_stats` in rounds. `config_generation` is the number of the configuration in
+    force, which is 1 at the start. `clock_watch` measures the offset of the cluster's clock, and is None if it is not
+    measured.
     """
 
     def __init__(self, config: Config, parts: ProxyParts, book: AddressBook, probes: Probes, status: Status) -> None:
-        """`probes`: the state of each broker in `book`."""
+        """`probes` contains the state of each broker in `book`."""
         self.config_generation = 1
         self.clock_watch: ClockWatch | None = None
         self.connection_stats = ConnectionStats(

@@ -1,4 +1,4 @@
-"""Opens the configured outputs at the start: violation events (file, topic), quarantined records, OpenTelemetry."""
+"""Opens the configured outputs for violation events (file, topic), quarantined records and OpenTelemetry."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,22 +33,23 @@ if TYPE_CHECKING:
     from sluicegate.proxy.telemetry.span_push import SpanPush
 
 
-# The timeout of a quarantine write, after which the producer gets a retriable error.
+# After this timeout of a quarantine write, the producer gets a retriable error.
 _KEEP_SECONDS = 10.0
 
 
 class CannotStart(Exception):
-    """The proxy cannot run; the text says what to change."""
+    """The proxy cannot run. The text gives advice."""
 
 
 class Outputs:
-    """The outputs of one proxy besides its connections: quarantined records, spans and, if they are pushed, metrics.
+    """The outputs of one proxy besides its connections.
 
-    `quarantine` and `reports` have the results of writing records, and events or telemetry.
+    They are quarantined records, spans and, if they are pushed, metrics. `quarantine` contains the results of writing
+    records, and `reports` the results of writing events or telemetry.
     """
 
     def __init__(self, config: Config, counters: Counters, from_thread: Callable[..., Any]) -> None:
-        """`counters` counts outcomes; `from_thread` is the event loop's. Raises CannotStart."""
+        """`counters` counts outcomes. `from_thread` runs a function on the event loop. Raises CannotStart."""
         if any(topic.quarantine is not None for topic in config.topics):
             check_may_write("quarantine")
         keep_seconds = min(_KEEP_SECONDS, config.limits.frame_timeout_seconds)
@@ -66,7 +67,7 @@ class Outputs:
 
     @property
     def keep_trace(self) -> Callable[[RequestSummary], None] | None:
-        """Receives the traces of sampled requests; None: no tracing."""
+        """A function that receives the traces of sampled requests, or None if there is no tracing."""
         return None if self._spans is None else self._spans.keep
 
     def push_metrics(self, config: Config, snapshot: Callable[[], Snapshot]) -> None:
@@ -74,15 +75,15 @@ class Outputs:
         self._metrics = metric_push(config, snapshot, self._counters, self.reports)
 
     async def end_pushes(self) -> None:
-        """Push the last spans and metrics."""
+        """Push the remaining spans and metrics."""
         pushes = [push for push in (self._spans, self._metrics) if push is not None]
         await asyncio.gather(*(asyncio.to_thread(push.close) for push in pushes))
 
 
 def open_violations(config: Config, counters: Counters, health: WriteHealth) -> ViolationSink | None:
-    """Open the configured sinks of violation events; return None if there are none. Raises CannotStart.
+    """Open the configured sinks of violation events.
 
-    `health`: where the results of writes are noted.
+    Return None if there are none. Raises CannotStart. `health` records the results of writes.
     """
     keys = config.violations
     sinks: list[ViolationSink] = []
@@ -104,10 +105,11 @@ def open_state(
     health: WriteHealth,
     snapshot: Callable[[], Snapshot],
 ) -> SharedState | None:
-    """Begin to read `state.topic`; what it says is put in force on this event loop. None: there is none configured.
+    """Start to read `state.topic`.
 
-    Changes of the state and of the policies of `query` are written to the history. `snapshot` has the counters that
-    this proxy announces. Raises CannotStart.
+    Its state is put in force on this event loop. Return None if no such topic is configured. Changes of the state and
+    of the policies of `query` are written to the history. `snapshot` returns the counters that this proxy announces.
+    Raises CannotStart.
     """
     if config.state is None:
         return None
@@ -115,7 +117,7 @@ def open_state(
     loop = asyncio.get_running_loop()
 
     def adopt(state: AgreedState) -> None:
-        with suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(enforcement.adopt, state.suspensions)
 
     def write_down(reload: PolicyReload) -> None:
@@ -129,7 +131,7 @@ def open_state(
 
 
 def check_may_write(key: str) -> None:
-    """Check that the client library that `key` needs is installed. Raises CannotStart."""
+    """Check that the client library for `key` is installed. Raises CannotStart."""
     try:
         check_client(key)
     except ClientMissing as error:
@@ -149,7 +151,7 @@ def _open_file(path: Path, keys: Violations, counters: Counters, health: WriteHe
 
 
 def check_telemetry(config: Config) -> None:
-    """Check that the libraries that `otel` needs are installed. Raises CannotStart."""
+    """Check that the libraries for `otel` are installed. Raises CannotStart."""
     if config.otel is not None:
         try:
             check_extra()
@@ -160,7 +162,10 @@ def check_telemetry(config: Config) -> None:
 def metric_push(
     config: Config, snapshot: Callable[[], Snapshot], counters: Counters, health: WriteHealth
 ) -> "MetricPush | None":
-    """Start to push metrics if that is configured; otherwise return None. `counters` and `health` note the outcomes."""
+    """Start to push metrics if that is configured, and return None otherwise.
+
+    `counters` and `health` record the outcomes.
+    """
     otel = config.otel
     if otel is None or not otel.metrics:
         return None
@@ -174,7 +179,7 @@ def metric_push(
 
 
 def span_push(config: Config, counters: Counters, health: WriteHealth) -> "SpanPush | None":
-    """Start to push spans of requests if that is configured, otherwise return None."""
+    """Start to push the spans of requests if that is configured, and return None otherwise."""
     otel = config.otel
     if otel is None or not otel.traces_per_second:
         return None

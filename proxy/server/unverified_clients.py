@@ -1,4 +1,4 @@
-"""Reports clients with unverified principals as conditions, while policies name principals."""
+"""Reports clients with unverified principals as conditions while policies name principals."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from sluicegate.validation.in_force import RulesInForce
 
 
 class UnverifiedClients:
-    """Counts the connections in rounds over all sessions. The condition has a subject for each reason."""
+    """Counts connections in rounds over all sessions. The condition has one subject for each reason."""
 
     def __init__(self, status: Status, rules: RulesInForce) -> None:
         self._status = status
@@ -24,7 +24,7 @@ class UnverifiedClients:
             self._round[doubt] += 1
 
     def end_round(self) -> None:
-        """End the round: report its counts."""
+        """End the round and report its counts."""
         found, self._round = self._round, Counter()
         if self._rules.rulebook.in_file.names_principals:
             for doubt, connections in found.items():

@@ -1,1 +1,4 @@
-"""What the proxies of one cluster agree on: changes in a compacted topic, applied by every proxy in their order."""
+"""The state that the proxies of one cluster share.
+
+Changes are records of a compacted topic, which every proxy applies in order.
+"""

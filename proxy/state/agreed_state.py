@@ -1,4 +1,4 @@
-"""What the changes of the state topic amount to, applied one after another."""
+"""The state that results from applying the changes of the state topic one after another."""
 
 from dataclasses import dataclass, replace
 
@@ -6,22 +6,25 @@ from sluicegate.proxy.state.change import ResumeEnforcement, StateChange, Suspen
 from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 
 MAX_SUSPENSIONS = 10_000
-"""Suspensions that are kept. Proxies write at most some hundred; more come from somebody else who may write."""
+"""The number of suspensions that are kept.
+
+Proxies write at most a few hundred, so a larger number comes from another writer.
+"""
 
 
 class StateFull(Exception):
-    """A change would exceed the suspensions that are kept."""
+    """A change would exceed the number of suspensions that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgreedState:
-    """The state before the record at `offset`, the next one to be applied."""
+    """The state before the record at `offset`, which is the next one to be applied."""
 
     offset: int = 0
     suspensions: tuple[Suspension, ...] = ()
 
     def skipping(self, offset: int) -> "AgreedState":
-        """Return the state after the record at `offset`, which changes nothing."""
+        """Return the state after the record at `offset` if that record changes nothing."""
         return replace(self, offset=offset + 1)
 
     def after(self, change: StateChange, offset: int) -> "AgreedState":

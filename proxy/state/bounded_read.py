@@ -1,4 +1,4 @@
-"""Reads the newest records of a topic, within bounds of time and records, with the proxy's own login."""
+"""Reads the newest records of a topic with the proxy's own login, with limits on time and records."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -13,11 +13,13 @@ from sluicegate.proxy.state.topic_description import TopicUnavailable, connected
 SECONDS = 5.0
 _POLL_SECONDS = 0.1
 READER: dict[str, str | int | bool] = {
-    "group.id": "sluicegate-state",  # librdkafka asks for one; partitions are assigned, and nothing is committed
+    # librdkafka requires a group, although partitions are assigned and nothing is committed
+    "group.id": "sluicegate-state",
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "allow.auto.create.topics": False,
-    # No proxy writes in a transaction. Another writer's open one would hide all records after it, for 15 min and more.
+    # No proxy writes in a transaction. An open transaction of another writer would hide all later records for 15 min
+    # and more.
     "isolation.level": "read_uncommitted",
 }
 """The settings of each consumer of the shared state's topics."""
@@ -26,7 +28,7 @@ _FROM_THE_FIRST = {"auto.offset.reset": "earliest", "queued.max.messages.kbytes"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record's value and time (Unix time, ms). `is_broker_time`: the broker has set the time."""
+    """The value of a record and its time (Unix time, ms). `is_broker_time` is true if the broker has set the time."""
 
     value: bytes | None
     time_ms: int
@@ -34,9 +36,9 @@ class StoredRecord:
 
 
 def read_newest(upstream: Upstream, topic: str, most: int) -> tuple[StoredRecord, ...]:
-    """Return the `most` newest records of each partition, in its order, as far as they can be read in 5 s.
+    """Return the `most` newest records of each partition, in the order of the partition.
 
-    Raises TopicUnavailable.
+    The result is shorter if reading takes more than 5 s. Raises TopicUnavailable.
     """
     with consumer_of(upstream, topic) as (consumer, partitions):
         for each in partitions:
@@ -47,7 +49,7 @@ def read_newest(upstream: Upstream, topic: str, most: int) -> tuple[StoredRecord
 
 
 def stops_reading(error: Any) -> bool:
-    """Return whether a consumer's error concerns its reading. It commits nothing, so it needs no right to its group."""
+    """Return whether a consumer's error prevents reading. It commits nothing, so errors about its group do not."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     return bool(error.code() != confluent_kafka.KafkaError.GROUP_AUTHORIZATION_FAILED)
@@ -55,7 +57,7 @@ def stops_reading(error: Any) -> bool:
 
 @contextmanager
 def consumer_of(upstream: Upstream, topic: str) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield a consumer, and the partitions of the topic. Raises TopicUnavailable."""
+    """Yield a consumer and the partitions of the topic. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     consumer = connected(upstream, lambda settings: confluent_kafka.Consumer(settings | READER | _FROM_THE_FIRST))
@@ -68,7 +70,7 @@ def consumer_of(upstream: Upstream, topic: str) -> Iterator[tuple[Any, list[Any]
     except confluent_kafka.KafkaException as error:
         raise TopicUnavailable(f"{topic}: {error.args[0].str()}") from None
     finally:
-        with suppress(Exception):  # what matters is being raised already
+        with suppress(Exception):  # the important error is already being raised
             consumer.close()
 
 

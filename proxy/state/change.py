@@ -1,7 +1,9 @@
-"""A change of the agreed state: who made it, when, and the operation; and its form as a record of the state topic.
+"""A change of the shared state, with its author, its time and its operation, and its form as a record of the state
+topic.
 
-A record's key is the subject of its operation, so that compaction keeps the last operation on each subject. Operations
-are absolute (never read, modify, write), so proxies that apply the kept ones in their order agree.
+The key of a record is the subject of its operation, so that compaction keeps the last operation on each subject.
+Operations are absolute (never read, modify, write). So proxies that apply the kept operations in order get the same
+state.
 """
 
 import json
@@ -15,17 +17,17 @@ from sluicegate.proxy.reporting.bounded_text import cut, printable
 VERSION = 1
 MAX_RECORD_BYTES = 16 << 10
 _MAX_CHARACTERS = 1000
-# No timestamp above it is a date (year 9999), so texts of it cannot be made.
+# The last timestamp that is a date (year 9999). A later one cannot be formatted.
 _LAST_MS = 253_402_300_799_999
 
 
 class UnreadableChange(Exception):
-    """A record of the state topic is no change that this version understands; the text says why."""
+    """A record of the state topic is not a change that this version can read. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who made a change: `name` as far as the proxy knows it, and the address that the request came from."""
+    """The author of a change. `name` is the name that the proxy knows, and the address is the source of the request."""
 
     name: str
     address: str
@@ -36,7 +38,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class SuspendEnforcement:
-    """Suspend enforcement for `topic` (None: all topics) until `until_ms` (Unix time, ms)."""
+    """Suspend enforcement for `topic` until `until_ms` (Unix time, ms). `topic` is None for all topics."""
 
     topic: str | None
     reason: str
@@ -45,7 +47,7 @@ class SuspendEnforcement:
 
 @dataclass(frozen=True, slots=True)
 class ResumeEnforcement:
-    """End the suspension of `topic`; None: end all suspensions."""
+    """End the suspension of `topic`, or all suspensions if `topic` is None."""
 
     topic: str | None
 
@@ -55,7 +57,7 @@ Operation = SuspendEnforcement | ResumeEnforcement
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """One operation. `id` is unique; `time_ms` (Unix time, ms) is the clock of `proxy`, which wrote it."""
+    """One operation. `id` is unique. `time_ms` (Unix time, ms) is from the clock of `proxy`, which wrote the change."""
 
     id: str
     time_ms: int
@@ -65,14 +67,15 @@ class StateChange:
 
 
 def key_of(operation: Operation) -> bytes:
-    """Return the key of its record. No topic is called `*`."""
+    """Return the record key for an operation. No topic is called `*`."""
     if isinstance(operation, ResumeEnforcement) and operation.topic is None:
-        return b"resumption/*"  # beside the suspensions before it: one of a later time must not hide it
+        # a separate key, so that a later suspension of all topics does not replace this record
+        return b"resumption/*"
     return f"suspension/{operation.topic or '*'}".encode()
 
 
 def encode(change: StateChange) -> bytes:
-    """Return the value of its record, a JSON object."""
+    """Return the record value for a change, a JSON object."""
     operation = change.operation
     content: dict[str, Any] = {
         "version": VERSION,
@@ -91,7 +94,7 @@ def encode(change: StateChange) -> bytes:
 
 
 def decode(value: bytes | None) -> StateChange:
-    """Return the change in a record's value. Raises UnreadableChange."""
+    """Return the change in a record value. Raises UnreadableChange."""
     content = content_of(value, MAX_RECORD_BYTES)
     try:
         return StateChange(
@@ -106,7 +109,7 @@ def decode(value: bytes | None) -> StateChange:
 
 
 def content_of(value: bytes | None, most_bytes: int) -> Mapping[str, Any]:
-    """Return the JSON object of this version in a record's value. Raises UnreadableChange."""
+    """Return the JSON object in a record value, if it has this version. Raises UnreadableChange."""
     if value is None:
         raise UnreadableChange("no value")
     if len(value) > most_bytes:
@@ -126,7 +129,7 @@ def content_of(value: bytes | None, most_bytes: int) -> Mapping[str, Any]:
 
 
 def actor_of(content: Mapping[str, Any]) -> Actor:
-    """Return who made a change. Raises KeyError and ValueError."""
+    """Return the author of a change. Raises KeyError and ValueError."""
     actor = content["actor"]
     if not isinstance(actor, dict):
         raise ValueError("actor")
@@ -145,7 +148,7 @@ def _operation(content: Mapping[str, Any]) -> Operation:
 
 
 def topic_of(content: Mapping[str, Any]) -> str | None:
-    """Return the topic that a part of a change names; None: all topics. Raises KeyError and ValueError."""
+    """Return the topic in a part of a change, or None for all topics. Raises KeyError and ValueError."""
     topic = None if content["topic"] is None else text_of(content, "topic")
     if topic is not None and not is_legal_topic_name(topic):
         raise ValueError("topic")
@@ -153,7 +156,7 @@ def topic_of(content: Mapping[str, Any]) -> str | None:
 
 
 def text_of(content: Mapping[str, Any], key: str) -> str:
-    """Return a short text, printable. Raises KeyError and ValueError."""
+    """Return a short, printable text. Raises KeyError and ValueError."""
     text = content[key]
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
         raise ValueError(key)
@@ -161,7 +164,7 @@ def text_of(content: Mapping[str, Any], key: str) -> str:
 
 
 def time_of(content: Mapping[str, Any], key: str) -> int:
-    """Return a time (Unix time, ms) or another number from 0. Raises KeyError and ValueError."""
+    """Return a time (Unix time, ms) or another number that is not negative. Raises KeyError and ValueError."""
     time_ms = content[key]
     if not isinstance(time_ms, int) or isinstance(time_ms, bool) or not 0 <= time_ms <= _LAST_MS:
         raise ValueError(key)

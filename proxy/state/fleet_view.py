@@ -1,4 +1,4 @@
-"""What the announcements of all proxies say together: which there are, which are stale, and what does not fit."""
+"""Combines the announcements of all proxies, and finds proxies that are stale or differ from the others."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,16 +12,18 @@ from sluicegate.proxy.state.presence import Presence, as_json, decode
 STALE_MS = 15_000
 FORGOTTEN_MS = 600_000
 CLOCK_OFF_MS = 5_000
-"""A clock this far from the broker's is named; writing a record takes less."""
+"""A proxy is reported if its clock differs from the broker's by this time. Writing a record takes less time."""
 _RISING = ("produce_requests", "accepted_records", "violations")
 
 
 @dataclass(slots=True)
 class FleetMember:
-    """The newest announcement of one process. Times of the broker, Unix time in ms; `first_ms`: of the first one read.
+    """The newest announcement of one process.
 
-    `clock_off_ms`: how far its clock is ahead; None: the broker does not set the topic's times. `rates`: what its
-    counters rose by in a second, since its announcement before; empty after the first one.
+    Times are the broker's (Unix time, ms). `first_ms` is the time of the first announcement that was read.
+    `clock_off_ms` is how far the process's clock is ahead, or None if the broker does not set the times in this topic.
+    `rates` are the increases of its counters per second since its previous announcement, and are empty after the first
+    one.
     """
 
     presence: Presence
@@ -42,7 +44,7 @@ class FindingCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FleetFinding:
-    """A difference between proxies that should agree; `text` names them."""
+    """A difference between proxies that should agree. `text` names the proxies."""
 
     code: FindingCode
     text: str
@@ -50,7 +52,10 @@ class FleetFinding:
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
-    """All proxies of a cluster: `members` by name, and `findings` about them. `now_ms`: the broker's time."""
+    """All proxies of a cluster.
+
+    `members` are sorted by name. `findings` are about them. `now_ms` is the broker's time.
+    """
 
     now_ms: int
     members: tuple[FleetMember, ...]
@@ -61,7 +66,7 @@ class FleetView:
         return self.now_ms - member.last_ms > STALE_MS
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the API."""
+        """Return the JSON object for the API."""
         return {
             "time_ms": self.now_ms,
             "findings": [{"code": each.code.value, "text": each.text} for each in self.findings],
@@ -79,14 +84,15 @@ class FleetView:
 
 
 def fleet_of(records: Iterable[StoredRecord], own_instance: str, now_ms: int) -> FleetView:
-    """Return the view of announcements, in the order of their partition. `now_ms`: by the reader's clock, which its own
-    announcement corrects.
+    """Return the view of announcements, which are in the order of their partition.
+
+    `now_ms` is from the reader's clock, which is corrected by the reader's own announcement.
     """
     found: dict[str, FleetMember] = {}
     for record in records:
         try:
             presence = decode(record.value)
-        except UnreadableChange:  # somebody else's record, or one of another version
+        except UnreadableChange:  # a record of another program or another version
             continue
         off = presence.time_ms - record.time_ms if record.is_broker_time else None
         known = found.get(presence.instance)
@@ -106,7 +112,7 @@ def fleet_of(records: Iterable[StoredRecord], own_instance: str, now_ms: int) ->
 
 
 def _without_restarted(every: list[FleetMember]) -> Iterator[FleetMember]:
-    """Yield the members without processes that another one of the same name has followed."""
+    """Yield the members without the processes that a newer process with the same name has replaced."""
     begun: dict[str, int] = {}
     for each in every:
         begun[each.presence.name] = max(each.first_ms, begun.get(each.presence.name, 0))

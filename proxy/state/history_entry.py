@@ -1,7 +1,8 @@
-"""Entries of the history: who changed what, when, and which proxies took it; and their form as records.
+"""Entries of the change history and their form as records.
 
-Every proxy writes its own record about a change that it has taken, so an entry does not depend on the proxy that made
-the change. The records of one change have its id, and are shown as one entry.
+An entry has the author, the change, the time, and the proxies that applied it. Every proxy writes its own record about
+a change that it has applied, so an entry does not depend on the proxy that made the change. The records of one change
+have its id, and are shown as one entry.
 """
 
 import json
@@ -29,7 +30,7 @@ _LINE_CHARACTERS = 300
 
 
 class ChangeEffect(StrEnum):
-    """What a change does to producers."""
+    """The effect of a change on producers."""
 
     STRICTER = "stricter"
     LOOSER = "looser"
@@ -46,7 +47,10 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One change. `lines`: what changed, with its effect; `taken`: the proxies that took it, the first one first."""
+    """One change. `lines` describe what changed and its effect.
+
+    `taken` are the proxies that applied it, the first one first.
+    """
 
     id: str
     time_ms: int
@@ -56,7 +60,7 @@ class Entry:
     taken: tuple[Taken, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the API."""
+        """Return the JSON object for the API."""
         return {
             "id": self.id,
             "time_ms": self.time_ms,
@@ -68,7 +72,7 @@ class Entry:
 
 
 def entry_of(change: StateChange, before: Iterable[Suspension], taken: Taken) -> Entry:
-    """Return the entry of a change of the state; `before`: the suspensions that were in force."""
+    """Return the entry for a change of the state. `before` are the suspensions that were in force before it."""
     operation = change.operation
     topic = operation.topic or ALL_TOPICS
     was = [str(each) for each in before if operation.topic in (None, each.topic)]
@@ -94,7 +98,7 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(value: bytes | None) -> Entry:
-    """Return the entry in a record's value. Raises UnreadableChange."""
+    """Return the entry in a record value. Raises UnreadableChange."""
     content = content_of(value, 4 * MAX_RECORD_BYTES)
     try:
         lines = [
@@ -114,7 +118,7 @@ def decode(value: bytes | None) -> Entry:
 
 
 def merged(entries: Iterable[Entry]) -> list[Entry]:
-    """Return one entry for each change, the newest first, with all proxies that took it."""
+    """Return one entry for each change, newest first, with all proxies that applied it."""
     found: dict[str, Entry] = {}
     for each in entries:
         known = found.get(each.id)
@@ -128,6 +132,6 @@ def merged(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def entry_of_reload(id_: str, time_ms: int, actor: Actor, changes: Mapping[str, list[str]], proxy: str) -> Entry:
-    """Return the entry of policies that a proxy has reloaded from files; `changes`: lines by their effect."""
+    """Return the entry for policies that a proxy has reloaded from files. `changes` contains lines by their effect."""
     lines = _bounded((effect, line) for effect in ChangeEffect for line in changes.get(effect.value, ()))
     return Entry(id_, time_ms, actor, "policies", lines, (Taken(proxy, time_ms),))

@@ -1,6 +1,6 @@
-"""Writes and reads the history topic, with the proxy's own login.
+"""Writes and reads the history topic with the proxy's own login.
 
-Entries are written from a thread with a bounded queue, and read when somebody asks, within bounds of time and records.
+A thread with a bounded queue writes entries. They are read on request, with limits on time and records.
 """
 
 import contextvars
@@ -35,7 +35,7 @@ _WRITER: dict[str, str | int | bool] = {
 
 @dataclass(frozen=True, slots=True)
 class ChangeHistory:
-    """The changes since `since_ms` (Unix time, ms), the newest first. `is_complete`: whether all were read in time."""
+    """The changes since `since_ms` (Unix time, ms), newest first. `is_complete` is true if all were read in time."""
 
     since_ms: int
     entries: tuple[Entry, ...]
@@ -43,7 +43,7 @@ class ChangeHistory:
 
 
 class HistoryTopic:
-    """The history topic of one proxy. `health`: where the results of writes are noted."""
+    """The history topic of one proxy. `health` records the results of writes."""
 
     def __init__(self, topic: str, upstream: Upstream, health: WriteHealth) -> None:
         self._topic = topic
@@ -60,7 +60,7 @@ class HistoryTopic:
         self._thread.start()
 
     def add(self, entry: Entry) -> None:
-        """Queue an entry; never waits."""
+        """Queue an entry without waiting."""
         if not self._queue.put(entry, 1000):
             self._health.failed(self._destination, "the queue of entries is full")
 
@@ -70,14 +70,17 @@ class HistoryTopic:
         self._thread.join(_AT_THE_END_SECONDS)
 
     def read(self, since_ms: int) -> ChangeHistory:
-        """Return the changes since then. Blocks for at most some seconds. Raises TopicUnavailable."""
+        """Return the changes since `since_ms` (Unix time, ms).
+
+        Blocks for at most some seconds. Raises TopicUnavailable.
+        """
         entries: list[Entry] = []
 
         def take(value: bytes) -> None:
-            with suppress(UnreadableChange):  # somebody else's record
+            with suppress(UnreadableChange):  # a record of another program
                 entries.append(decode(value))
 
-        times_ms = since_ms, _NO_END_MS  # a proxy's clock may be ahead
+        times_ms = since_ms, _NO_END_MS  # the clock of a proxy may be ahead
         read = read_range(self._upstream, self._topic, times_ms, _MOST_READ, _MOST_BYTES, take)
         return ChangeHistory(since_ms, tuple(merged(entries)), read.complete_since_ms == since_ms)
 
@@ -105,7 +108,10 @@ class HistoryTopic:
             self._under_way += 1
 
     def _why_missing(self) -> str | None:
-        """Return why the topic cannot be described; None if it is there. A producer could create it by its request."""
+        """Return why the topic cannot be described, or None if it exists.
+
+        This check is needed because a producer's request could create the topic.
+        """
         try:
             describe(admin_client(self._upstream), self._topic)
         except TopicUnavailable as error:

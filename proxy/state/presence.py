@@ -1,4 +1,4 @@
-"""What a proxy announces about itself: a record of the presence topic."""
+"""The announcement of a proxy about itself, as a record of the presence topic."""
 
 import json
 from collections.abc import Mapping
@@ -16,9 +16,11 @@ _CONDITION_CHARACTERS = 100
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """One announcement. `instance`: of this process, `name`: the same after a restart. `time_ms`: by the proxy's clock.
+    """One announcement.
 
-    `admin`: the address of its admin endpoint. `policies`: a digest of its policies. `counters`: since its start.
+    `instance` identifies the process, and `name` is the same after a restart. `time_ms` is from the proxy's clock.
+    `admin` is the address of its admin endpoint. `policies` is a digest of its policies. `counters` are counts since
+    its start.
     """
 
     name: str
@@ -34,13 +36,13 @@ class Presence:
 
 
 def encode(presence: Presence) -> bytes:
-    """Return the value of its record, a JSON object."""
+    """Return the record value for an announcement, a JSON object."""
     content = {"version": VERSION, **as_json(presence), "conditions": presence.conditions[:_MOST_CONDITIONS]}
     return json.dumps(content, separators=(",", ":")).encode()
 
 
 def decode(value: bytes | None) -> Presence:
-    """Return the announcement in a record's value. Raises UnreadableChange."""
+    """Return the announcement in a record value. Raises UnreadableChange."""
     content = content_of(value, MOST_BYTES)
     try:
         conditions = tuple(str(cut(printable(each), _CONDITION_CHARACTERS)) for each in content["conditions"])
@@ -62,7 +64,7 @@ def decode(value: bytes | None) -> Presence:
 
 
 def as_json(presence: Presence) -> dict[str, Any]:
-    """Return the JSON object of the record, without its version."""
+    """Return the JSON object for the record, without its version."""
     return {
         "name": presence.name,
         "instance": presence.instance,

@@ -1,4 +1,4 @@
-"""The metrics of all proxies with the same presence topic: one scrape of any of them shows all."""
+"""The metrics of all proxies with the same presence topic. A scrape of any of these proxies shows all of them."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,7 +22,7 @@ from sluicegate.proxy.state.topic_description import TopicUnavailable
 from sluicegate.proxy.status.condition import State
 
 MOST_PROXIES = 1000
-"""Each proxy has at most ten series; of more proxies the sums are shown, and no series of their own."""
+"""Each proxy has at most ten series. If there are more proxies than this, only the sums are shown."""
 _LABEL_CHARACTERS = 255
 
 
@@ -46,7 +46,7 @@ def presence_metrics(read_view: Callable[[], FleetView]) -> Iterator[Metric]:
 
 
 def _of_each(view: FleetView) -> Iterator[Metric]:
-    # Of two processes with one name the newest announcement counts; the finding `name_used_twice` names them.
+    # If two processes have one name, the newest announcement counts. The finding `name_used_twice` names them.
     of: dict[str, FleetMember] = {}
     for each in sorted(view.members, key=lambda member: member.last_ms):
         of[str(cut(each.presence.name, _LABEL_CHARACTERS))] = each

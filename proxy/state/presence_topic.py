@@ -1,4 +1,4 @@
-"""Announces this proxy in the presence topic every 5 s, and reads the announcements of all when somebody asks."""
+"""Announces this proxy in the presence topic every 5 s, and reads the announcements of all proxies on request."""
 
 import contextvars
 import threading
@@ -17,7 +17,7 @@ from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_cli
 from sluicegate.proxy.state.topic_plan import TopicPlan
 from sluicegate.proxy.writing.topic_writer import TopicWriter
 
-# A minute of a thousand proxies.
+# The announcements of a thousand proxies in one minute.
 _MOST_READ = 12_000
 _READ_AGAIN_SECONDS = 2.0
 _JOIN_SECONDS = 2.0
@@ -25,8 +25,9 @@ _WRITER: dict[str, str | int | bool] = {"acks": 1, "compression.type": "lz4", "m
 
 
 class PresenceTopic:
-    """The presence topic of one proxy. `announcement` is called in the thread of this object. `health`: where the
-    results of writes are noted.
+    """The presence topic of one proxy.
+
+    `announcement` is called in this object's thread. `health` records the results of writes.
     """
 
     def __init__(
@@ -61,9 +62,9 @@ class PresenceTopic:
             self._thread.join(_JOIN_SECONDS)
 
     def view(self) -> FleetView:
-        """Return all proxies that have announced themselves in the last minutes; the view is at most 2 s old.
+        """Return all proxies that have announced themselves in the last minutes.
 
-        Blocks for some seconds. Raises TopicUnavailable.
+        The view is at most 2 s old. Blocks for some seconds. Raises TopicUnavailable.
         """
         with self._reading:
             if time.monotonic() - self._read_at > _READ_AGAIN_SECONDS:
@@ -84,7 +85,7 @@ class PresenceTopic:
         while not self._ends.is_set():
             try:
                 self._announce()
-            except Exception as error:  # the other proxies show this one as stale
+            except Exception as error:  # without an announcement, the other proxies show this one as stale
                 self._failed(str(error))
             end = time.monotonic() + EVERY_SECONDS
             while not self._ends.is_set() and (left := end - time.monotonic()) > 0:
@@ -92,8 +93,8 @@ class PresenceTopic:
                 self._ends.wait(min(left, 1.0))
 
     def _announce(self) -> None:
-        """Raises TopicUnavailable and RecordNotAccepted."""
-        if not self._is_there:  # a producer could create the topic by its request
+        """Write an announcement. Raises TopicUnavailable and RecordNotAccepted."""
+        if not self._is_there:  # a producer's request could create the topic
             describe(admin_client(self._upstream), self._topic)
             self._is_there = True
         presence = self._announcement()

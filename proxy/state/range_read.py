@@ -1,4 +1,4 @@
-"""Reads the records of a topic between two times, within bounds, with the proxy's own login."""
+"""Reads the records of a topic between two times with the proxy's own login, with limits on time and size."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +16,10 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class RangeRead:
-    """The result of reading a range. `complete_since_ms` (Unix time, ms): all records from then on were read; None: the
-    bound of bytes or of time has ended the reading.
+    """The result of reading a range.
+
+    All records from `complete_since_ms` (Unix time, ms) on were read. It is None if the limit of bytes or time has
+    ended the reading.
     """
 
     records: int
@@ -27,8 +29,9 @@ class RangeRead:
 def read_range(
     upstream: Upstream, topic: str, times_ms: tuple[int, int], most: int, most_bytes: int, take: Callable[[bytes], None]
 ) -> RangeRead:
-    """Give `take` the values of records from the first of `times_ms` to before the second; of more than `most` the
-    newest. Blocks for some seconds. Raises TopicUnavailable.
+    """Pass `take` the values of the records from the first of `times_ms` until before the second.
+
+    If there are more than `most` records, only the newest are read. Blocks for some seconds. Raises TopicUnavailable.
     """
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
@@ -50,7 +53,7 @@ def read_range(
                     if _is_at_end(topic, error):
                         left.discard(partition)
                     continue
-                if share < 1 and partition not in begun:  # older ones of this partition are not read
+                if share < 1 and partition not in begun:  # older records of this partition are not read
                     begun.add(partition)
                     since_ms = max(since_ms, message.timestamp()[1])
                 if message.offset() < ranges[partition][1]:
@@ -67,7 +70,7 @@ def read_range(
 def _offsets(
     consumer: Any, partitions: list[Any], times_ms: tuple[int, int], deadline: float
 ) -> dict[int, tuple[int, int]]:
-    """Return the first offset of each partition that has records in the range, and the offset after the last."""
+    """Return, for each partition that has records in the range, the first offset and the offset after the last."""
 
     def left() -> float:
         return max(_POLL_SECONDS, deadline - monotonic())
@@ -88,7 +91,7 @@ def _offsets(
 
 
 def _is_at_end(topic: str, error: Any) -> bool:
-    """Return whether a partition has ended. Raises TopicUnavailable."""
+    """Return whether `error` reports the end of a partition. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     if error.code() == confluent_kafka.KafkaError._PARTITION_EOF:

@@ -1,4 +1,6 @@
-"""The topics of one proxy: what the proxies of a cluster agree on, who changed what, and which proxies there are."""
+"""The topics that the proxies of a cluster share, with the agreed state, the history of changes, and the presence of
+proxies.
+"""
 
 import time
 from collections.abc import Callable
@@ -22,10 +24,10 @@ _MOST_FILES = 3
 
 
 class SharedState:
-    """Reads the state topic from `start` on, and writes an entry of the history for each change that is taken.
+    """Reads the state topic after `start`, and writes a history entry for each change that it applies.
 
-    `proxy`: the name of this proxy. `on_state` receives each state, in the reading thread. `health`: where the results
-    of writing to the other two topics are noted. `announcement` returns what this proxy announces about itself.
+    `proxy` is the name of this proxy. `on_state` receives each state in the reading thread. `health` records the
+    results of writes to the other two topics. `announcement` returns this proxy's announcement.
     """
 
     def __init__(
@@ -51,14 +53,14 @@ class SharedState:
         self.presence.start()
 
     def add_reload(self, time_ms: int, files: list[str], changes: dict[str, list[str]]) -> None:
-        """Add policies that were reloaded from these files; `changes`: lines by their effect."""
+        """Add policies that were reloaded from these files. `changes` contains lines by their effect."""
         more = len(files) - _MOST_FILES
         named = ", ".join(str(cut(each)) for each in files[:_MOST_FILES])
         actor = Actor("policy files", named + (f" and {more} more" if more > 0 else ""))
         self.history.add(entry_of_reload(uuid4().hex, time_ms, actor, changes, self._proxy))
 
     def close(self) -> None:
-        """Stop reading, and write what is queued. Blocks for seconds at most."""
+        """Stop reading, and write the queued entries. Blocks for at most some seconds."""
         self.presence.close()
         self.topic.close()
         self.history.close()

@@ -1,4 +1,4 @@
-"""The last known state in a file, for a start while the state topic cannot be read."""
+"""Stores the last known state in a file, for a start while the state topic cannot be read."""
 
 import json
 import os
@@ -18,12 +18,12 @@ _MAX_BYTES = 16 << 20
 
 
 class SnapshotUnreadable(Exception):
-    """There is no usable snapshot; the text says why."""
+    """There is no usable snapshot. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateSnapshot:
-    """The state of the topic with this id, which was read last at `read_at_ms` (Unix time, ms)."""
+    """The state of the topic with this id, which was last read at `read_at_ms` (Unix time, ms)."""
 
     topic_id: str
     read_at_ms: int
@@ -31,7 +31,7 @@ class StateSnapshot:
 
 
 class SnapshotFile:
-    """The file at `path`, for the state topic called `topic`."""
+    """The snapshot file at `path`, for the state topic called `topic`."""
 
     def __init__(self, path: str, topic: str) -> None:
         self._path = Path(path)
@@ -52,7 +52,7 @@ class SnapshotFile:
             raise SnapshotUnreadable(f"{self._path}: {type(error).__name__} {error}") from None
 
     def write(self, snapshot: StateSnapshot) -> None:
-        """Replace the file. Blocks for some seconds at most. Raises OSError."""
+        """Replace the file. Blocks for at most some seconds. Raises OSError."""
         content = {
             "version": _VERSION,
             "topic": self._topic,

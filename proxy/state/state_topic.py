@@ -1,7 +1,7 @@
-"""Reads and writes the state topic with the proxy's own login, in a thread of its own.
+"""Reads and writes the state topic with the proxy's own login, in a separate thread.
 
-Every record is applied in the order of the partition. A change is written and then awaited: it is done when this proxy
-has read it back, so that a proxy that says "done" has applied everything before it too.
+Every record is applied in the order of the partition. A change is complete only when this proxy has written it and read
+it back. So a proxy that reports a change as done has also applied every earlier change.
 """
 
 import threading
@@ -53,18 +53,21 @@ _WRITER: dict[str, str | int | bool] = {
 
 
 class StateUnwritable(Exception):
-    """A change was not stored, or is not known to be; the text says why. It can be tried again."""
+    """A change was not stored, or it is unknown whether it was.
+
+    The text gives the reason. The change can be tried again.
+    """
 
 
 class _Unreadable(Exception):
-    """The topic cannot be read now; the text says why."""
+    """The topic cannot be read now. The text gives the reason."""
 
 
 class StateTopic:
     """The state topic of one proxy.
 
-    `on_state` receives each state, and `on_change` each change that is new since the last known state, with that state;
-    both in the reading thread. `status` has the conditions about the topic.
+    `on_state` receives each state. `on_change` receives each change since the last known state, with that state. Both
+    are called in the reading thread. `status` contains the conditions about the topic.
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class StateTopic:
         self._thread = threading.Thread(target=self._run, name="state topic", daemon=True)
 
     def start(self) -> None:
-        """Take the last known state from the snapshot file, if there is one, and read the topic from then on."""
+        """Use the last known state from the snapshot file, if there is one, and start to read the topic from there."""
         self._report_unreadable("not read yet")
         self._thread.start()
 
@@ -106,11 +109,14 @@ class StateTopic:
             self._thread.join(_JOIN_SECONDS)
 
     def commit(self, changes: Sequence[StateChange], seconds: float) -> None:
-        """Write changes, and wait until this proxy has applied them. Blocks. Raises StateUnwritable."""
+        """Write changes, and wait at most `seconds` until this proxy has applied them.
+
+        Blocks. Raises StateUnwritable.
+        """
         deadline = time.monotonic() + seconds
         applied = {change.id: threading.Event() for change in changes}
         with self._writing:
-            if self._why_unreadable is not None:  # a write to a topic that is not there could create it
+            if self._why_unreadable is not None:  # a write could create the topic if it does not exist
                 raise StateUnwritable(self._why_unreadable)
             self._awaited = applied
             try:
@@ -177,11 +183,11 @@ class StateTopic:
         try:
             self._read(consumer, partial(self._look, consumer, admin))
         finally:
-            with suppress(Exception):  # what matters is being raised already
+            with suppress(Exception):  # the important error is already being raised
                 consumer.close()
 
     def _look(self, consumer: Any, admin: Any) -> tuple[str, int]:
-        """Return the topic's id and the offset of its end. Raises _Unreadable."""
+        """Return the topic's id and its end offset. Raises _Unreadable."""
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         try:
@@ -197,9 +203,10 @@ class StateTopic:
         return found.topic_id, end
 
     def _read(self, consumer: Any, look: Callable[[], tuple[str, int]]) -> None:
-        """Apply records as they come. Raises _Unreadable.
+        """Apply records as they arrive.
 
-        Nothing is put in force before the end of the topic is reached: an older state is worse than the known one.
+        Raises _Unreadable. No state is put in force before the end of the topic is reached, because an older state is
+        worse than the known one.
         """
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
@@ -234,7 +241,7 @@ class StateTopic:
                 look_at = time.monotonic() + _LOOK_SECONDS
 
     def _after(self, state: AgreedState, offset: int, value: bytes | None) -> tuple[AgreedState, str]:
-        """Return the state after a record, and the id of its change."""
+        """Return the state after a record, and the id of the record's change."""
         try:
             change = decode(value)
             after = state.after(change, offset)

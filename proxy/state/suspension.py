@@ -1,4 +1,4 @@
-"""A suspension of enforcement, of one proxy or of all proxies of a cluster."""
+"""A suspension of enforcement by one proxy or by all proxies of a cluster."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ ALL_TOPICS = "all topics"
 
 
 class SuspensionScope(Enum):
-    """The proxies that a suspension applies to; values as the API has them."""
+    """The proxies to which a suspension applies. The values appear in the API."""
 
     PROXY = "proxy"
     CLUSTER = "cluster"
@@ -16,7 +16,7 @@ class SuspensionScope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """Enforcement is suspended for `topic` (None: all topics) until `until_ms` (Unix time, ms)."""
+    """A suspension of enforcement for `topic` until `until_ms` (Unix time, ms). `topic` is None for all topics."""
 
     topic: str | None
     reason: str
@@ -31,5 +31,5 @@ class Suspension:
 
 
 def time_text(time_ms: int) -> str:
-    """Return a time (Unix time, ms) in ISO 8601, UTC, to the second."""
+    """Return a time (Unix time, ms) in ISO 8601, in UTC, with seconds."""
     return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Topics of the cluster as an admin client of librdkafka describes them, with the proxy's own login."""
+"""Describes topics of the cluster with an admin client of librdkafka and the proxy's own login."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,7 +14,10 @@ REQUEST_SECONDS = 3.0
 
 
 class TopicUnavailable(Exception):
-    """A topic cannot be described or created now; the text says why. `is_missing`: the cluster has no such topic."""
+    """A topic cannot be described or created now.
+
+    The text gives the reason. `is_missing` is true if the topic does not exist.
+    """
 
     def __init__(self, why: str, is_missing: bool = False) -> None:
         super().__init__(why)
@@ -23,7 +26,7 @@ class TopicUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic of the cluster. `replicas`: the fewest of a partition."""
+    """A topic of the cluster. `replicas` is the smallest number of replicas of its partitions."""
 
     topic_id: str
     partitions: int
@@ -31,7 +34,7 @@ class TopicDescription:
 
 
 def connected(upstream: Upstream, make: Callable[[dict[str, Any]], Any]) -> Any:
-    """Return what `make` makes of librdkafka's settings for `upstream`. Raises TopicUnavailable."""
+    """Return the result of `make` for librdkafka's settings for `upstream`. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     try:
@@ -51,7 +54,7 @@ def admin_client(upstream: Upstream) -> Any:
 
 
 def result_of(future: "Future[Any]") -> Any:
-    """Return what a request to the cluster has found. Blocks for some seconds. Raises TopicUnavailable."""
+    """Return the result of a request to the cluster. Blocks for some seconds. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     try:
@@ -64,7 +67,7 @@ def result_of(future: "Future[Any]") -> Any:
 
 
 def describe(client: Any, name: str) -> TopicDescription:
-    """Return a topic's description. Never creates the topic. Raises TopicUnavailable."""
+    """Return the description of a topic. Never creates the topic. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     asked = client.describe_topics(confluent_kafka.TopicCollection([name]), request_timeout=REQUEST_SECONDS)
@@ -74,7 +77,7 @@ def describe(client: Any, name: str) -> TopicDescription:
 
 
 def settings_of(client: Any, name: str) -> dict[str, str]:
-    """Return a topic's settings. Raises TopicUnavailable."""
+    """Return the settings of a topic. Raises TopicUnavailable."""
     from confluent_kafka import admin  # noqa: PLC0415  # the extra `topic`
 
     resource = admin.ConfigResource(admin.ConfigResource.Type.TOPIC, name)

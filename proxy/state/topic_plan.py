@@ -1,4 +1,4 @@
-"""How the topics of the shared state are made: what `doctor` prints and `bootstrap --state` does."""
+"""The plan for creating the topics of the shared state, which `doctor` prints and `bootstrap --state` carries out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ _PRESENCE = {
     "cleanup.policy": "delete",
     "retention.ms": "3600000",
     "segment.ms": "600000",
-    "message.timestamp.type": "LogAppendTime",  # so that each proxy's clock is compared with the broker's
+    "message.timestamp.type": "LogAppendTime",  # so that each proxy's clock can be compared with the broker's
 }
 _NINETY_DAYS_MS = 90 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """The settings of one topic; `key` is the configuration key that names it."""
+    """The settings of one topic. `key` is the configuration key that names the topic."""
 
     key: str
     name: str
@@ -28,18 +28,21 @@ class TopicPlan:
 
     @property
     def options(self) -> str:
-        """The options of kafka-topics.sh."""
+        """The options for kafka-topics.sh."""
         settings = " ".join(f"--config {name}={value}" for name, value in self.settings.items())
         return f"--partitions 1 --replication-factor {self.replicas} {settings}"
 
     @property
     def remedy(self) -> str:
-        """What to do if the topic is missing or the proxy may not use it."""
+        """Advice for the case that the topic is missing or the proxy may not use it."""
         return f"run sluicegate bootstrap --state FILE, or create {self.name} with {self.options}, and {_RIGHTS}"
 
 
 def plans_of(keys: StateTopics, brokers: int = REPLICAS) -> tuple[TopicPlan, ...]:
-    """Return the plan of each topic for a cluster of so many brokers; fewer than three hold fewer replicas."""
+    """Return the plan for each topic, for a cluster with `brokers` brokers.
+
+    With fewer than three, topics have fewer replicas.
+    """
     replicas = min(REPLICAS, brokers)
     in_sync = {_IN_SYNC: str(min(2, replicas))}
     retained = {"cleanup.policy": "delete", "retention.ms": str(_NINETY_DAYS_MS)}

@@ -1,1 +1,1 @@
-"""Violation events and where they are written."""
+"""Violation events and their destinations."""

@@ -1,4 +1,4 @@
-"""Encodes violation events: as JSON, or in the JSON format of CloudEvents 1.0 (`violations.format`)."""
+"""Encodes violation events as JSON, or in the JSON format of CloudEvents 1.0 (`violations.format`)."""
 
 import json
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from typing import Any, Final, Literal
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 
 CLOUD_EVENT_CONTENT_TYPE: Final = "application/cloudevents+json; charset=UTF-8"
-"""The header `content-type` of a record in structured mode (CloudEvents' Kafka protocol binding)."""
+"""The `content-type` header of a record in structured mode (Kafka protocol binding of CloudEvents)."""
 _TYPE = "sluicegate.violation.v1"
 
 Encode = Callable[[Event], bytes]
-"""Returns an event in one line, without its end."""
+"""Returns an event as one line without a line end."""
 
 
 def encode_json(event: Event) -> bytes:
-    """Return the event itself."""
+    """Return the event's own JSON object."""
     return json.dumps(event_of(event)).encode()
 
 

@@ -21,7 +21,7 @@ _LIMIT = "Send smaller batches, or raise `{}`."
 
 
 class ReasonEntry(NamedTuple):
-    """The errors with which a batch is rejected for a reason, and what to do."""
+    """The errors with which a batch is rejected for a reason, and the advice for that reason."""
 
     errors: tuple[ErrorCode, ...]
     remedy: str
@@ -105,7 +105,7 @@ ENTRIES: dict[Reason, ReasonEntry] = {
         "`reject` the record violates its rule.",
     ),
 }
-"""What to do about each reason."""
+"""The errors and the advice for each reason."""
 
 
 def page() -> str:

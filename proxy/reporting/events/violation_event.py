@@ -1,6 +1,6 @@
-"""Violation events (docs/violations.md): a snapshot of the verdict on one partition, and its JSON object.
+"""Violation events (docs/violations.md), as snapshots of the verdict on one partition and as JSON objects.
 
-The snapshot takes about a microsecond on the event loop; the JSON object is created by the writing thread.
+Taking the snapshot costs about a microsecond on the event loop. The writing thread creates the JSON object.
 """
 
 from codecs import getincrementaldecoder
@@ -25,35 +25,35 @@ from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason
 
-_MESSAGE_CHARACTERS = 4000  # the longest of a broker's has three records of a topic with a 249-character name
+_MESSAGE_CHARACTERS = 4000  # a broker's longest message names three records of a topic with a 249-character name
 _DIAGNOSIS_CHARACTERS = 1000
 _MOST_RULES = 50
-_OF_AN_EVENT = 1000  # estimated bytes of an event without its message and records
+_OF_AN_EVENT = 1000  # the estimated bytes of an event without its message and records
 _OF_A_RECORD = 450
 _OF_A_BOUND = 200
-_OF_CONTENTS = 1000  # the beginnings of a key and a value
+_OF_CONTENTS = 1000  # for the beginnings of a key and a value
 REHEARSE: Final = "rehearse"
 """The mode of an event about a rehearsed bound."""
 _UNKNOWN_POLICY = TopicPolicy()
-_LATEST_MS = 253_402_300_799_999  # datetime's maximum
+_LATEST_MS = 253_402_300_799_999  # the maximum of datetime
 
 
 class OwnerState(TypedDict):
-    """The team that owns a topic or a client, and its contact."""
+    """The team that owns a topic or a client, with its contact."""
 
     team: str
     contact: str | None
 
 
 class EventOrigin(NamedTuple):
-    """The proxy that an event is from, and the event's id, which no other event has."""
+    """The proxy that created an event, and the unique id of the event."""
 
     proxy: str
     id: str
 
 
 class EventNumbering:
-    """Gives each event of one process its origin. `proxy`: the proxy's name."""
+    """Assigns an origin to each event of one process. `proxy` is the proxy's name."""
 
     def __init__(self, proxy: str) -> None:
         self._proxy = proxy
@@ -66,10 +66,11 @@ class EventNumbering:
 
 
 class ViolationEvent(NamedTuple):
-    """A violation of one batch, and what became of the batch.
+    """A violation of one batch, and the outcome of the batch.
 
-    `mode`: what the policy asks for; `outcome`, `client_error`, `changes` and `waiver` as in `BatchOutcome`; `copies`
-    as in `ReportedFinding`. `bad_records` are the listed ones; `bad_count` counts all. `rules` as in `Finding`.
+    `mode` is the mode of the policy. `outcome`, `client_error`, `changes` and `waiver` have the same meaning as in
+    `BatchOutcome`, `copies` as in `ReportedFinding`, and `rules` as in `Finding`. `bad_records` are the listed bad
+    records, and `bad_count` is the number of all bad records.
     """
 
     mode: Mode
@@ -94,14 +95,14 @@ class ViolationEvent(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The estimated memory in bytes."""
+        """The estimated memory of the event in bytes."""
         texts = len(self.message or "") + sum(len(record.message) for record in self.bad_records if record.rules)
         shown = sum(_OF_CONTENTS for record in self.bad_records if record.contents is not None)
         return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * texts + shown
 
 
 class RehearsalEvent(NamedTuple):
-    """The rehearsed bounds that would reject records of one batch, each with the number of records."""
+    """The rehearsed bounds that would reject records of one batch, each with the number of these records."""
 
     client: ClientDetails
     batch: BatchOutcome
@@ -112,7 +113,7 @@ class RehearsalEvent(NamedTuple):
 
     @property
     def topic(self) -> str | None:
-        """The topic's name, cut."""
+        """The topic's name, cut if it is long."""
         return _cut(self.batch.topic)
 
     @property
@@ -127,7 +128,7 @@ class RehearsalEvent(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The estimated memory in bytes."""
+        """The estimated memory of the event in bytes."""
         return _OF_AN_EVENT + _OF_A_BOUND * len(self.found)
 
 
@@ -137,9 +138,9 @@ Event = ViolationEvent | RehearsalEvent
 def violation_event(
     client: ClientDetails, batch: BatchOutcome, reported: ReportedFinding, origin: EventOrigin, max_records: int
 ) -> ViolationEvent:
-    """Return the event of a finding, with at most `max_records` bad records."""
+    """Return the event for a finding, with at most `max_records` bad records."""
     finding = reported.finding
-    assert batch.basis is not None  # else nothing is found
+    assert batch.basis is not None  # otherwise there would be no finding
     return ViolationEvent(
         reported.mode,
         batch.outcome,
@@ -164,7 +165,7 @@ def violation_event(
 
 
 def event_of(event: Event) -> dict[str, Any]:
-    """Return the JSON object of an event, version 1 (docs/violations.md); texts are cut."""
+    """Return the JSON object of an event, version 1 (docs/violations.md). Long texts are cut."""
     return _of_violation(event) if isinstance(event, ViolationEvent) else _of_rehearsal(event)
 
 
@@ -221,12 +222,12 @@ def _of_rehearsal(rehearsal: RehearsalEvent) -> dict[str, Any]:
 
 
 def _error_name(code: int | None) -> str | None:
-    """Return the name of the error that the client got; None if it got none."""
+    """Return the name of the error that the client got, or None if it got none."""
     return None if code is None else ERROR_NAMES.get(code, str(code))
 
 
 def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
-    """Return the value in force that the event is about, and its source; texts are cut."""
+    """Return the effective value that the event is about, with its source. Long texts are cut."""
     if value is None:
         return None
     return {
@@ -259,7 +260,7 @@ def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
 
 
 def owner_shown(owner: Owner) -> OwnerState:
-    """Return an owner as events and the live state have it; texts are cut."""
+    """Return an owner as events and the live state show it. Long texts are cut."""
     return {"team": cut(owner.team), "contact": _cut(owner.contact)}
 
 
@@ -283,12 +284,13 @@ def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[s
 
 
 def shown_beginning(part: Beginning | None) -> dict[str, Any] | None:
-    r"""Return the size of a key or value and its beginning as printable text, None if it is null.
+    r"""Return the size of a key or value, and its beginning as printable text.
 
-    Bytes that are not UTF-8 become `\xff`, invisible characters `\n` or `\u202e`, a backslash two.
+    Return None if it is null. Bytes that are not UTF-8 become `\xff`. Invisible characters become `\n` or `\u202e`. A
+    backslash becomes two.
     """
     if part is None:
         return None
-    decoder = getincrementaldecoder("utf-8")("backslashreplace")  # a character that was cut off is not shown
+    decoder = getincrementaldecoder("utf-8")("backslashreplace")  # a character that was cut in the middle is not shown
     text = decoder.decode(part.data.replace(b"\\", b"\\\\"), final=len(part.data) == part.size)
     return {"size": part.size, "text": printable(text)}

@@ -1,4 +1,4 @@
-"""Makes an event of each finding about a batch, for a file, a topic and the live view."""
+"""Creates an event for each finding about a batch, for a file, a topic and the live view."""
 
 from sluicegate.proxy.reporting.events.violation_event import EventNumbering, RehearsalEvent, violation_event
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
@@ -9,7 +9,7 @@ from sluicegate.validation.timestamps import bounds_of
 
 
 class ViolationEvents:
-    """Gives `sink` an event for each finding, with at most `max_records` bad records."""
+    """Passes an event for each finding to `sink`, with at most `max_records` bad records."""
 
     def __init__(self, sink: ViolationSink, max_records: int, numbering: EventNumbering) -> None:
         self._sink = sink
@@ -24,7 +24,7 @@ class ViolationEvents:
             self._write(client, batch, reported)
         if batch.rehearsed:
             policy, now_ms = batch.basis
-            assert policy.rehearsed is not None  # else there are no counts
+            assert policy.rehearsed is not None  # otherwise there would be no counts
             found = zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True)
             exceeded = tuple((bound, count) for bound, count in found if count)
             self._sink.write(RehearsalEvent(client, batch, exceeded, now_ms, self._numbering.next(), policy))

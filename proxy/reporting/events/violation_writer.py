@@ -1,11 +1,11 @@
 """Writes violation events as lines of a file (docs/violations.md), in a thread with a bounded queue.
 
-Clients never wait for the file: events that do not fit into the queue are dropped and counted, failed writes are
-counted, and one log line a minute has the reason.
+Clients never wait for the file. Events that do not fit into the queue are dropped and counted. Failed writes are
+counted, and one log line a minute gives the reason.
 
-Several processes may append to the file, which may be moved away, and is rotated by size. Each line is written whole or
-not at all. A full file is renamed to its name and `.1`, replacing the previous one; the process that holds the lock
-renames it, and the others reopen the path.
+Several processes may append to the file, which may be moved away and is rotated by size. Each line is written
+completely or not at all. A full file is renamed to its name with `.1` appended, and replaces the previous one. The
+process that has the lock renames the file, and the others reopen the path.
 """
 
 import contextvars
@@ -31,13 +31,14 @@ from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 
 _FLAGS = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-# It has client names and may have record contents: readable by its owner, and a group that the operator chooses.
+# The file contains client names and may contain record contents. So only its owner, and a group that the operator
+# chooses, can read it.
 _MODE = 0o640
 _MAX_TRIES = 100
 
 
 class EventFile:
-    """For one thread. Raises OSError if the file cannot be opened."""
+    """An event file, which only one thread may use. Raises OSError if the file cannot be opened."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
         self._path = path
@@ -46,7 +47,7 @@ class EventFile:
         self._torn = False
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Append all lines. Raises PartialWrite with the number of written lines."""
+        """Append all lines. Raises PartialWrite, which has the number of written lines."""
         written = 0
         tries = 0
         try:
@@ -65,7 +66,10 @@ class EventFile:
         os.close(self._fd)
 
     def _append_some(self, lines: Sequence[bytes]) -> int:
-        """Write as many lines as fit into the file; return 0 if it was rotated or reopened instead."""
+        """Write as many lines as fit into the file, and return their number.
+
+        Return 0 if the file was rotated or reopened instead.
+        """
         if not self._is_at_its_path():
             self._open_again()
         if not is_regular(self._fd):
@@ -107,7 +111,10 @@ class EventFile:
 
 
 def _opened(path: Path) -> int:
-    """Open the file without waiting, even for the reader of a pipe; readable if permitted, to check its last byte."""
+    """Open the file without blocking, even for a pipe without a reader.
+
+    It is opened for reading too if that is permitted, to check its last byte.
+    """
     fd = os.open(path, _FLAGS | os.O_WRONLY | os.O_NONBLOCK, _MODE)
     os.set_blocking(fd, True)
     if is_regular(fd):
@@ -135,9 +142,9 @@ class ViolationSink(Protocol):
 
 
 class ViolationFile:
-    """Appends events to a file in a thread of its own. Raises OSError if the file cannot be opened.
+    """Appends events to a file in a thread of its own.
 
-    `health`: where the results of writes are noted.
+    Raises OSError if the file cannot be opened. `health` records the results of writes.
     """
 
     def __init__(
@@ -158,18 +165,21 @@ class ViolationFile:
         self._log = structlog.get_logger("sluicegate.violations")
         self._complaints = OnceAMinute()
         self._file = within_deadline((path, "open"), lambda: EventFile(path, max_file_bytes))
-        context = contextvars.copy_context()  # it has the worker's index for log lines
+        context = contextvars.copy_context()  # the context contains the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="violations", daemon=True)
         self._thread.start()
 
     def write(self, event: Event) -> None:
-        """Queue an event; never waits."""
+        """Queue an event without waiting."""
         if not self._queue.put(event, event.size):
             self._counters.violation_events_dropped += 1
             self._health.failed(self._destination, QUEUE_FULL)
 
     def close(self) -> None:
-        """Write the queued events and stop, within 3 s even if the disk hangs; the rest is counted as failed."""
+        """Write the queued events and stop within 3 s, even if the disk hangs.
+
+        The remaining events are counted as failed.
+        """
         self._queue.close()
         self._thread.join(_AT_THE_END_SECONDS)
         if self._thread.is_alive():
@@ -193,10 +203,10 @@ class ViolationFile:
         self._file.close()
 
     def _line_of(self, event: Event) -> bytes:
-        """Return the line of an event; empty, and counted, if it cannot be encoded."""
+        """Return the line for an event. Return an empty line and count the event if it cannot be encoded."""
         try:
             return self._encode(event) + b"\n"
-        except Exception as error:  # one event that cannot be encoded does not stop the next ones
+        except Exception as error:  # an event that cannot be encoded must not stop the next ones
             self._failed(1, error)
             return b""
 
@@ -228,7 +238,7 @@ class ViolationFile:
 
 
 class SeveralSinks:
-    """Passes every event to several sinks; none waits for another."""
+    """Passes every event to several sinks, which do not wait for each other."""
 
     def __init__(self, sinks: Sequence[ViolationSink]) -> None:
         self._sinks = sinks

@@ -1,1 +1,1 @@
-"""Log lines: setup, aggregation, and the thread that writes them."""
+"""Log lines, with their setup and aggregation and the thread that writes them."""

@@ -1,9 +1,9 @@
-"""Aggregates equal reports into few log lines.
+"""Combines equal reports into few log lines.
 
-`Aggregator` writes the first report of a kind at once, then one line an interval with the count. Kinds and lines are
-bounded whatever clients invent, and the counts stay complete: with too many kinds, new ones are counted under a wider
-one (many clients of one topic); with too many lines, some are delayed and have higher counts. `OnceAMinute` is the
-simple form, for any thread.
+`Aggregator` writes the first report of a kind at once, then one line with the count in each interval. The numbers of
+kinds and lines are limited, whatever clients send, and the counts stay complete. If there are too many kinds, new ones
+are counted under a wider kind (many clients of one topic). If there are too many lines, some are delayed and have
+higher counts. `OnceAMinute` is a simpler form for use from any thread.
 """
 
 import threading
@@ -25,7 +25,7 @@ Details = dict[str, Any]
 
 
 class AggregateKind(NamedTuple):
-    """A kind that includes many others: its key, and the details that differ among them."""
+    """A kind that includes many other kinds. It has a key, and the details that differ among those kinds."""
 
     key: Hashable
     different: frozenset[str]
@@ -47,10 +47,11 @@ class _Kind:
 
 
 class Aggregator:
-    """Calls `emit(details, times, records)` for each line; `times` counts the reports since the line before.
+    """Calls `emit(details, times, records)` for each line.
 
-    `widen` returns the kind that a key is counted under if there are too many kinds. Times are in seconds, monotonic.
-    At most 200 lines at once and 2,000 a minute.
+    `times` is the number of reports since the previous line. `widen` returns the kind under which a key is counted if
+    there are too many kinds. Times are monotonic, in seconds. At most 200 lines are written at once and 2,000 in a
+    minute.
     """
 
     def __init__(
@@ -64,13 +65,13 @@ class Aggregator:
         self._emit = emit
         self._widen = widen
         self._max_kinds = max_kinds
-        self._kinds: OrderedDict[Hashable, _Kind] = OrderedDict()  # least recently used first
+        self._kinds: OrderedDict[Hashable, _Kind] = OrderedDict()  # the kind that was used least recently is first
         self._wide: dict[Hashable, _Kind] = {}
         self._lines = float(LINES_AT_ONCE)
         self._lines_at = float("-inf")
 
     def note(self, key: Hashable, records: int, now: float, details: Callable[..., Details], *about: Any) -> None:
-        """Count a report of kind `key`; `details(*about)` is only called if the line needs it."""
+        """Count a report of kind `key`. `details(*about)` is called only if a line is written."""
         kind = self._kinds.get(key)
         if kind is not None:
             self._kinds.move_to_end(key)
@@ -86,7 +87,7 @@ class Aggregator:
             self._log_kind(kind, now)
 
     def sweep(self, now: float) -> None:
-        """Write the lines that are due and drop quiet kinds; called every few seconds."""
+        """Write the lines that are due and drop quiet kinds. Called every few seconds."""
         for kinds in (self._wide, self._kinds):
             for key, kind in list(kinds.items()):
                 if now - kind.logged_at < self._interval:
@@ -97,7 +98,7 @@ class Aggregator:
                     self._log_kind(kind, now)
 
     def settle(self, is_over: Callable[[Any], bool]) -> None:
-        """Write the pending lines of the kinds whose key is over, and forget these: what they report has ended."""
+        """Write the pending lines of the kinds for whose key `is_over` returns True, and forget these kinds."""
         for kinds in (self._wide, self._kinds):
             for key in [key for key in kinds if is_over(key)]:
                 kind = kinds.pop(key)
@@ -105,7 +106,7 @@ class Aggregator:
                     self._log_kind(kind, kind.used_at)
 
     def flush(self) -> None:
-        """Write everything that is pending, before shutdown."""
+        """Write all pending lines before shutdown."""
         for kinds in (self._wide, self._kinds):
             for kind in kinds.values():
                 if kind.count:
@@ -113,7 +114,7 @@ class Aggregator:
             kinds.clear()
 
     def _new(self, key: Hashable, now: float) -> _Kind | None:
-        """Return a new kind, in place of a quiet one if there are too many; None if none is quiet."""
+        """Return a new kind. If there are too many, it replaces a quiet kind; return None if no kind is quiet."""
         if len(self._kinds) >= self._max_kinds:
             oldest_key, oldest = next(iter(self._kinds.items()))
             if now - oldest.used_at < self._interval or oldest.count:
@@ -131,7 +132,7 @@ class Aggregator:
         return kind
 
     def _may_log(self, now: float, kept: int) -> bool:
-        """Return whether a line may be written now and `kept` lines remain for others."""
+        """Return whether a line may be written now, if `kept` lines are reserved for other reports."""
         if now > self._lines_at:
             self._lines = min(LINES_AT_ONCE, self._lines + (now - self._lines_at) * LINES_A_SECOND)
             self._lines_at = now
@@ -145,15 +146,17 @@ class Aggregator:
 
 
 class OnceAMinute:
-    """Limits reports to one a minute for each kind; the next one has the count of the skipped ones. Thread-safe."""
+    """Limits reports to one a minute for each kind. The next report has the number of skipped ones. Thread-safe."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._lock = threading.RLock()  # re-entrant: a finaliser may report during a report
+        self._lock = threading.RLock()  # reentrant, because a finalizer may report something during a report
         self._kinds: dict[Hashable, tuple[float, int]] = {}
 
     def due(self, kind: Hashable) -> int | None:
-        """Count one occurrence. Return how often it occurred since the last report if one is due now, else None."""
+        """Count one occurrence. If a report is due now, return the number of occurrences since the last report, and
+        None otherwise.
+        """
         now = self._now()
         with self._lock:
             if kind not in self._kinds and len(self._kinds) >= _MAX_MINUTE_KINDS:
@@ -166,7 +169,7 @@ class OnceAMinute:
             return times + 1
 
     def _kind_for(self, kind: Hashable, now: float) -> Hashable:
-        """Return `kind` if a quiet kind can be dropped for it, else the shared kind None."""
+        """Return `kind`, or the shared kind None if there is no quiet kind to replace."""
         quiet = [old for old, (reported, _) in self._kinds.items() if now - reported >= _MINUTE_SECONDS]
         unreported = sum(self._kinds.pop(old)[1] for old in quiet)
         if unreported:

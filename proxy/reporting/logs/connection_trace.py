@@ -1,7 +1,7 @@
-"""Traces connections for `log.level: debug`: the client, each request and response, pauses, and the end.
+"""Traces connections for `log.level: debug`, with the client, each request and response, pauses, and the end.
 
-Lines have names, sizes and error codes, never a payload, a token or a key. The field `connection` numbers the
-connections of this process, so that one can be followed among many.
+Lines contain names, sizes and error codes, never a payload, a token or a key. The field `connection` numbers the
+connections of this process, so that one connection can be followed among many.
 """
 
 import time
@@ -22,13 +22,13 @@ from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.session.client.identity import ClientIdentity
 
 _MAX_IN_FLIGHT = 1000
-# Lines kept until the client id is known, if only one client is traced.
+# This many lines are kept until the client id is known, if only one client is traced.
 _MAX_PENDING = 100
 _NAMES: dict[int, str] = {code.value: code.name for code in ErrorCode}
 
 
 class Tracing:
-    """Begins the traces of connections, if the configuration asks for them."""
+    """Starts the traces of connections if the configuration enables them."""
 
     def __init__(self, log: Log) -> None:
         self._is_wanted = log.follows_connections
@@ -36,7 +36,7 @@ class Tracing:
         self._numbers = count(1)
 
     def begin(self) -> "ConnectionTrace | None":
-        """Return the trace of a new connection, None if connections are not traced."""
+        """Return the trace of a new connection, or None if connections are not traced."""
         return ConnectionTrace(next(self._numbers), self._client, time.monotonic) if self._is_wanted else None
 
 
@@ -51,7 +51,8 @@ class _Request:
 class ConnectionTrace:
     """Writes the lines of one connection.
 
-    `only`: the client id to trace; lines are kept back until the connection's client id is known. `now` in seconds.
+    `only` is the client id to trace. If it is set, lines are kept until the connection's client id is known. `now`
+    returns seconds.
     """
 
     def __init__(self, number: int, only: str | None, now: Callable[[], float]) -> None:
@@ -72,7 +73,7 @@ class ConnectionTrace:
         self._emit("connection opened", client_address=peer, listener=listener)
 
     def client_identified(self, identity: ClientIdentity) -> None:
-        """Trace the client's identity if it changed."""
+        """Trace the client's identity if it has changed."""
         details = (identity.client_id, identity.software_name, identity.software_version, identity.principal)
         if details == self._client:
             return
@@ -82,7 +83,7 @@ class ConnectionTrace:
         self._decide(identity.client_id)
 
     def request_begun(self, api_key: int, version: int, correlation_id: int, size: int) -> None:
-        """Trace a request that began to arrive; `size` in bytes."""
+        """Trace a request of `size` bytes that has begun to arrive."""
         self._requests += 1
         api = APIS.get(api_key)
         name = api.name if api is not None else f"API {api_key}"
@@ -92,13 +93,14 @@ class ConnectionTrace:
         self._emit("request", api=name, api_version=version, correlation_id=correlation_id, bytes=size)
 
     def token_received(self, size: int) -> None:
-        """Trace a SASL token without a header, of either side; only its size is logged."""
+        """Trace a SASL token without a header, from the client or the broker. Only its size is logged."""
         self._emit("SASL token", bytes=size)
 
     def response_sent(self, head: bytes, size: int) -> None:
-        """Trace a response to the client: `size` bytes that begin with `head`."""
+        """Trace a response of `size` bytes to the client. `head` is its beginning."""
         request = self._in_flight.pop(read_correlation_id(head), None) if len(head) >= CORRELATION_ID_BYTES else None
-        if request is None:  # to a token, or to one of several requests with the same correlation id
+        # the response belongs to a token, or to one of several requests with the same correlation id
+        if request is None:
             self._emit("response", bytes=size)
             return
         self._emit(
@@ -115,11 +117,11 @@ class ConnectionTrace:
         self._emit("paused", side=side, reason=reason)
 
     def reading_resumed(self, side: str, reason: str) -> None:
-        """Trace that the reason for the pause is gone."""
+        """Trace that the reason for the pause has ended."""
         self._emit("resumed", side=side, reason=reason)
 
     def session_ending(self, by: str) -> None:
-        """Note who begins to end the connection; the first call counts."""
+        """Record whether the client or the broker begins to end the connection. Only the first call counts."""
         self._ended_by = self._ended_by or by
 
     def connection_closed(self) -> None:
@@ -132,7 +134,7 @@ class ConnectionTrace:
         )
 
     def _decide(self, client_id: str | None) -> None:
-        """Write the pending lines if this is the client to trace, else drop them."""
+        """Write the pending lines if this is the client to trace, and drop them otherwise."""
         if self._only is None or client_id is None:
             return
         pending, self._pending = self._pending, None

@@ -1,4 +1,6 @@
-"""Formats an unexpected exception in a few lines: the message, then the frames, innermost first.
+"""Formats an unexpected exception in a few lines.
+
+The message comes first, then the frames, innermost first.
 
 Source lines are not read, because a disk may hang. Local variables are not shown, because they may contain secrets.
 """
@@ -13,7 +15,7 @@ _MAX_CAUSES = 3
 
 
 def fault_text(error: BaseException) -> str:
-    """Return the exception with at most 12 frames, and at most two of its causes with as many each."""
+    """Return the exception with at most 12 frames, and at most two of its causes with at most 12 frames each."""
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None and len(parts) < _MAX_CAUSES:
@@ -23,7 +25,7 @@ def fault_text(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """Return where the exception was raised, as `session.py:12`; used to group equal faults."""
+    """Return the place where the exception was raised, such as `session.py:12`. It is used to group equal errors."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -45,5 +47,5 @@ def _file(name: str) -> str:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as failure:  # its __str__ raises
+    except Exception as failure:  # __str__ of the exception raises an error
         return f"(no text: {type(failure).__name__})"

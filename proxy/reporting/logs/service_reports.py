@@ -1,6 +1,6 @@
-"""Counts and logs failures of the services that rules depend on: schema registries and the rules process.
+"""Counts and logs failures of schema registries and the rules process, on which rules depend.
 
-Reports come from any thread and contain nothing that a registry or a client has sent.
+Reports come from any thread and contain no text that a registry or a client has sent.
 """
 
 from collections.abc import Hashable
@@ -25,7 +25,7 @@ _RESTART_ADVICE = "it is restarted; a batch that needed it at that moment has th
 
 
 class RegistryReports:
-    """Reports of one process about its schema registries."""
+    """The reports of one process about its schema registries."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -34,11 +34,11 @@ class RegistryReports:
         self._faults = OnceAMinute()
 
     def failed(self, registry: str) -> None:
-        """Count a failed request; producers get the reason in their responses."""
+        """Count a failed request. The responses to producers contain the reason."""
         self._counters.registry_failures[registry] += 1
 
     def backoff_started(self, registry: str, failures: int, reason: str) -> None:
-        """Count and log that the registry is retried at growing intervals from now on."""
+        """Count and log that requests to the registry are now retried at growing intervals."""
         self._counters.registry_backoffs[registry] += 1
         self._log.warning(
             "schema registry backoff started",
@@ -53,7 +53,7 @@ class RegistryReports:
         self._log.info("schema registry recovered", registry=registry, failed_for_seconds=round(seconds, 1))
 
     def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
-        """Log that an id has another schema than before, or none."""
+        """Log that an id has a different schema than before, or none."""
         self._log.warning(
             "schema of an id removed" if is_absent else "schema of an id changed",
             registry=registry,
@@ -79,7 +79,7 @@ class RegistryReports:
 
 
 class RulesReports:
-    """Reports of one process about its rules process."""
+    """The reports of one process about its rules process."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -88,11 +88,11 @@ class RulesReports:
         self._due = OnceAMinute()
 
     def evaluated(self, outcome: str) -> None:
-        """Count an evaluation, or a compilation, by its outcome."""
+        """Count an evaluation or a compilation by its outcome."""
         self._counters.rule_evaluations[outcome] += 1
 
     def limit_exceeded(self, client: Hashable, limit: str, kind: str) -> None:
-        """Count and log that a client exceeded `limit` (a configuration key) with a rule of `kind`."""
+        """Count and log that a client exceeded `limit` (a configuration key) with a rule of this kind."""
         self._counters.limits_reached[limit] += 1
         times = self._due.due((client, limit))
         if times is not None:
@@ -108,7 +108,7 @@ class RulesReports:
             )
 
     def replaced(self, reason: str) -> None:
-        """Count and log a restart of the rules process that no limit caused."""
+        """Count and log a restart of the rules process that was not caused by a limit."""
         self._counters.rules_process_restarts += 1
         times = self._due.due(reason)
         if times is not None:
@@ -116,7 +116,7 @@ class RulesReports:
 
 
 class SurveyReports(RulesReports):
-    """Reports of one process about the rules process of its surveys, whose evaluations are no client's."""
+    """The reports of one process about the rules process of its surveys. No client causes these evaluations."""
 
     def evaluated(self, outcome: str) -> None:
         return

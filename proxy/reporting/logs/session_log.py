@@ -1,4 +1,4 @@
-"""Log lines about connections: at most one a minute for each peer and reason.
+"""Writes log lines about connections, at most one a minute for each peer and reason.
 
 Texts from clients and brokers are cut to 256 characters.
 """
@@ -25,7 +25,7 @@ _BUG_ADVICE = "this is a bug in sluicegate: please report it with this line"
 
 
 class SessionLog:
-    """Logs what happened to a connection, which client it belongs to, and what to do."""
+    """Logs the events of a connection with the client to which it belongs and advice for the operator."""
 
     def __init__(self) -> None:
         self._log = structlog.get_logger("sluicegate.session")
@@ -45,7 +45,7 @@ class SessionLog:
         self._note("client connection closed", (host, reason), details)
 
     def bad_broker(self, broker: str, address: str, error: SenderError) -> None:
-        """Log that the peer at `address` violated the protocol: a broker, or another service."""
+        """Log that the peer at `address`, which is a broker or another service, violated the protocol."""
         details: dict[str, Any] = {"broker": broker, "address": address, "reason": str(error)}
         if isinstance(error, ResponseOutOfOrder):
             details |= {
@@ -57,7 +57,7 @@ class SessionLog:
         self._note("upstream connection closed", (broker, str(error)), details)
 
     def login_rejected(self, identity: ClientIdentity, failure: LoginFailure) -> None:
-        """Log that the broker rejected a client's login; the client gets the broker's own response."""
+        """Log that the broker rejected a client's login. The client gets the broker's own response."""
         host = _host(identity.peer)
         details = {
             "client_address": identity.peer,
@@ -80,7 +80,10 @@ class SessionLog:
         self._note("principal unverified", (_host(identity.peer), str(identity.principal)), details)
 
     def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None) -> None:
-        """Log a refused request of `api` that would change a topic of the proxies' own."""
+        """Log a rejected request that would have changed one of the proxies' own topics.
+
+        `api` is the name of its API.
+        """
         details = {
             "client_address": identity.peer,
             "client_id": identity.client_id,
@@ -103,37 +106,40 @@ class SessionLog:
         self._note("connection rejected", (_host(peer), reason), details)
 
     def accept_failed(self, listener: str, reason: str) -> None:
-        """Log a failed accept(2), for example because no more files can be opened."""
+        """Log a failed accept(2), for example because the limit of open files is reached."""
         self._note("accepting connections failed", (listener, reason), {"listener": listener, "reason": reason})
 
     def upstream_unreachable(self, broker: str, reason: str) -> None:
-        """Log that no upstream address accepted a connection; the client was disconnected and will retry."""
+        """Log that no upstream address accepted a connection. The client was disconnected and will retry."""
         self._note(_UNREACHABLE, (broker,), {"broker": broker, "reason": reason})
 
     def no_broker_reachable(self, reason: str) -> None:
-        """Log that the proxy's probe of the cluster found no broker; it is repeated every few seconds."""
+        """Log that the proxy's probe of the cluster found no broker. The probe is repeated every few seconds."""
         advice = "check that the brokers are up and that upstream.bootstrap is right; sluicegate doctor finds out more"
         self._note(_NO_BROKER, (reason,), {"reason": reason, "advice": advice})
 
     def proxy_login_rejected(self, reason: str) -> None:
-        """Log that a broker rejected `upstream.sasl`; clients log in themselves and are still served."""
+        """Log that a broker rejected `upstream.sasl`. Clients use their own logins and are still served."""
         advice = "fix upstream.sasl; until then the proxy does not see brokers or topic settings"
         self._note(_LOGIN_REJECTED, (reason,), {"reason": reason, "advice": advice})
 
     def upstream_responds(self) -> None:
-        """Write the pending lines about an unreachable upstream now, so that none follows the line of its recovery."""
+        """Write the pending lines about an unreachable upstream now, so that none follows the recovery line."""
         self._lines.settle(lambda key: _event_of(key) in (_UNREACHABLE, _NO_BROKER))
 
     def broker_responds(self, broker: str) -> None:
-        """Write the pending lines about one broker now, so that none follows the line of its recovery."""
+        """Write the pending lines about one broker now, so that none follows the line about its recovery."""
         self._lines.settle(lambda key: key == (_UNREACHABLE, broker))
 
     def proxy_login_accepted(self) -> None:
-        """Write the pending lines about the rejected login now, so that none follows the line of its end."""
+        """Write the pending lines about the rejected login now, so that none follows the line about its recovery."""
         self._lines.settle(lambda key: _event_of(key) == _LOGIN_REJECTED)
 
     def connection_limit_reached(self, peer: str, limit: str, value: int) -> None:
-        """Log a connection rejected because the limit with key `limit` (its value: `value`) is reached."""
+        """Log a connection that was rejected because a limit is reached.
+
+        `limit` is the configuration key of the limit, and `value` its value.
+        """
         details = {
             "client_address": peer,
             "limit": limit,
@@ -142,13 +148,16 @@ class SessionLog:
         self._note("connection rejected", (_host(peer), limit), details)
 
     def connection_rejected(self, peer: str, limit: str, reason: str) -> None:
-        """Log a connection rejected by an access rule or a connection rate: `limit` is its key."""
+        """Log a connection that was rejected by an access rule or a connection rate.
+
+        `limit` is the configuration key.
+        """
         self._note(
             "connection rejected", (_host(peer), limit), {"client_address": peer, "limit": limit, "reason": reason}
         )
 
     def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int) -> None:
-        """Log that a client exceeded its quota and is throttled for `wait_ms`."""
+        """Log that a client exceeded its quota and is throttled for `wait_ms` milliseconds."""
         details = {
             "client_address": identity.peer,
             "client_id": identity.client_id,
@@ -160,15 +169,18 @@ class SessionLog:
         self._note("client throttled", (quota, str(identity.principal), str(identity.client_id)), details)
 
     def connection_delayed(self, peer: str, limit: str, reason: str) -> None:
-        """Log that new connections are delayed by the connection rate with key `limit`."""
+        """Log that new connections are delayed by a connection rate. `limit` is its configuration key."""
         self._note("connection delayed", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
     def client_paused(self, peer: str, limit: str, reason: str) -> None:
-        """Log that a client is paused by a limit over all clients, with key `limit`."""
+        """Log that a client is paused by a limit over all clients. `limit` is its configuration key."""
         self._note("client paused", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
     def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
-        """Log that the limit or timeout with key `limit` closed a connection; `text` is the reason."""
+        """Log that a limit or timeout closed a connection.
+
+        `limit` is its configuration key, and `text` is the reason.
+        """
         details = {
             "client_address": identity.peer,
             "client_id": identity.client_id,
@@ -179,30 +191,30 @@ class SessionLog:
         self._note("connection closed by limit", (_host(identity.peer), limit), details)
 
     def internal_error(self, identity: ClientIdentity, error: BaseException) -> None:
-        """Log an unexpected exception in a session; the connection is closed."""
+        """Log an unexpected exception in a session, whose connection is closed."""
         self._fault("internal error, connection closed", identity, error)
 
     def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException) -> None:
-        """Log an unexpected exception; the request was forwarded unchanged (`on_internal_error: forward`)."""
+        """Log an exception after which the request was forwarded unchanged (`on_internal_error: forward`)."""
         self._fault("internal error, request forwarded unvalidated", identity, error)
 
     def revalidated(self, peer: str, error: Exception) -> None:
-        """Log an unexpected exception in the fast path; the slow path validates the request instead."""
+        """Log an unexpected exception on the fast path. The slow path validates the request instead."""
         event = "internal error, request revalidated by the slow path"
         self._fault(event, ClientIdentity(peer), error)
 
     def validation_unreported(self, client: ClientDetails, error: BaseException) -> None:
-        """Log an unexpected exception while a validation was reported; the request itself is not affected."""
+        """Log an unexpected exception in the report of a validation. The request itself is not affected."""
         self._fault("internal error, validation not reported", client, error)
 
     def sweep(self) -> None:
-        """Write the lines that are due; called every few seconds."""
+        """Write the lines that are due. Called every few seconds."""
         now = time.monotonic()
         self._lines.sweep(now)
         self._faults.sweep(now)
 
     def flush(self) -> None:
-        """Write all pending lines, before shutdown."""
+        """Write all pending lines before shutdown."""
         self._lines.flush()
         self._faults.flush()
 
@@ -231,12 +243,12 @@ def _fault_line(event: str, identity: ClientIdentity | ClientDetails, error: Bas
 
 
 def _wider(key: tuple[str, ...]) -> AggregateKind:
-    """Return the kind of all lines with this event, whatever the client and the reason."""
+    """Return the kind of all lines with this event, for all clients and reasons."""
     return AggregateKind(key[0], frozenset({"client_address", "client_id", "principal", "reason", "broker", "address"}))
 
 
 def _event_of(key: tuple[str, ...] | str | None) -> str | None:
-    """Return the event of a kind, or of a wider one (`_wider`)."""
+    """Return the event of a kind, or of a wider kind (`_wider`)."""
     return key[0] if isinstance(key, tuple) else key
 
 
@@ -245,7 +257,7 @@ def _host(peer: str) -> str:
 
 
 def _recognised(error: SenderError) -> str | None:
-    """Return the reason if the first bytes show another protocol than Kafka's, else None."""
+    """Return the reason if the first bytes belong to a protocol other than Kafka's, and None otherwise."""
     if not isinstance(error, FrameSizeError):
         return None
     if error.head[:2] == b"\x16\x03":

@@ -1,8 +1,8 @@
-"""Configures structlog: lines are JSON objects, or coloured text on a terminal, and go to standard error.
+"""Configures structlog. Lines go to standard error, as JSON objects, or as colored text on a terminal.
 
-The output of libraries and the interpreter becomes lines too. asyncio's exception handler, warnings, and exceptions in
-finalisers and threads write to standard error directly, and block the caller while nothing reads it. Here each becomes
-a line in the log's queue, at most one a minute and kind.
+The output of libraries and the interpreter is logged too. asyncio's exception handler, warnings, and exceptions in
+finalizers and threads would write to standard error directly, and block the caller while no process reads it. Instead
+each of them becomes a line in the log's queue, at most one a minute for each kind.
 """
 
 import logging
@@ -30,7 +30,10 @@ class _ToStructlog(logging.Handler):
         self._reports = reports
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Report the record. The base class takes a lock first; `_Reports` is thread-safe without it."""
+        """Report the record.
+
+        The base class takes a lock first. `_Reports` is thread-safe without that lock.
+        """
         error = record.exc_info[1] if record.exc_info else None
         self._reports.report(
             "library message",
@@ -46,7 +49,7 @@ class _ToStructlog(logging.Handler):
 def _text(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # arguments that do not fit their text
+    except Exception:  # the arguments do not fit the format
         return str(record.msg)
 
 
@@ -98,7 +101,7 @@ def library_output_logged() -> Iterator[None]:
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _AT_THE_END_SECONDS = 2.0
-_PIPE_BYTES = 4096  # PIPE_BUF: a write of this size to a pipe is atomic
+_PIPE_BYTES = 4096  # PIPE_BUF of Linux; writing this size to a pipe is atomic
 _SHORTER = (MAX_CHARACTERS, 250, 60)
 _FAULT = "exception"
 
@@ -106,7 +109,7 @@ _writer: LogWriter | None = None
 
 
 def set_up_logging(log: Log) -> None:
-    """Configure structlog for a command: lines are written in the calling thread, which may wait for the terminal."""
+    """Configure structlog for a command. Lines are written in the calling thread, which may wait for the terminal."""
     render = _renderer(log)
 
     def as_text(_logger: WrappedLogger, _name: str, line: EventDict) -> str:
@@ -117,7 +120,10 @@ def set_up_logging(log: Log) -> None:
 
 @contextmanager
 def queued_logging(log: Log) -> Iterator[None]:
-    """Configure structlog for the proxy: no caller waits for a line. On exit the queue is written, within 2 s."""
+    """Configure structlog for the proxy, so that no caller waits for a line.
+
+    On exit the queue is written within 2 s.
+    """
     global _writer  # noqa: PLW0603  # as structlog's own configuration: one for the process
     writer = _writer = LogWriter(_standard_error(), _renderer(log), _lost_lines)
     _configure(log, _as_it_is, lambda *_: _QueuedLogger(writer))
@@ -141,7 +147,7 @@ def log_lines_dropped() -> int:
 
 
 class _QueuedLogger:
-    """structlog's final logger: puts lines into the queue."""
+    """The final logger of structlog, which puts lines into the queue."""
 
     def __init__(self, writer: LogWriter) -> None:
         self.debug = self.info = self.warning = self.error = writer.put
@@ -182,7 +188,7 @@ def _as_it_is(_logger: WrappedLogger, _name: str, line: EventDict) -> tuple[tupl
 
 
 def _renderer(log: Log) -> Callable[[Line], bytes]:
-    """Return the function that renders a line, short enough for an atomic write to a pipe."""
+    """Return the function that renders a line that is short enough for an atomic write to a pipe."""
     pretty = log.format == "pretty" or (log.format == "auto" and sys.stderr is not None and sys.stderr.isatty())
     last: Processor = _pretty() if pretty else structlog.processors.JSONRenderer()
 
@@ -220,8 +226,8 @@ def _lost_lines(count: int) -> Line:
 
 
 def _standard_error() -> int:
-    """Return the descriptor of standard error, or of /dev/null if the process was started without it.
+    """Return the descriptor of standard error, or of /dev/null if the process was started without standard error.
 
-    Without it, descriptor 2 may belong to another file.
+    Without standard error, descriptor 2 may belong to another file.
     """
     return sys.stderr.fileno() if sys.stderr is not None else os.open(os.devnull, os.O_WRONLY)

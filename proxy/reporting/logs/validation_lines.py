@@ -1,6 +1,8 @@
-"""Log lines about validations, aggregated: equal ones become one line a minute with a count.
+"""Writes log lines about validations.
 
-Their fields are computed only when a line is due.
+Equal lines are combined into one line a minute with a count.
+
+The fields of a line are computed only when it is due.
 """
 
 import time
@@ -26,8 +28,9 @@ from sluicegate.validation.verdict import FRAMED, TIMED, Finding, Reason
 def finding_details(
     client: ClientDetails, topic: str | None, batch: BatchOutcome, finding: Finding, now_ms: int
 ) -> dict[str, Any]:
-    """Return the fields of a violation: where it was, what became of the batch, and why. `error`: what the client got,
-    or would have got.
+    """Return the fields of a violation, which describe its place, the outcome of the batch, and the reason.
+
+    `error` is the error that the client got or would have got.
     """
     got = batch.error if batch.outcome in _NOT_ACCEPTED else None
     details: dict[str, Any] = {
@@ -72,7 +75,7 @@ def rehearsal(client: ClientDetails, topic: str | None, partition: int, bound: R
 
 
 def in_future_details(client: ClientDetails, topic: str | None, ahead_ms: int) -> dict[str, Any]:
-    """Return the fields of a valid batch with timestamps `ahead_ms` ahead."""
+    """Return the fields of a valid batch with timestamps `ahead_ms` milliseconds ahead of the proxy's clock."""
     return {
         "client_id": _shown(client.client_id),
         "software": _software(client),
@@ -115,7 +118,9 @@ _OF_A_CLIENT = frozenset({"client_id", "software", "principal", "client_address"
 
 
 class ValidationLines:
-    """Logs verdicts. `labels` knows the real topics, so that invented topic names do not use up their lines."""
+    """Logs verdicts. `labels` knows the real topics, so that topic names that clients invent do not use up the lines of
+    real ones.
+    """
 
     def __init__(self, labels: TopicLabels) -> None:
         self._labels = labels
@@ -137,7 +142,7 @@ class ValidationLines:
         )
 
     def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
-        """Log the findings about a batch, and timestamps in the future."""
+        """Log the findings about a batch, and any timestamps in the future."""
         topic = None if batch.topic is None else cut(batch.topic)
         now = time.monotonic()
         if batch.ahead_ms is not None and batch.ahead_ms > IN_FUTURE_MS:
@@ -156,7 +161,7 @@ class ValidationLines:
             key = (client.client_id, topic, batch.error, finding.reason)
             self._unreadable.note(key, 0, now, finding_details, client, topic, batch, finding, now_ms)
         if batch.rehearsed:
-            assert policy.rehearsed is not None  # else there are no counts
+            assert policy.rehearsed is not None  # otherwise there would be no counts
             for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
                 if count:
                     what = (client.client_id, topic, None, bound.label)
@@ -170,13 +175,13 @@ class ValidationLines:
         self._not_quarantined.note(key, records, time.monotonic(), not_kept, client, topic, letters, reason)
 
     def sweep(self) -> None:
-        """Write the lines that are due; called every few seconds."""
+        """Write the lines that are due. Called every few seconds."""
         now = time.monotonic()
         for aggregator in self._aggregators:
             aggregator.sweep(now)
 
     def flush(self) -> None:
-        """Write all pending lines, before shutdown."""
+        """Write all pending lines before shutdown."""
         for aggregator in self._aggregators:
             aggregator.flush()
 
@@ -221,7 +226,7 @@ class ValidationLines:
 
 
 def _violated(finding: Finding) -> Reason | tuple[Reason, str]:
-    """Return the reason, and the first rule if a rule was violated."""
+    """Return the reason, with the name of the first violated rule if there is one."""
     return (finding.reason, finding.rules[0][0]) if finding.rules else finding.reason
 
 

@@ -1,7 +1,7 @@
-"""Writes log lines in a thread of its own, so that a full disk or an unread pipe does not block the proxy.
+"""Writes log lines in a separate thread, so that a full disk or an unread pipe does not block the proxy.
 
-Lines that do not fit into the queue or cannot be written are counted; one line with the count follows when writing
-works again.
+Lines that do not fit into the queue or cannot be written are counted. When writing works again, one line with the count
+follows.
 """
 
 import contextvars
@@ -20,12 +20,15 @@ from sluicegate.proxy.scheduling.short_turns import ShortTurns
 MAX_LINES = 10_000
 MAX_BYTES = 8 << 20
 _REPORT_SECONDS = 1.0
-_LINE_BYTES = 500  # estimated size of a line without its texts
+_LINE_BYTES = 500  # the estimated size of a line without its texts
 Line = dict[str, Any]
 
 
 class LogWriter:
-    """Writes each line to `fd` as `render` formats it; `lost` returns the line that reports a number of lost lines."""
+    """Writes each line to `fd` in the format of `render`.
+
+    `lost` returns the line that reports the number of lost lines.
+    """
 
     def __init__(
         self, fd: int, render: Callable[[Line], bytes], lost: Callable[[int], Line], max_lines: int = MAX_LINES
@@ -38,7 +41,8 @@ class LogWriter:
         self._reported = 0
         self._torn = False
         self._turns = ShortTurns()
-        context = contextvars.copy_context()  # it has the worker's index; a new thread starts without it
+        # the context contains the worker's index, which a new thread would not have
+        context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="log", daemon=True)
         self._thread.start()
 
@@ -48,11 +52,11 @@ class LogWriter:
         return self._queue.rejected + self._failed
 
     def put(self, line: Line) -> None:
-        """Queue a line; never waits."""
+        """Queue a line without waiting."""
         self._queue.put(line, _LINE_BYTES + sum(sys.getsizeof(value) for value in line.values()))
 
     def close(self, seconds: float) -> None:
-        """Write the queued lines for at most `seconds`; the rest is lost."""
+        """Write the queued lines for at most `seconds`. The remaining lines are lost."""
         self._queue.close()
         self._thread.join(seconds)
 

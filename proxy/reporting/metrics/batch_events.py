@@ -1,8 +1,8 @@
 """The events of batches that metrics count.
 
-A metric that counts one of these events is one declaration in `families/`
-(`sluicegate.proxy.reporting.metrics.family.batch_counter`). `sluicegate.proxy.reporting.metrics.topic_labels` counts
-it, copies it for a scrape and moves the counts of a topic that lost its label to `other`.
+A metric that counts one of these events is declared in `families/` with `batch_counter`
+(`sluicegate.proxy.reporting.metrics.family`) and needs no other code. `sluicegate.proxy.reporting.metrics.topic_labels`
+does the counting, copies the counts for a scrape, and moves the counts of a topic that has lost its label to `other`.
 """
 
 from collections import Counter
@@ -15,19 +15,19 @@ from sluicegate.validation.verdict import Finding
 
 
 class BatchEvent(IntEnum):
-    """An event of one batch. The comments have its label beside `topic`, if any."""
+    """An event of one batch. The comments name the label that the event has in addition to `topic`, if there is one."""
 
-    REJECTED = 0  # error
-    OBSERVED = auto()  # error
-    FIXED = auto()  # error
-    QUARANTINED = auto()  # error
+    REJECTED = 0  # label `error`
+    OBSERVED = auto()  # label `error`
+    FIXED = auto()  # label `error`
+    QUARANTINED = auto()  # label `error`
     QUARANTINE_FAILED = auto()  # the bad records could not be stored; the producer was asked to retry
-    COPIED = auto()  # error: the batch was forwarded, and its bad records were copied to the dead-letter topic
-    MARKED = auto()  # error: the batch was forwarded, and its bad records were marked
+    COPIED = auto()  # label `error`; the batch was forwarded, and its bad records were copied to the dead-letter topic
+    MARKED = auto()  # label `error`; the batch was forwarded, and its bad records were marked
     MASKED = auto()  # sensitive fields of the batch were masked
-    REHEARSED = auto()  # bound: a rehearsed bound would reject the batch
-    UNREADABLE = auto()  # error: the batch was forwarded, and some clients cannot read it
-    FUTURE_TIMESTAMP = auto()  # a valid batch is more than an hour ahead
+    REHEARSED = auto()  # label `bound`; a rehearsed bound would reject the batch
+    UNREADABLE = auto()  # label `error`; the batch was forwarded, and some clients cannot read it
+    FUTURE_TIMESTAMP = auto()  # a valid batch has a timestamp more than an hour ahead
 
 
 DETAIL_LABELS = {
@@ -40,7 +40,10 @@ DETAIL_LABELS = {
     BatchEvent.REHEARSED: "bound",
     BatchEvent.UNREADABLE: "error",
 }
-"""The label that an event has beside `topic`. Its values are few: names of error codes, keys of rehearsed bounds."""
+"""The label that an event has in addition to `topic`.
+
+It has few values, such as the names of error codes or the keys of rehearsed bounds.
+"""
 
 
 class Unit(Enum):
@@ -52,7 +55,10 @@ class Unit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a metric counts: the `events`, in `unit`, of batches whose verdict `when` accepts (None: of all)."""
+    """The batches or records that a metric counts.
+
+    It counts `events` in `unit`, for batches whose verdict `when` accepts. If `when` is None, it counts all batches.
+    """
 
     events: tuple[BatchEvent, ...]
     unit: Unit
@@ -60,7 +66,7 @@ class Counted:
 
 
 class BatchCounts(dict[str, Counter[Any]]):
-    """The counts of each declared metric, by the metric's name. Keys of a metric's counts are its label values."""
+    """The counts of each declared metric by the metric's name. The keys of a metric's counts are its label values."""
 
     def __missing__(self, name: str) -> Counter[Any]:
         return Counter()

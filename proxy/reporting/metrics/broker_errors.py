@@ -1,4 +1,4 @@
-"""Counts the errors that brokers send to clients, by API, error and client id, in bounded memory."""
+"""Counts the errors that brokers send to clients, by API, error and client id, with limited memory."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -15,8 +15,9 @@ _API_NAMES = {key: api.name for key, api in APIS.items()}
 
 
 class BrokerErrorState(TypedDict):
-    """One error of one client, as the live API has it: `client_id` is empty for clients without one; `last_ms` is the
-    Unix time of the newest response.
+    """One error of one client, as the live API returns it.
+
+    `client_id` is empty for clients without an id. `last_ms` is the time of the newest response in Unix time.
     """
 
     client_id: str
@@ -27,8 +28,10 @@ class BrokerErrorState(TypedDict):
 
 
 class BrokerErrorCounts:
-    """Counts into `counters`: 100 client ids have their own label, and 1000 combinations their own series. The others
-    count as `other`. `folding` is locked while counts move to `other`.
+    """Counts errors into `counters`.
+
+    At most 100 client ids have their own label, and at most 1000 combinations their own series. All others are counted
+    as `other`. `folding` is locked while counts move to `other`.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class BrokerErrorCounts:
         self._last_ms: dict[tuple[str, str, str], int] = {}
 
     def broker_error(self, identity: ClientIdentity, api_key: int, code: int) -> None:
-        """Count a response of this API with the error `code`."""
+        """Count a response of the API `api_key` with the error `code`."""
         counts = self._counters.broker_errors
         client = self._clients.label(identity.client_id, holder_of(identity))
         kind = _API_NAMES[api_key], ERROR_NAMES.get(code, OTHER), client
@@ -57,7 +60,7 @@ class BrokerErrorCounts:
         self._last_ms[kind] = self._now_ms()
 
     def state(self) -> list[BrokerErrorState]:
-        """Return the errors, the most frequent first. Thread-safe."""
+        """Return the errors, most frequent first. Thread-safe."""
         with self._folding:
             counted = self._counters.broker_errors.most_common()
         return [

@@ -1,4 +1,4 @@
-"""Builds the families of `prometheus_client` with their current values, for /metrics and OTLP.
+"""Builds the metric families of `prometheus_client` with their current values, for /metrics and OTLP.
 
 `sluicegate.proxy.reporting.metrics.families` declares them.
 """
@@ -17,7 +17,7 @@ CollectMetrics = Callable[[], Iterable[Metric]]
 
 
 class MetricsCollector(Collector):
-    """Custom collector: what the encoders of `prometheus_client` read."""
+    """A custom collector, from which the encoders of `prometheus_client` read."""
 
     def __init__(self, collect: CollectMetrics) -> None:
         self._collect = collect
@@ -41,7 +41,7 @@ def shown(family: Family, reading: Reading) -> Metric:
     made = CounterMetricFamily if family.kind is Kind.COUNTER else GaugeMetricFamily
     metric = made(family.name, family.text, labels=family.labels)
     for labels, value in _series(family, reading):
-        metric.add_metric(labels, value)  # the sum over all values of a label has no labels
+        metric.add_metric(labels, value)  # the sum over all values of a label has no labels itself
     return metric
 
 

@@ -1,6 +1,9 @@
-"""The counters, gauges and histograms of the proxy: plain integers, because the hot path increments them.
+"""The counters, gauges and histograms of the proxy.
 
-proxy/reporting/metrics/topic_labels.py decides which topics have their own label; all others count as `other`.
+They are plain integers, because the hot path increments them.
+
+proxy/reporting/metrics/topic_labels.py decides which topics have their own label. All other topics are counted as
+`other`.
 """
 
 from bisect import bisect_left
@@ -13,11 +16,11 @@ from sluicegate.protocol.api import APIS
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts
 
 BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the buckets, in seconds; the last bucket is unbounded."""
+"""The upper bounds of the histogram buckets, in seconds. The last bucket is unbounded."""
 
 
 class Durations:
-    """A histogram. `seconds` is the sum of the durations."""
+    """A histogram of durations. `seconds` is their sum."""
 
     __slots__ = ("counts", "seconds")
 
@@ -41,13 +44,13 @@ class Durations:
         return self + Durations()
 
     def cumulative(self) -> Iterator[tuple[str, float]]:
-        """Return (upper bound, cumulative count) pairs in Prometheus's format."""
+        """Return pairs of an upper bound and a cumulative count, in the format of Prometheus."""
         bounds = [*(repr(bound) for bound in BOUNDS), "+Inf"]
         return zip(bounds, accumulate(self.counts), strict=True)
 
 
 class DurationsBy(dict[str, Durations]):
-    """Histograms by a label value."""
+    """Histograms by the value of a label."""
 
     def add(self, key: str, seconds: float, stands_for: int = 1) -> None:
         """Count a duration with this label value."""
@@ -69,8 +72,10 @@ class DurationsBy(dict[str, Durations]):
 
 @dataclass(slots=True)
 class Gauges:
-    """The gauges of one process. `connections` by stage, `paused` by side and reason, `upstream` by broker and state
-    (sampled about once a second); `buffered_bytes` and `budget_bytes` by share of the memory budget.
+    """The gauges of one process, sampled about once a second.
+
+    `connections` are counted by stage, `paused` by side and reason, and `upstream` by broker and state.
+    `buffered_bytes` and `budget_bytes` are sums by share of the memory budget.
     """
 
     connections: Counter[str] = field(default_factory=Counter)
@@ -96,9 +101,9 @@ _NOT_ADDED = frozenset({"ready"})
 
 @dataclass(slots=True)
 class Counters:
-    """The counters of one process since its start; `sluicegate.proxy.reporting.metrics.families` describes them.
+    """The counters of one process since its start, which `sluicegate.proxy.reporting.metrics.families` describes.
 
-    `batch_counts` has those of every metric that is declared with `batch_counter`.
+    `batch_counts` contains the counts of every metric that is declared with `batch_counter`.
     """
 
     connections_opened: int = 0
@@ -162,7 +167,7 @@ class Counters:
     cluster_probes: Counter[str] = field(default_factory=Counter)
 
     def copied(self) -> "Counters":
-        """Return a copy for another thread, which shares no counter."""
+        """Return a copy for another thread. The copy shares no counter with the original."""
         copy = replace(self)
         for counter in fields(self):
             value = getattr(self, counter.name)
@@ -174,7 +179,7 @@ class Counters:
 
 
 def total_of(several: Iterable[Counters]) -> Counters:
-    """Return the sum of the counters of several processes; ready if one of them is."""
+    """Return the sum of the counters of several processes. The sum is ready if one of them is."""
     total = Counters()
     for counters in several:
         for counter in fields(Counters):
@@ -186,9 +191,11 @@ def total_of(several: Iterable[Counters]) -> Counters:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The values of a scrape: counters, in-flight requests, workers and their restarts, the number of the configuration
-    in force (1 at start; the lowest of all workers), and gauges. `clock_offset_seconds` None: it is not measured.
-    `topic_owners`, `client_owners`: team and contact by topic and by client id, of those with their own series.
+    """The values for one scrape, of one or several processes.
+
+    The number of the configuration in force is 1 at the start; the lowest number of all workers is used.
+    `clock_offset_seconds` is None if the offset is not measured. `topic_owners` and `client_owners` contain the team
+    and contact for each topic and client id that has its own series.
     """
 
     counters: Counters
@@ -204,7 +211,7 @@ class Snapshot:
 
 
 def total_gauges(snapshots: Iterable[Snapshot]) -> Gauges:
-    """Of several processes as one's."""
+    """Return the sum of the gauges of several processes."""
     return gauges_of_all(snapshot.gauges for snapshot in snapshots)
 
 
@@ -212,13 +219,13 @@ _API_NAMES = {key: api.name for key, api in APIS.items()}
 
 
 class RequestTimes:
-    """Adds the times of requests to `counters`, by the name of their API."""
+    """Adds the times of requests to `counters`, by the name of the requests' API."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
 
     def in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
-        """Count the seconds from the last byte of a request until it is forwarded, or the proxy responds."""
+        """Count the seconds from the last byte of a request until the proxy forwards it or responds."""
         self._counters.proxy_seconds.add(_API_NAMES[api_key], seconds, stands_for)
 
     def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:

@@ -1,7 +1,7 @@
-"""A bounded number of slots for names, shared fairly between the holders of the names.
+"""A limited number of slots for names, shared fairly between the holders of the names.
 
-A name belongs to the holder (a principal, or an address) that used it first, or to another user of it with fewer names.
-If all slots are taken, a holder with fewer names replaces a name of the holder with the most.
+A name belongs to the holder (a principal or an address) that used it first, or to another holder that uses it and has
+fewer names. If all slots are taken, a holder with fewer names replaces a name of the holder with the most.
 """
 
 from collections import OrderedDict
@@ -13,9 +13,11 @@ _COMPARED = 8
 
 
 class FairLabelSlots(Generic[K]):
-    """At most `most` names. `on_replaced` is called with each name whose slot another name gets, before it gets it.
+    """Slots for at most `most` names.
 
-    Of a holder's oldest names the one with the lowest `worth` is replaced first.
+    `on_replaced` is called with a name before another name gets its slot.
+
+    Among the oldest names of a holder, the one with the lowest `worth` is replaced first.
     """
 
     def __init__(self, most: int, on_replaced: Callable[[K], None], worth: Callable[[K], int] = lambda _: 0) -> None:
@@ -23,7 +25,8 @@ class FairLabelSlots(Generic[K]):
         self._on_replaced = on_replaced
         self._worth = worth
         self._holder_of: dict[K, str] = {}
-        self._names_of: OrderedDict[str, OrderedDict[K, None]] = OrderedDict()  # least recently used holder first
+        # the holder that was used least recently is first
+        self._names_of: OrderedDict[str, OrderedDict[K, None]] = OrderedDict()
 
     def __contains__(self, name: object) -> bool:
         return name in self._holder_of
@@ -36,7 +39,10 @@ class FairLabelSlots(Generic[K]):
         return self._holder_of.copy()
 
     def take(self, name: K, holder: str) -> bool:
-        """Give a slot to `name`, if it has none. Return False if all are taken and no holder has more than this one."""
+        """Give a slot to `name` unless it has one.
+
+        Return False if all slots are taken and no other holder has more names than `holder`.
+        """
         if name in self._holder_of:
             self._use(name, holder)
             return True
@@ -49,7 +55,7 @@ class FairLabelSlots(Generic[K]):
         return True
 
     def take_any(self, name: K, holder: str) -> None:
-        """As `take`, but if no holder has more names, replace a name of this one."""
+        """Give a slot to `name` like `take`. If no holder has more names, replace a name of `holder` itself."""
         if not self.take(name, holder):
             self._replace_one_of(holder)
             self._add(name, holder)

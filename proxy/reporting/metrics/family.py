@@ -1,4 +1,4 @@
-"""The declaration of a metric: name, help, labels, when to look at it, and the source of its value."""
+"""The declaration of a metric, with its name, help text, labels, advice, and the source of its value."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from sluicegate.validation.verdict import Finding
 TOPIC = "topic"
 
 Reading = float | Durations | DurationsBy | Mapping[Any, float]
-"""One value, or one for each set of labels: a text where there is one label, a tuple where there are more."""
+"""One value, or one value for each set of labels. The key is a text for one label, and a tuple for several."""
 Read = Callable[[Snapshot], Reading]
 
 
@@ -26,11 +26,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric. `text`: its help. `advice`: when to look at it. `always`: label values of series that exist before
-    the first count, so that it shows as an increase.
+    """One metric. `text` is its help text.
 
-    `read` None: the value does not come from a Snapshot. `counted`: the batch events that it counts; None if other code
-    increments a field of `Counters`.
+    `advice` describes when to look at it. `always` contains the label values of series that exist before the first
+    count, so that the first count shows as an increase. `read` is None if the value does not come from a Snapshot.
+    `counted` describes the batch events that the metric counts, and is None if other code increments a field of
+    `Counters`.
     """
 
     name: str
@@ -44,7 +45,7 @@ class Family:
 
     @property
     def shown_name(self) -> str:
-        """The name in a scrape: counters end with `_total`."""
+        """The name in a scrape, which ends with `_total` for counters."""
         return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
 
     @property
@@ -76,16 +77,16 @@ def batch_counter(
     unit: Unit = Unit.BATCHES,
     when: Callable[[Finding], bool] | None = None,
 ) -> Family:
-    """Declare a counter of batch events; it needs no other code.
+    """Declare a counter of batch events, which needs no other code.
 
-    `labels`: `topic`, the label that all `events` have beside it, both or neither. `when` picks batches by their
+    `labels` are `topic`, the label that all `events` have in addition, both or neither. `when` selects batches by their
     verdict. Raises ValueError for labels that an event does not have.
     """
     for event in events:
         known = (TOPIC, DETAIL_LABELS[event]) if event in DETAIL_LABELS else (TOPIC,)
         if labels != tuple(label for label in known if label in labels):
             raise ValueError(f"{name}: labels {labels}, but batches {event.name} have {known}, in this order")
-    always = () if labels else ((),)  # without labels its one series is shown from the start
+    always = () if labels else ((),)  # without labels, the only series is shown from the start
     return Family(name, Kind.COUNTER, text, advice, _reads(name), labels, always, Counted(events, unit, when))
 
 

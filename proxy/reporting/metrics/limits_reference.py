@@ -1,6 +1,6 @@
-"""Generates the page of limits: the effect of each, and the counter that shows it.
+"""Generates the page about limits, with the effect of each limit and the counter that shows it.
 
-`python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md` writes it.
+`python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md` writes the page.
 """
 
 import sys
@@ -22,7 +22,10 @@ _CLOSED_IN_ORDER = "the connection is closed after the responses to earlier requ
 
 @dataclass(frozen=True, slots=True)
 class AtLimit:
-    """`happens`: what the client sees. `counter`: the metric that has the key in its label `limit`."""
+    """The effect of one limit.
+
+    `happens` describes what the client sees. `counter` is the metric whose label `limit` has the key.
+    """
 
     happens: str
     counter: str

@@ -1,6 +1,6 @@
-"""Generates the page of all metrics: their meaning, and when to look at them.
+"""Generates the page about all metrics, with their meaning and advice.
 
-`python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md` writes it.
+`python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md` writes the page.
 """
 
 import sys

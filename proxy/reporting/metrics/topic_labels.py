@@ -1,7 +1,10 @@
-"""Decides which topics have their own series: at most 500 that the cluster or the configuration knows.
+"""Decides which topics have their own series.
 
-Names known from clients only count as `other`, else a client could use up all slots. If all slots are taken, the least
-recently counted topic of the client with the most topics is replaced. Its counts move to `other`, so sums never fall.
+At most 500 topics do, which the cluster or the configuration must know.
+
+Names that only clients use are counted as `other`. Otherwise a client could use up all slots. If all slots are taken,
+the least recently counted topic of the client with the most topics is replaced. Its counts move to `other`, so that
+sums never decrease.
 """
 
 import threading
@@ -27,14 +30,20 @@ _BY_TOPIC = tuple(family for family in BATCH_COUNTERS if TOPIC in family.labels)
 
 
 _Counter = tuple[Counter[Any], int, bool, Callable[[Finding], bool] | None]
-"""A metric's counts, the place of its key in what `count` makes, whether it counts records, and `Counted.when`."""
+"""How to add to a metric.
+
+The tuple has the metric's counts, the index of its key in the result of `count`, whether it counts records, and
+`Counted.when`.
+"""
 _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False): 3}
-"""Whether a metric has the label topic, whether it has another: the place of its key."""
+"""The index of a metric's key, by whether the metric has the label `topic` and whether it has another label."""
 
 
 class TopicLabels:
-    """Counts into `counters` by topic. `is_known`: whether the cluster has a topic of this name. A `holder` is a
-    `ClientDetails.holder`. `folding` is locked while counts move to `other`.
+    """Counts events into `counters` by topic.
+
+    `is_known` returns whether the cluster has a topic of this name. A `holder` is the `holder` of a `ClientDetails`.
+    `folding` is locked while counts move to `other`.
     """
 
     def __init__(
@@ -48,12 +57,12 @@ class TopicLabels:
         self._is_known = is_known
         self._configured = frozenset(configured)
         self._slots: FairLabelSlots[str] = FairLabelSlots(max_topics, self._fold)
-        self._noted: defaultdict[str, set[str]] = defaultdict(set)  # the other label values of a topic
+        self._noted: defaultdict[str, set[str]] = defaultdict(set)  # the values of the other label, by topic
         self._by_event = _by_event(counters)
         self.folding = threading.Lock()
 
     def configure(self, names: Iterable[str]) -> None:
-        """Use the topics of a new configuration; topics with a slot keep it."""
+        """Use the topics of a new configuration. Topics that have a slot keep it."""
         self._configured = frozenset(names)
 
     def knows(self, topic: str) -> bool:
@@ -69,10 +78,10 @@ class TopicLabels:
         records: int = 0,
         finding: Finding | None = None,
     ) -> str:
-        """Count an event of a batch in every metric of that event. Return the topic's label.
+        """Count an event of a batch in every metric of that event.
 
-        `detail`: the value of the label that the event has beside `topic`; `records`: how many are bad or fixed;
-        `finding`: the verdict, if there is one.
+        Return the topic's label. `detail` is the value of the label that the event has in addition to `topic`.
+        `records` is the number of bad or fixed records. `finding` is the verdict, or None if there is none.
         """
         label = self.label(topic, holder)
         keys = (label, (label, detail), detail, ())
@@ -89,7 +98,7 @@ class TopicLabels:
             return self._counters.copied()
 
     def label(self, topic: str | None, holder: str) -> str:
-        """Return the label of a topic: its name, or `other`."""
+        """Return the label of a topic, which is its name or `other`."""
         if topic is None or topic == OTHER or not (topic in self._slots or self.knows(topic)):
             return OTHER
         self._slots.take_any(topic, holder)
@@ -123,17 +132,21 @@ def _by_event(counters: Counters) -> tuple[tuple[_Counter, ...], ...]:
 
 
 def exact_names(config: Config) -> list[str]:
-    """Return the topics of a configuration without patterns."""
+    """Return the topics that a configuration names without patterns."""
     return [topic.match for topic in config.topics if not _PATTERN & set(topic.match)]
 
 
 def topics_of_one(workers: int) -> int:
-    """Return the number of topic labels of each worker, so that their sum stays near the limit of one process."""
+    """Return the number of topic labels for each worker, so that the sum stays near the limit of one process."""
     return max(MAX_TOPICS // workers, _FEWEST_TOPICS)
 
 
 def with_few_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counters:
-    """Return the counts; if more than `max_topics` have violations, or traffic, with all of those under `other`."""
+    """Return the counts with a limited number of topics.
+
+    If more than `max_topics` have violations, all of these are counted under `other`. The same applies to topics with
+    traffic.
+    """
     if len({topic for topic, _ in counters.topic_batches}) > max_topics:
         counters = replace(counters, topic_batches=_folded(counters.topic_batches))
     if len(_topics_with_events(counters)) > max_topics:
@@ -144,7 +157,7 @@ def with_few_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counter
 
 
 def owners_of(counters: Counters, rulebook: Rulebook) -> dict[str, tuple[str, str]]:
-    """Return team and contact of the topics with their own series that have an owner; texts are cut."""
+    """Return the team and contact of each topic that has its own series and an owner. Long texts are cut."""
     if not rulebook.in_file.has_owners:
         return {}
     topics = _topics_with_events(counters) | {topic for topic, _ in counters.topic_batches}

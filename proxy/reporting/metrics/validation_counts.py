@@ -1,4 +1,4 @@
-"""Counts validations: outcomes, and violations by topic, rule and client."""
+"""Counts validations by outcome, and violations by topic, rule and client."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _EVENTS = {
 _MODES = {mode: mode.value for mode in Mode}  # faster than Enum.value
 _ENFORCED = frozenset({Mode.REJECT, Mode.QUARANTINE})
 NO_RESPONSE = "none"
-"""The label `error` of a rejected batch if its client got no response."""
+"""The value of the label `error` for a rejected batch whose client got no response."""
 _RECORD_ERRORS = "limits.max_record_errors"
 _ACCEPTED, _UNKNOWN = Outcome.ACCEPTED, Outcome.UNKNOWN
 _NAME_OF = {code: code.name for code in ErrorCode}  # faster than Enum.name
@@ -53,7 +53,8 @@ class TrafficCounts(Protocol):
 class ValidationCounts:
     """Adds to `counters`. `traffic` counts the same batches for the web UI.
 
-    `ordinary` has the fast path's valid batches, `paths` its requests; None: no fast path.
+    `ordinary` contains the valid batches of the fast path, and `paths` the requests by path. Both are None if there is
+    no fast path.
     """
 
     def __init__(
@@ -109,15 +110,15 @@ class ValidationCounts:
         self._count_outcome(client_id, holder, topic, outcome)
 
     def client_owners(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
-        """Return team and contact of the clients with their own series that have an owner. Thread-safe."""
+        """Return the team and contact of each client that has its own series and an owner. Thread-safe."""
         return self._senders.owned_by(owners)
 
     def request_settled(self, request: RequestOutcome) -> None:
-        """Count a Produce request of the slow path."""
+        """Count a Produce request on the slow path."""
         self._counters.produce_requests += 1
 
     def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
-        """Count a batch of the slow path, with its findings."""
+        """Count a batch on the slow path, with its findings."""
         if not batch.is_validated:
             self._count_unvalidated(batch)
             return
@@ -157,7 +158,7 @@ class ValidationCounts:
                 label, rules_of(finding), Mode.OBSERVE.value, batch.outcome, client.client_id, client.holder
             )
         if batch.rehearsed:
-            assert policy.rehearsed is not None  # else there are no counts
+            assert policy.rehearsed is not None  # otherwise there would be no counts
             for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
                 if count:
                     self._rehearsed(client, batch.topic, bound.label, count)
@@ -169,7 +170,7 @@ class ValidationCounts:
         counters.topic_batches[self._topic_label(topic, holder), outcome] += 1
 
     def _topic_label(self, topic: str | None, holder: str) -> str:
-        """Return the label of a topic with traffic. Its slots are others than those of topics with violations."""
+        """Return the label of a topic with traffic. These topics have other slots than topics with violations."""
         if topic is None or topic == OTHER or not (topic in self._topics or self._labels.knows(topic)):
             return OTHER
         return self._topics.label(topic, holder)
@@ -201,7 +202,7 @@ class ValidationCounts:
             self.limit_reached(letters.limit)
 
     def limit_reached(self, key: str) -> None:
-        """Count that the limit with this key was reached."""
+        """Count that the limit with this configuration key was reached."""
         self._counters.limits_reached[key] += 1
 
     def _rehearsed(self, client: ClientDetails, topic: str | None, label: str, count: int) -> None:
@@ -234,8 +235,9 @@ class ValidationCounts:
 
 
 def _events_of(batch: BatchOutcome, reported: ReportedFinding) -> Iterator[tuple[BatchEvent, str]]:
-    """Yield what metrics count of a batch because of a reported, each with the value of its label `error`: the error
-    that the client got for a rejected batch, or that it would have got.
+    """Yield the events of a batch for one reported finding, each with the value of its label `error`.
+
+    The value is the error that the client got or would have got.
     """
     mode, finding, copies = reported.mode, reported.finding, reported.copies
     if mode not in _ENFORCED:

@@ -1,8 +1,9 @@
-"""Bounds the label values of violations: client ids, rules, and their combinations with topic, mode and outcome.
+"""Limits the label values of violations, which are client ids, rules, and their combinations with topic, mode and
+outcome.
 
-At most 100 client ids and 500 rules have their own labels, and 1000 combinations their own series. Others count as
-`other`. A holder (`ClientDetails.holder`) with fewer names replaces one of the holder with the most, so
-invented names do not displace others; the counts of a replaced label move to `other`.
+At most 100 client ids and 500 rules have their own labels, and at most 1000 combinations their own series. All others
+are counted as `other`. A holder (`ClientDetails.holder`) with fewer names replaces a name of the holder with the most,
+so that invented names do not displace others. The counts of a replaced label move to `other`.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,7 +23,7 @@ NO_CLIENT_ID = "none"
 
 
 class FairLabels:
-    """Labels for client ids or topics; `fold` moves the counts of a replaced label to `other`."""
+    """Labels for client ids or topics. `fold` moves the counts of a replaced label to `other`."""
 
     def __init__(self, fold: Callable[[str], None], most: int = MAX_CLIENTS) -> None:
         self._slots: FairLabelSlots[str] = FairLabelSlots(most, fold)
@@ -31,14 +32,15 @@ class FairLabels:
         return label in self._slots
 
     def label(self, name: str | None, holder: str) -> str:
-        """Return the label of a client id (None: it has none) or of a topic."""
+        """Return the label of a topic or a client id. `name` is None for a client without an id."""
         label = NO_CLIENT_ID if name is None else cut(name)
         return label if self._slots.take(label, holder) else OTHER
 
     def owned_by(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
-        """Return team and contact of the clients with their own label that have an owner; texts are cut. Thread-safe.
+        """Return the team and contact of each client that has its own label and an owner.
 
-        The holder of a label is a principal, or an address, which no pattern of principals is meant for.
+        Long texts are cut. Thread-safe. The holder of a label is a principal or an address, and patterns of principals
+        do not apply to addresses.
         """
         found: dict[str, tuple[str, str]] = {}
         for label, holder in self._slots.holders().items() if owners else ():
@@ -54,7 +56,7 @@ MAX_RULES = 500
 
 
 class RuleLabels:
-    """Counts violated rules into `counters`, by rule and outcome. Rule names come from the configuration."""
+    """Counts violated rules into `counters`, by rule and outcome. The names of rules come from the configuration."""
 
     def __init__(self, counters: Counters, max_rules: int = MAX_RULES) -> None:
         self._counters = counters
@@ -62,7 +64,7 @@ class RuleLabels:
         self._known: set[str] = set()
 
     def count(self, outcome: str, rules: Iterable[tuple[str, int]]) -> None:
-        """Count the rules that apply to a batch, and the records that each of them is about."""
+        """Count the rules that a batch violates, and the number of records for each rule."""
         for rule, records in rules:
             label = self._label(rule), outcome
             self._counters.rule_batches[label] += 1
@@ -84,7 +86,7 @@ _REASONS = {reason: (reason.value,) for reason in Reason}
 
 
 class SeriesLabels(NamedTuple):
-    """The labels of a series. `mode`: what the policy asks for."""
+    """The labels of a series. `mode` is the mode of the policy."""
 
     topic: str
     rule: str
@@ -94,7 +96,7 @@ class SeriesLabels(NamedTuple):
 
 
 class ViolationLabels:
-    """Counts violations into `counters` by their labels. `folding` is locked while counts move to `other`."""
+    """Counts violations into `counters` by labels. `folding` is locked while counts move to `other`."""
 
     def __init__(
         self, counters: Counters, folding: Lock, max_kinds: int = MAX_KINDS, max_clients: int = MAX_CLIENTS
@@ -109,7 +111,7 @@ class ViolationLabels:
     def violated(
         self, topic: str, rules: tuple[str, ...], mode: str, outcome: str, client_id: str | None, holder: str
     ) -> None:
-        """Count the violated rules of a batch; `topic` is a label already."""
+        """Count the violated rules of a batch. `topic` is already a label."""
         client = self._clients.label(client_id, holder)
         for rule in rules:
             kind = SeriesLabels(topic, rule, mode, outcome, client)
@@ -134,7 +136,9 @@ def _without_names(kind: SeriesLabels) -> SeriesLabels:
 
 
 def rules_of(finding: Finding) -> tuple[str, ...]:
-    """Return the violated rules of the configuration by name, else a broker's reason (`timestamp_in_future`)."""
+    """Return the names of the violated rules of the configuration, or else a reason that a broker would have
+    (`timestamp_in_future`).
+    """
     if finding.reason in _NAMED_BY_RULES and finding.rules:
         return tuple(rule for rule, _ in finding.rules)
     return _REASONS[finding.reason]

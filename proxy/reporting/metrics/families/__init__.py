@@ -1,4 +1,4 @@
-"""Declares every metric once; scrapes and docs/metrics.md both come from here."""
+"""Declares every metric once. Scrapes and docs/metrics.md are made from these declarations."""
 
 from sluicegate.proxy.reporting.metrics.families.broker_names import BROKER_NAMES
 from sluicegate.proxy.reporting.metrics.families.connections import CONNECTIONS
@@ -24,7 +24,7 @@ ROWS: tuple[tuple[str, str, tuple[Family, ...]], ...] = (
     ("Upstream", "Brokers, schema registries and the rules process.", UPSTREAM),
     ("Process", "Version, configuration, workers and resources.", PROCESS),
 )
-"""Title, description and metrics of each section of docs/metrics.md."""
+"""The title, the description and the metrics of each section of docs/metrics.md."""
 
 FAMILIES: tuple[Family, ...] = tuple(family for _, _, families in ROWS for family in families)
 BATCH_COUNTERS: tuple[Family, ...] = tuple(family for family in FAMILIES if family.counted is not None)

@@ -1,4 +1,4 @@
-"""Declares a broker's own meters under the names of a JMX exporter."""
+"""Declares a broker's own metrics under the names that a JMX exporter gives them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

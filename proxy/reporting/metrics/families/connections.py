@@ -1,4 +1,4 @@
-"""Metrics of connections, why they are paused, and the limits they reach."""
+"""Declares the metrics of connections, of the reasons for pauses, and of the limits that connections reach."""
 
 from sluicegate.proxy.reporting.metrics.family import Family, counter, gauge
 from sluicegate.proxy.session.lifecycle import Stage

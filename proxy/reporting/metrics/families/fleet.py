@@ -1,4 +1,4 @@
-"""Metrics of `sluicegate fleet` at its own /metrics. A proxy's own metrics are scraped from the proxy."""
+"""Declares the metrics of `sluicegate fleet` at its own /metrics. Scrape a proxy's own metrics from the proxy."""
 
 from typing import Final
 

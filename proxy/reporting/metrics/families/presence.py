@@ -1,4 +1,4 @@
-"""Metrics of all proxies with the same presence topic, at `/metrics/fleet` of each of them."""
+"""Declares the metrics of all proxies with the same presence topic, which each of them serves at `/metrics/fleet`."""
 
 from typing import Final
 
@@ -68,7 +68,7 @@ COUNTERS: Final = {
     "accepted_records": _announced("accepted_records", "Accepted records since the proxy's start."),
     "violations": _announced("violations", "Batches with violations since the proxy's start."),
 }
-"""The counters that each proxy announces, by their names there."""
+"""The counters that each proxy announces, by their names in the announcement."""
 
 PRESENCE: tuple[Family, ...] = (
     READABLE,
