@@ -1,1 +1,1 @@
-"""Everything with a socket, a clock or a thread: the proxy itself."""
+"""The proxy itself, with all code that uses a socket, a clock or a thread."""

@@ -1,1 +1,1 @@
-"""The admin endpoint: HTTP, /metrics, /livez, /readyz and the API of the web UI."""
+"""The admin endpoint, which serves /metrics, /livez, /readyz and the API of the web UI over HTTP."""

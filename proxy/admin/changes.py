@@ -1,7 +1,7 @@
-"""The changes that the admin endpoint makes to a running proxy: suspended enforcement, and reloads.
+"""The changes that the admin endpoint makes to a running proxy, which are suspensions of enforcement and reloads.
 
-`POST /api/reload` reloads the configuration now; with `accept_removed=true` the policies of files that have vanished
-end. The response has the result, or that the reload is under way.
+`POST /api/reload` reloads the configuration now. With `accept_removed=true` the policies of vanished files end. The
+response contains the result, or reports that the reload is still running.
 """
 
 import asyncio
@@ -35,12 +35,13 @@ _LOOK_AT_THE_TOPIC = "run sluicegate doctor: it examines the brokers, the topic 
 _USAGE = "expected /api/reload or /api/reload?accept_removed=true"
 
 Reload = Callable[[bool], Coroutine[Any, Any, ReloadResult]]
-"""Reloads the configuration; the argument says whether policies of vanished files end."""
+"""Reloads the configuration. If the argument is true, the policies of vanished files end."""
 
 
 class ProxyChanges:
-    """Thread-safe. `reload` is called in `loop`; None: there is no configuration file. `shared`: None without
-    `state.topic`.
+    """Makes changes to the proxy. Thread-safe.
+
+    `reload` is called in `loop`, and is None if there is no configuration file. `shared` is None without `state.topic`.
     """
 
     def __init__(
@@ -63,13 +64,14 @@ class ProxyChanges:
         return self._enforcement.lines_about(topic)
 
     def change(self, path: str, query: str, address: str) -> HttpResponse:
-        """Make a change for a client at this address, and return its result. Blocks for seconds."""
+        """Make a change for a client at this address, and return its result. Blocks for some seconds."""
         return self._reloaded(query) if path == "/api/reload" else self._enforcement.change(path, query, address)
 
     def history(self, query: str) -> HttpResponse:
-        """Return who changed what in the last days, in all proxies with the same state topic. Blocks for seconds.
+        """Return the changes of the last days, with their authors, in all proxies with the same state topic.
 
-        They are null without `state.topic`, and with a `problem` if the topic cannot be read.
+        Blocks for some seconds. The list is null without `state.topic`. If the topic cannot be read, it is null and
+        there is a `problem`.
         """
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
@@ -88,9 +90,10 @@ class ProxyChanges:
         return json_response({"since_ms": found.since_ms, "is_complete": found.is_complete, "changes": changes})
 
     def fleet(self) -> HttpResponse:
-        """Return all proxies with the same presence topic. Blocks for seconds.
+        """Return all proxies with the same presence topic.
 
-        They are null without `state.topic`, and with a `problem` if the topic cannot be read.
+        Blocks for some seconds. The list is null without `state.topic`. If the topic cannot be read, it is null and
+        there is a `problem`.
         """
         if self._shared is None:
             return json_response({"proxies": None})
@@ -123,7 +126,7 @@ def changes_of(
     read_state: ReadState,
     reload: Reload | None,
 ) -> ProxyChanges:
-    """Return the changes of the proxy that runs in this event loop. `query` has the policies in force."""
+    """Return the changes for the proxy that runs in this event loop. `query` contains the policies in force."""
 
     def with_traffic() -> list[str]:
         try:

@@ -1,10 +1,10 @@
-"""The admin endpoint's connections, asyncio's streams: limited in number and duration, and accepted even when no
-descriptor is left.
+"""The admin endpoint's connections, which use asyncio's streams.
 
-Each connection ends within ten seconds, except for the web UI's few streams. When there are too many connections, the
-oldest one without a request is closed for a new one. A few descriptors are kept in reserve: when the process has used
-all others, they serve one connection after the other. A connection's descriptor returns to the reserve in one step
-(dup2), because another thread could take a descriptor that is free for a moment.
+They are limited in number and duration, and are accepted even if no descriptor is left. Each connection ends within ten
+seconds, except for a few streams of the web UI. If there are too many connections, the oldest one without a request is
+closed for a new one. A few descriptors are kept in reserve. If the process has used all others, they serve one
+connection after the other. A connection's descriptor returns to the reserve in one step (dup2), because another thread
+could take a descriptor that is free for a moment.
 """
 
 import asyncio
@@ -24,14 +24,16 @@ DEADLINE_SECONDS = 10.0
 _SPENT_DEADLINE_SECONDS = 0.25
 _BACK_OFF_SECONDS = 0.05
 _BUFFERED_BYTES = 4096
-_RESERVE = 4  # more than one: another thread may take a descriptor between its release and its use
+_RESERVE = 4  # more than one, because another thread may take a descriptor between its release and its use
 _SPENT = frozenset({errno.EMFILE, errno.ENFILE})
-_CLOSE_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: discard unsent data
+_CLOSE_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER with these values discards unsent data
 
 
 @dataclass(eq=False, slots=True)
 class AdminConnection:
-    """One accepted socket. `has_requested`: its request has arrived; `slow`: its response takes long to make or to
+    """One accepted socket.
+
+    `has_requested` is true after its request has arrived. `slow` is true if its response takes long to create or to
     send.
     """
 
@@ -50,7 +52,7 @@ Serve = Callable[[AdminConnection, asyncio.StreamWriter], Awaitable[None]]
 
 
 class _ReturningSocket(socket.socket):
-    """A socket that gives its descriptor to `give_back` when it is closed."""
+    """A socket that passes its descriptor to `give_back` when it is closed."""
 
     def __init__(self, accepted: socket.socket, give_back: Callable[[int], None]) -> None:
         super().__init__(fileno=accepted.detach())
@@ -63,24 +65,24 @@ class _ReturningSocket(socket.socket):
 
 
 class AdminConnections:
-    """Accepts connections on `listening` and serves each with `serve`. Belongs to one event loop."""
+    """Accepts connections on `listening` and serves each of them with `serve`. Belongs to one event loop."""
 
     def __init__(
         self, listening: socket.socket, serve: Serve, tls: "Callable[[], ssl.SSLContext] | None" = None
     ) -> None:
-        """`tls` returns the context for a new connection; None: plain HTTP."""
+        """`tls` returns the context for a new connection, or is None for plain HTTP."""
         self._listening = listening
         self._serve = serve
         self._tls = tls
         self._is_closed = False
         self._loop = asyncio.get_running_loop()
-        self._open: dict[AdminConnection, None] = {}  # oldest first
+        self._open: dict[AdminConnection, None] = {}  # the oldest connection is first
         self._null = os.open(os.devnull, os.O_RDONLY)
         self._reserve: list[int] = []
         self._fill_reserve()
 
     async def accept_for_ever(self) -> None:
-        """Accept connections until cancelled. Errors of peers and a lack of descriptors do not end it."""
+        """Accept connections until cancelled. Errors of peers or a lack of descriptors do not end it."""
         while True:
             await self._somebody_waits()
             try:
@@ -97,16 +99,22 @@ class AdminConnections:
             if len(self._open) >= MAX_CONNECTIONS:
                 self._close_one(lambda open_one: not open_one.has_requested)
             self._take(connection, DEADLINE_SECONDS)
-            await asyncio.sleep(0)  # let the connections that are already accepted run first
+            await asyncio.sleep(0)  # this lets the connections that are already accepted run first
 
     def mark_slow(self, connection: AdminConnection) -> None:
-        """Mark a connection as slow. Their number is limited, so that clients do not request pages without reading."""
+        """Mark a connection as slow.
+
+        The number of slow connections is limited, because clients may request pages without reading them.
+        """
         connection.slow = True
         if sum(open_one.slow for open_one in self._open) > MAX_SLOW:
             self._close_one(lambda open_one: open_one.slow and open_one is not connection)
 
     def extend_deadline(self, connection: AdminConnection, seconds: float) -> None:
-        """Allow a connection `seconds` from now. The caller limits how many connections get this."""
+        """Allow a connection to last for `seconds` from now.
+
+        The caller limits how many connections get this extension.
+        """
         assert connection.timeout is not None
         connection.deadline = time.monotonic() + seconds
         connection.timeout.reschedule(self._loop.time() + seconds)
@@ -140,15 +148,19 @@ class AdminConnections:
             self._forget(connection)
 
     async def _writer_of(self, connection: AdminConnection) -> asyncio.StreamWriter:
-        """Connect the streams, after a TLS handshake if there is TLS. The transport owns the socket from here on."""
+        """Connect the streams, after a TLS handshake if TLS is configured.
+
+        From then on the transport owns the socket.
+        """
         protocol = asyncio.StreamReaderProtocol(connection.reader)
         tls = None if self._tls is None else self._tls()
         transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, connection.socket, ssl=tls)
-        transport.set_write_buffer_limits(high=1, low=0)  # `drain` waits until all is sent; at 0, TLS waits for ever
+        # with these limits `drain` waits until all data are sent; with high=0, TLS would wait forever
+        transport.set_write_buffer_limits(high=1, low=0)
         return asyncio.StreamWriter(transport, protocol, connection.reader, self._loop)
 
     async def _accept_with_the_reserve(self) -> None:
-        """Accept the next connection with a reserved descriptor, and wait until the descriptor is back."""
+        """Accept the next connection with a reserved descriptor, and wait until that descriptor is back."""
         accepted = None
         while accepted is None and self._reserve:
             os.close(self._reserve.pop())
@@ -164,14 +176,17 @@ class AdminConnections:
         self._fill_reserve()
 
     def _close_a_silent_one(self) -> None:
-        """Close the oldest connection without a request, if it had time to send one, to refill the reserve."""
+        """Close the oldest connection that has sent no request, if it had enough time, to refill the reserve."""
         requested_by = time.monotonic() - _SPENT_DEADLINE_SECONDS
         silent = next((one for one in self._open if not one.has_requested and one.since < requested_by), None)
         if silent is not None:
             self._end(silent)
 
     async def _somebody_waits(self) -> None:
-        """Wait for a connection. Without a free descriptor accept() fails whether or not a client is waiting."""
+        """Wait for a connection.
+
+        Without a free descriptor accept() fails whether or not a client is waiting.
+        """
         waits = asyncio.Event()
         self._loop.add_reader(self._listening, waits.set)
         try:
@@ -185,7 +200,7 @@ class AdminConnections:
                 self._reserve.append(os.dup(self._null))
 
     def _close_one(self, preferred: Callable[[AdminConnection], bool]) -> None:
-        """Close the oldest of the preferred connections, or else the oldest of all."""
+        """Close the oldest of the preferred connections, or the oldest of all if there is none."""
         chosen = next((one for one in self._open if preferred(one)), None) or next(iter(self._open))
         self._end(chosen)
 
@@ -201,7 +216,7 @@ class AdminConnections:
                     connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _CLOSE_AT_ONCE)
             if connection.writer is not None:
                 connection.writer.transport.abort()
-            elif connection.timeout is None:  # the task has not begun
+            elif connection.timeout is None:  # the task has not started
                 connection.socket.close()
 
     def _take_back(self, descriptor: int) -> None:

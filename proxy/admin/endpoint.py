@@ -1,8 +1,8 @@
-"""The admin endpoint: metrics, health checks and the web UI over HTTP, in a thread with its own event loop.
+"""The admin endpoint, which serves metrics, health checks and the web UI over HTTP in a thread with its own event loop.
 
-Because of its own thread it still responds when the proxy's event loop is stuck, which /livez then reports. Another
-thread makes /metrics, so that a slow scrape delays no health check; further threads make the web UI's responses. The
-web UI's modules are imported at the first request for it.
+Because it has its own thread, it still responds when the proxy's event loop is stuck, which /livez then reports.
+Another thread creates /metrics, so that a slow scrape delays no health check. Further threads create the web UI's
+responses. The web UI's modules are imported at the first request for the web UI.
 """
 
 import asyncio
@@ -54,10 +54,10 @@ def serve(
     policy_query: PolicyQuery | None = None,
     changes: "ProxyChanges | None" = None,
 ) -> "AdminServer":
-    """Start and return a proxy's admin endpoint.
+    """Start and return the admin endpoint of a proxy.
 
-    `snapshot` returns the counters, `read_state` the web UI's state, `policy_query` the policies of a topic, `changes`
-    what is enforced. Raises CannotListen.
+    `snapshot` returns the counters, `read_state` the state for the web UI, and `policy_query` the policy of a topic.
+    `changes` makes changes to the proxy. Raises CannotListen.
     """
 
     def make_site() -> "Site":
@@ -78,7 +78,7 @@ def serve(
 
 
 class AdminServer:
-    """Serves until `close`. Raises CannotListen."""
+    """Serves requests until `close`. Raises CannotListen."""
 
     def __init__(
         self,
@@ -89,8 +89,10 @@ class AdminServer:
         tls: "Callable[[], SSLContext] | None" = None,
         fleet_metrics: CollectMetrics | None = None,
     ) -> None:
-        """`make_site` makes the web UI at the first request for it; None: there is no web UI. `tls` returns the
-        context for a new connection; None: plain HTTP. `fleet_metrics`: of all proxies of the cluster, if known.
+        """`make_site` creates the web UI at the first request for it.
+
+        If it is None, there is no web UI. `tls` returns the context for a new connection, or is None for plain HTTP.
+        `fleet_metrics` returns the metrics of all proxies of the cluster, or is None if they are not known.
         """
         self._tls = tls
         self._make_site = make_site
@@ -107,7 +109,7 @@ class AdminServer:
         web_ui = {} if make_site is None else {"web_ui": f"{'http' if tls is None else 'https'}://{bound}/"}
         self._log.info("listening", address=str(bound), role="admin", **web_ui)
         self._scraper = DaemonThread("metrics")
-        self._fleet_scraper = DaemonThread("fleet metrics")  # reading a topic delays no other scrape
+        self._fleet_scraper = DaemonThread("fleet metrics")  # so that reading a topic delays no other scrape
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, name="admin", daemon=True)
@@ -115,7 +117,7 @@ class AdminServer:
 
     def close(self) -> None:
         """Stop serving."""
-        with suppress(RuntimeError):  # the loop has already ended
+        with suppress(RuntimeError):  # the event loop has already ended
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(_CLOSE_SECONDS)
         self._scraper.close()
@@ -164,7 +166,7 @@ class AdminServer:
     async def _response_to(
         self, request: Request, connection: AdminConnection, exchange: HttpExchange
     ) -> HttpResponse | None:
-        """Return the response, or None if it has been sent already."""
+        """Return the response, or None if it has already been sent."""
         found = self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
             if self._web_ui is None:

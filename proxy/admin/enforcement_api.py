@@ -1,8 +1,8 @@
-"""`POST /api/suspend` and `POST /api/resume`: suspend and resume enforcement, from the admin endpoint's threads.
+"""`POST /api/suspend` and `POST /api/resume`, which suspend and resume enforcement.
 
-`topic` is a name or a pattern, as `match` of a policy: the known topics that it matches now. With
-`preview=true` these are returned, and nothing changes. With `state.topic` a change applies to all proxies of the
-cluster, unless `scope=proxy` limits it to this one.
+Runs in the admin endpoint's threads. `topic` is a name or a pattern as in `match` of a policy. A pattern stands for the
+known topics that it matches now. With `preview=true` these topics are returned, and nothing changes. With `state.topic`
+a change applies to all proxies of the cluster, unless `scope=proxy` limits it to this one.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ _USAGE = (
     f"{MAX_SECONDS}, the reason has at most {_MOST_REASON_CHARACTERS} characters"
 )
 _ADMIN = "an administrator"
-"""The name of everybody who has the admin token."""
+"""The name of any client that uses the admin token."""
 
 Commit = Callable[[Sequence[StateChange], float], None]
-"""Writes changes for all proxies and waits, at most so many seconds. Raises StateUnwritable."""
+"""Writes changes for all proxies and waits for at most the given number of seconds. Raises StateUnwritable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,10 @@ class _Suspension:
 
 
 class EnforcementApi:
-    """Thread-safe. `loop`: the event loop that `enforcement` belongs to. `topics`: the topics that can be suspended.
+    """Suspends and resumes enforcement. Thread-safe.
 
-    `commit`: None without `state.topic`; `proxy`: the name of this proxy in changes for all.
+    `loop` is the event loop to which `enforcement` belongs. `topics` are the topics that can be suspended. `commit` is
+    None without `state.topic`. `proxy` is the name of this proxy in changes for all proxies.
     """
 
     def __init__(
@@ -70,9 +71,9 @@ class EnforcementApi:
         return self._enforcement.lines_about(topic)
 
     def change(self, path: str, query: str, address: str) -> HttpResponse:
-        """Make a change for an administrator at `address`, and return all suspensions then.
+        """Make a change for an administrator at `address`, and return all suspensions after the change.
 
-        Blocks until it is in force in all workers of this proxy, for seconds at most.
+        Blocks until the change is in force in all workers of this proxy, which takes at most some seconds.
         """
         try:
             pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
@@ -109,7 +110,7 @@ class EnforcementApi:
             if scope is SuspensionScope.CLUSTER and self._commit is not None:
                 changes = self._changes(topics, suspension, Actor(_ADMIN, address))
                 self._commit(changes, _COMMIT_SECONDS)
-                topics = ()  # the state topic has changed them
+                topics = ()  # the state topic has already changed these topics
             done = asyncio.run_coroutine_threadsafe(self._made(topics, suspension), self._loop)
             return done.result(_LOOP_SECONDS)
         except TooManySuspensions:
@@ -131,12 +132,12 @@ class EnforcementApi:
         return [StateChange(uuid4().hex, now, actor, self._proxy, operation(topic)) for topic in topics]
 
     def _matching(self, pattern: str) -> list[str | None]:
-        """Raises NoSuchTopic."""
+        """Return the known topics that match a pattern. Raises NoSuchTopic."""
         suspended = [each.topic for each in self._enforcement.suspensions if each.topic is not None]
         return list(self._topics.matching(pattern, suspended))
 
     async def _made(self, topics: Sequence[str | None], suspension: _Suspension | None) -> HttpResponse:
-        """Change these topics of this proxy alone, and return all suspensions when they are in force.
+        """Change these topics of this proxy only, and return all suspensions when they are in force.
 
         Raises TooManySuspensions and TimeoutError.
         """
@@ -160,7 +161,7 @@ class EnforcementApi:
 
 
 def _suspension(given: dict[str, str]) -> _Suspension:
-    """Take reason and seconds out of the parameters. Raises ValueError and KeyError."""
+    """Return the reason and the seconds from the parameters. Raises ValueError and KeyError."""
     reason, seconds = given.pop("reason").strip(), int(given.pop("seconds"))
     if not 0 < len(reason) <= _MOST_REASON_CHARACTERS or not 0 < seconds <= MAX_SECONDS:
         raise ValueError(reason)
@@ -168,9 +169,10 @@ def _suspension(given: dict[str, str]) -> _Suspension:
 
 
 def _pattern(given: dict[str, str]) -> str | None:
-    """Take the topic, or the pattern of topics, out of the parameters; None for `all=true`, all topics.
+    """Return the topic or the pattern from the parameters, or None for `all=true`, which means all topics.
 
-    Raises ValueError unless exactly one of them is given: an empty or a forgotten name never means all topics.
+    Raises ValueError unless exactly one of them is given, because an empty or forgotten name must never mean all
+    topics.
     """
     topic, everything = given.pop("topic", None), given.pop("all", None)
     if everything == "true" and topic is None:

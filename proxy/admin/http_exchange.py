@@ -1,4 +1,4 @@
-"""One HTTP request and its response (RFC 9112), parsed with h11; the connection is closed afterwards."""
+"""One HTTP request and its response (RFC 9112), parsed with h11. The connection is closed afterwards."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ _MESSAGE_SECONDS = 10.0
 
 
 class Request(NamedTuple):
-    """A request's head as text; header names are in lower case."""
+    """The head of a request as text. Header names are in lower case."""
 
     method: str
     target: str
@@ -26,7 +26,7 @@ class Request(NamedTuple):
 
 
 class HttpExchange:
-    """Belongs to one event loop. The creator limits the time and closes the connection."""
+    """One exchange, which belongs to one event loop. Its creator limits the time and closes the connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -35,7 +35,7 @@ class HttpExchange:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
 
     async def request(self) -> Request | None:
-        """Return the request's head; None if the client has disconnected. Raises h11.RemoteProtocolError."""
+        """Return the head of the request, or None if the client has disconnected. Raises h11.RemoteProtocolError."""
         while True:
             event = self._http.next_event()
             if isinstance(event, h11.Request):
@@ -48,10 +48,10 @@ class HttpExchange:
             self._http.receive_data(await self._reader.read(_READ_BYTES))
 
     async def respond(self, response: HttpResponse, without_body: bool) -> None:
-        """Send the response and wait briefly until the client has read it: an early close would truncate it."""
+        """Send the response and wait briefly until the client has read it, because closing early would truncate it."""
         headers = [*response.headers, ("Content-Length", str(len(response.body))), ("Connection", "close")]
         reason = HTTPStatus(response.status).phrase
-        # Not written by h11, which sends nothing after a protocol error or to another HTTP version.
+        # h11 is not used to write, because it sends nothing after a protocol error or to another HTTP version.
         lines = [f"HTTP/1.1 {response.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
         head = "\r\n".join(lines).encode("latin-1")
         await self._send(head if without_body else head + response.body)
@@ -60,7 +60,7 @@ class HttpExchange:
                 self._writer.write_eof()
                 while await self._reader.read(_READ_BYTES):
                     pass
-            else:  # TLS
+            else:  # the connection uses TLS
                 self._writer.close()
                 await self._writer.wait_closed()
 
@@ -69,7 +69,10 @@ class HttpExchange:
         await self._writer.drain()
 
     async def stream(self, headers: tuple[tuple[str, str], ...], messages: AsyncIterator[bytes]) -> None:
-        """Send `messages` as they arrive, until the client disconnects or takes more than ten seconds to read one."""
+        """Send `messages` as they arrive.
+
+        This ends when the client disconnects or takes more than ten seconds to read one of them.
+        """
         lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers), "Connection: close", "", ""]
         await self._send("\r\n".join(lines).encode("latin-1"))
         sending = self._loop.create_task(self._send_each(messages))

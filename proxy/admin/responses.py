@@ -1,4 +1,6 @@
-"""The responses of /metrics, /metrics/fleet, /livez and /readyz, and the metrics, which OpenTelemetry exports too."""
+"""Creates the responses of /metrics, /metrics/fleet, /livez and /readyz, and the metrics, which OpenTelemetry also
+exports.
+"""
 
 import gzip
 from collections.abc import Callable, Iterator
@@ -19,16 +21,19 @@ from sluicegate.proxy.webui.responses import HttpResponse, Slow, text_response
 
 
 class AdminPages:
-    """Finds the page for a request."""
+    """Finds the response for a request."""
 
     def __init__(self, metrics: CollectMetrics, status: Status, fleet_metrics: CollectMetrics | None = None) -> None:
-        """`fleet_metrics`: of all proxies of the cluster; None: they are not known here."""
+        """`fleet_metrics` returns the metrics of all proxies of the cluster, or is None if they are not known."""
         self._collector = MetricsCollector(metrics)
         self._fleet_collector = None if fleet_metrics is None else MetricsCollector(fleet_metrics)
         self._status = status
 
     def find(self, method: str, path: str, headers: dict[str, str]) -> HttpResponse | Slow | None:
-        """Return the response, or the function that makes it; None for other paths. Header names are in lower case."""
+        """Return the response, or the function that creates it, or None for other paths.
+
+        Header names are in lower case.
+        """
         if method == "POST" and path.startswith("/api/"):
             return None
         if method not in ("GET", "HEAD"):
@@ -56,10 +61,13 @@ def _metrics(collector: Collector, asked: dict[str, str]) -> HttpResponse:
 
 
 def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
-    """Return the encoder that an Accept header asks for, and its Content-Type: the text format or OpenMetrics."""
+    """Return the encoder that an Accept header asks for, and its Content-Type.
+
+    The format is Prometheus's text format or OpenMetrics.
+    """
     try:
         return choose_encoder(accept)
-    except TypeError:  # prometheus_client compares a version such as `none` with numbers
+    except TypeError:  # prometheus_client fails if a version is not a number
         return choose_encoder("")
 
 
@@ -69,14 +77,14 @@ def _liveness(status: Status) -> HttpResponse:
 
 
 def _readiness(status: Status) -> HttpResponse:
-    """Return the state, and a line for each condition; 503 only if clients cannot be served."""
+    """Return the state and a line for each condition. The status is 503 only if clients cannot be served."""
     active = status.active()
     state = state_of(active)
     return text_response(503 if state is State.NOT_SERVING else 200, "\n".join([state.value, *map(str, active)]))
 
 
 def certificate_metrics(config: Config) -> Iterator[Metric]:
-    """Yield the expiry of each certificate, if there are any. Reads the files each time: they are renewed on disk."""
+    """Yield the expiry time of each certificate. The files are read each time, because they are renewed on disk."""
     expiries = {(each.key, each.subject): round(each.not_after.timestamp()) for each in all_expiries_of(config)}
     if expiries:
         yield shown(CERTIFICATE_EXPIRES, expiries)

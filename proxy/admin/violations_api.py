@@ -1,4 +1,6 @@
-"""`GET /api/violations`: the violations of the last days from `violations.topic`, by client, topic, owner and rule."""
+"""`GET /api/violations`, which returns the violations of the last days in `violations.topic`, by client, topic, owner
+and rule.
+"""
 
 import math
 import time
@@ -20,7 +22,7 @@ _USAGE = (
 
 
 class ViolationsApi:
-    """Thread-safe. `history`: None without `violations.topic`."""
+    """Returns violations. Thread-safe. `history` is None without `violations.topic`."""
 
     def __init__(
         self, history: ViolationHistory | None, now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6
@@ -29,7 +31,10 @@ class ViolationsApi:
         self._now_ms = now_ms
 
     def find(self, query: str) -> HttpResponse:
-        """Return the violations; null with a `problem` if they cannot be read. Blocks for seconds."""
+        """Return the violations.
+
+        Blocks for some seconds. If they cannot be read, they are null and there is a `problem`.
+        """
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
             days = float(given.pop("days", "7"))
@@ -55,6 +60,6 @@ def _unknown(problem: str, advice: str) -> HttpResponse:
 
 
 def violations_api(config: Config) -> ViolationsApi:
-    """Return the API of a proxy with this configuration."""
+    """Return the API for a proxy with this configuration."""
     topic = config.violations.topic
     return ViolationsApi(None if topic is None else ViolationHistory(topic, config.upstream))

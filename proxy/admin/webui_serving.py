@@ -1,6 +1,7 @@
-"""Serves the web UI at the admin endpoint. Imported at the first request for it.
+"""Serves the web UI at the admin endpoint.
 
-One thread makes its responses, another one explains policies, because that takes a second.
+This module is imported at the first request for the web UI. One thread creates the responses. Another thread explains
+policies, because that takes a second.
 """
 
 import asyncio
@@ -41,12 +42,13 @@ class WebUiServing:
     async def respond(
         self, request: Request, connection: AdminConnection, exchange: HttpExchange
     ) -> HttpResponse | None:
-        """Return the response to a request; None if it has been sent already."""
+        """Return the response to a request, or None if it has already been sent."""
         target = request.target
         if request.method == "POST":
             address = connection.socket.getpeername()[0]
             return await self._made(in_daemon_thread(partial(self._site.change, target, request.headers, address)))
-        found = await in_daemon_thread(partial(self._site.find, target, request.headers))  # may read the token file
+        # finding the response may read the token file
+        found = await in_daemon_thread(partial(self._site.find, target, request.headers))
         if isinstance(found, HttpResponse):
             return found
         if found is None:
@@ -75,7 +77,7 @@ class WebUiServing:
             return text_response(500, f"web UI request failed: {type(error).__name__}; the log has the details")
 
     async def end(self) -> None:
-        """Stop making responses."""
+        """Stop creating responses."""
         await self._streams.end()
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""Reads TLS and SASL settings from a client's .properties file, with the names of the Java client or librdkafka.
+"""Reads TLS and SASL settings from a client's .properties file.
 
-Settings of producing and consuming are ignored.
+The names are those of the Java client or of librdkafka. Settings for producing and consuming are ignored.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,10 @@ _LIBRDKAFKA = frozenset(
     {"sasl.username", "sasl.password", "sasl.mechanisms", "ssl.ca.location", "ssl.certificate.location"}
     | {"ssl.key.location", "https.ca.location", "sasl.oauthbearer.method", "sasl.oauthbearer.client.id"}
 )
-"""Names that the Java client does not have. Programs pass their values on to librdkafka without escapes."""
+"""Names that the Java client does not have.
+
+Programs pass the values of these settings to librdkafka without escapes.
+"""
 _OAUTH = "sasl.oauthbearer."
 _URL = f"{_OAUTH}token.endpoint.url"
 _CREDENTIALS = f"{_OAUTH}client.credentials."
@@ -40,13 +43,14 @@ _TAKEN = {
     ),
     _HANDLER: tuple(f"{_KAFKA}{package}OAuthBearerLoginCallbackHandler" for package in ("", "secured.")),
 }
-"""The values that the proxy's own login has an equivalent of (KIP-768, KIP-1139; librdkafka's CONFIGURATION.md)."""
+"""The values for which the proxy's own login has an equivalent (KIP-768, KIP-1139, and librdkafka's CONFIGURATION.md).
+"""
 _ONLY = "takes a token file or OAuth client credentials, and CA certificates in a file"
 _UNSIGNED = "takes a token file or OAuth client credentials, not tokens that a client makes without a signature"
 
 
 class UnusableClientSettings(Exception):
-    """The settings are missing or unsupported; the text names the key, never a value, which may be secret."""
+    """The settings are missing or unsupported. The text names the key but never the value, which may be secret."""
 
 
 def upstream_from(file: Path) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def upstream_from(file: Path) -> dict[str, Any]:
 
 
 def _read(file: Path) -> tuple[dict[str, str], int]:
-    """Return the settings, and the line of the login module; 0 if there is none."""
+    """Return the settings, and the line number of the login module, or 0 if there is none."""
     try:
         text = read_file(file, _MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -89,7 +93,7 @@ def _read(file: Path) -> tuple[dict[str, str], int]:
 
 
 def _as_librdkafka(text: str) -> dict[str, str]:
-    """Read `name=value` without escapes, as programs do that pass the settings on to librdkafka."""
+    """Read lines of the form `name=value` without escapes, like programs that pass the settings to librdkafka."""
     found = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
@@ -117,7 +121,11 @@ def _tls(settings: dict[str, str]) -> dict[str, Any]:
 
 
 def _absolute(name: str, value: str) -> str:
-    """Return an absolute path: a client's paths are relative to its working directory, ours to the file's folder."""
+    """Return an absolute path.
+
+    A client's relative paths start at its working directory, while those of a configuration start at the folder of the
+    file.
+    """
     return str(Path(value).absolute()) if name.endswith("_file") else value
 
 
@@ -139,7 +147,10 @@ def _sasl(settings: dict[str, str], jaas_line: int) -> dict[str, Any]:
 
 
 def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, Any]:
-    """Return `oauth` or `token_file`, and `extensions`. Raises UnusableClientSettings for all other ways to tokens."""
+    """Return `oauth` or `token_file`, and `extensions`.
+
+    Raises UnusableClientSettings for any other source of tokens.
+    """
     _check_way_to_tokens(settings, jaas)
     url = settings.get(_URL)
     if not url:
@@ -151,7 +162,7 @@ def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, A
         name.removeprefix("extension_"): value for name, value in jaas.items() if name.startswith("extension_")
     }
     more = {"extensions": extensions} if extensions else {}
-    if url[:5].lower() == "file:":  # Java reads the token from it
+    if url[:5].lower() == "file:":  # Java reads the token from this file
         return {"token_file": _file_of(url), **more}
     try:
         url_like("https://login.internal/oauth2/token")(url)
@@ -201,7 +212,10 @@ def _file_of(url: str) -> str:
 
 
 def _tls_of_endpoint(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, Any]:
-    """Return TLS towards the token endpoint: librdkafka has a setting for it, Java options of the login module."""
+    """Return the TLS settings for the token endpoint.
+
+    librdkafka has a setting for them, and the Java client has options of the login module.
+    """
     found = _tls({name: value for name, value in jaas.items() if name.startswith("ssl.")})
     if found.pop("verify_hostname", None) is not None:
         raise UnusableClientSettings(f"{_JAAS}: the proxy always checks the host name of the token endpoint")
@@ -210,7 +224,7 @@ def _tls_of_endpoint(settings: Mapping[str, str], jaas: Mapping[str, str]) -> di
 
 
 def _extensions(text: str) -> dict[str, str]:
-    """Parse `name=value,…` as librdkafka does. The message has no part of the text."""
+    """Parse `name=value,…` as librdkafka does. An error message contains no part of the text."""
     pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
     if not all(equals for _, equals, _ in pairs):
         raise UnusableClientSettings(f"{_OAUTH}extensions: expected name=value,…")

@@ -20,7 +20,7 @@ from sluicegate.validation.cluster_settings import (
 from sluicegate.validation.policy import TimestampType
 
 _BROKERS_AFTER = 8
-"""Ports between the bootstrap port and broker 0's: 19100 for 19092."""
+"""The number of ports from the bootstrap port to the port of broker 0. Broker 0 has port 19100 if the bootstrap port is 19092."""
 
 _LAST_PORT = 65535
 _MOST_COMPLAINTS = 5
@@ -31,7 +31,10 @@ _IN_FILE = "/run/secrets/kafka"
 def lines_of(
     surveyed: TopicSurvey, bootstrap: Sequence[HostPort], access: Mapping[str, Any], listen: HostPort
 ) -> Iterator[str]:
-    """Yield the lines of the file. `access`: the keys `tls` and `sasl` of the connection; secrets are not written."""
+    """Yield the lines of the file.
+
+    `access` contains the keys `tls` and `sasl` of the connection. Secrets are not written.
+    """
     yield "# A first configuration, written by `sluicegate bootstrap`. It rejects nothing: `mode: observe` forwards"
     yield "# every batch unchanged and reports violations. Read the reports for some days and correct the producers."
     yield "# Then remove `mode: observe`, or set `mode: reject` for one topic after another."
@@ -72,7 +75,7 @@ def _upstream(surveyed: TopicSurvey, bootstrap: Sequence[HostPort], access: Mapp
 
 
 def _without_secrets(sasl: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a login with the name of a file for each secret."""
+    """Return the keys of a login, with the name of a file in place of each secret."""
     shown = {name: value for name, value in sasl.items() if name not in _SECRETS}
     if "password" in sasl:
         shown["password_file"] = _IN_FILE
@@ -94,7 +97,7 @@ def _listen(surveyed: TopicSurvey, listen: HostPort) -> Iterator[str]:
 
 
 def _principals(sasl: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield the declaration of principals as a comment, with its question: only the brokers' operator can answer it."""
+    """Yield the declaration of principals as a comment with a question, which only the brokers' operator can answer."""
     if sasl is None:
         return
     if sasl["mechanism"] == "OAUTHBEARER":

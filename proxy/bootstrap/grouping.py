@@ -1,4 +1,4 @@
-"""Groups topics with equal settings into entries, with few patterns that match no other existing topic."""
+"""Groups topics with equal settings into entries. Each entry has few patterns, which match no other existing topic."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 MOST_ENTRIES = 500
-"""Nobody would read more; the running proxy reads omitted settings from the cluster."""
+"""The maximum number of entries, because nobody would read more.
+
+The running proxy reads the omitted settings from the cluster.
+"""
 
 _SEPARATORS = "._-"
 _WORTH_A_GLOB = 3
-# The size of a regular expression; the configuration accepts 10,000 characters.
+# The maximum length of a regular expression. The configuration accepts 10,000 characters.
 _MOST_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedEntry:
-    """An entry of `topics`: its pattern, the number of matching topics, and their settings."""
+    """An entry of `topics`, with its pattern, the number of matching topics, and their settings."""
 
     match: str
     count: int
@@ -26,7 +29,11 @@ class GroupedEntry:
 
 @dataclass(frozen=True, slots=True)
 class GroupedTopics:
-    """The settings of most topics, their number, entries for the others, and the number of topics without an entry."""
+    """The result of grouping.
+
+    It contains the settings of most topics, the number of these topics, entries for the others, and the number of
+    topics without an entry.
+    """
 
     usual: ClusterSettings
     usual_count: int
@@ -35,7 +42,10 @@ class GroupedTopics:
 
 
 def grouped(topics: Mapping[str, ClusterSettings]) -> GroupedTopics:
-    """Group the topics by their settings, the largest group first; names keep their order within a group."""
+    """Group the topics by their settings, with the largest group first.
+
+    Within a group the order of the names is kept.
+    """
     groups: dict[ClusterSettings, list[str]] = defaultdict(list)
     for name in sorted(topics):
         groups[topics[name]].append(name)
@@ -50,7 +60,10 @@ def grouped(topics: Mapping[str, ClusterSettings]) -> GroupedTopics:
 
 
 def _alike(topics: Mapping[str, ClusterSettings]) -> dict[str, int]:
-    """Return prefixes that end with a separator, if their topics have equal settings, with the number of topics."""
+    """Return the prefixes whose topics have equal settings, with the number of these topics.
+
+    A prefix ends with a separator.
+    """
     first: dict[str, ClusterSettings] = {}
     counts: dict[str, int] = defaultdict(int)
     mixed = set()

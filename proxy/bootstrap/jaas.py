@@ -1,12 +1,12 @@
-"""Reads the value of `sasl.jaas.config` as Kafka does: `JaasConfig` over the tokens of `java.io.StreamTokenizer`."""
+"""Reads the value of `sasl.jaas.config` as Kafka does (`JaasConfig`, with the tokens of `java.io.StreamTokenizer`)."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 _FLAGS = frozenset({"REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL"})
-# Java has characters 160 to 255, and all above, among the letters. A text in quotation marks also ends with its line. A
-# slash begins a comment, and the character after it belongs to the comment also if it is a line feed.
+# In Java all characters from 160 on are letters. A quoted text also ends at the end of its line. A slash begins a
+# comment, and the next character belongs to the comment even if it is a line feed.
 _TOKEN = re.compile(
     r"""
       (?P<blank>    [\x00-\x20]+ )
@@ -26,14 +26,14 @@ _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """`text`: the text of a word or a quoted text; `sign`: any other character. A number has neither."""
+    """One token. `text` is a word or a quoted text, and `sign` is any other character. A number has neither."""
 
     text: str | None = None
     sign: str | None = None
 
 
 class MalformedJaas(Exception):
-    """Kafka's clients reject the value; the text gives the reason, and no part of the value."""
+    """Kafka's clients reject the value. The text gives the reason, but contains no part of the value."""
 
 
 def options_in(value: str) -> dict[str, str]:

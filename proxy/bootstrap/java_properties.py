@@ -1,6 +1,7 @@
-"""Reads a .properties file as `java.util.Properties.load` does: escapes, continued lines, comments and separators.
+"""Reads a .properties file as `java.util.Properties.load` does, with its escapes, continued lines, comments and
+separators.
 
-Differs in one respect: text outside of ASCII is kept as it was decoded, where Kafka's tools read ISO 8859-1.
+There is one difference: text outside ASCII is kept as it was decoded, while Kafka's tools read ISO 8859-1.
 """
 
 import re
@@ -17,7 +18,7 @@ _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One setting. `line`: the number of its first line. `is_ascii`: whether its text in the file is ASCII."""
+    """One setting. `line` is the number of its first line. `is_ascii` is true if its text in the file is ASCII."""
 
     name: str
     value: str
@@ -26,20 +27,23 @@ class Property:
 
 
 class MalformedProperty(Exception):
-    """A line cannot be read; the text gives its number, and no part of it."""
+    """A line cannot be read. The text gives the line number, but contains no part of the line."""
 
 
 def properties_in(text: str) -> Iterator[Property]:
-    """Yield the settings in their order; a later one replaces an earlier one. Raises MalformedProperty."""
+    """Yield the settings in order.
+
+    A later setting replaces an earlier one with the same key. Raises MalformedProperty.
+    """
     for line, logical in _logical_lines(text):
         key = _KEY.match(logical)
-        assert key is not None  # it matches an empty text
+        assert key is not None  # the expression also matches an empty text
         value = _SEPARATOR.sub("", logical[key.end() :], count=1)
         yield Property(_unescaped(key[0], line), _unescaped(value, line), line, logical.isascii())
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each line with its continuation lines, without comments and blank lines."""
+    """Yield each line joined with its continuation lines, without comments and blank lines."""
     lines = enumerate(_LINE_END.split(text), 1)
     for number, line in lines:
         parts = [line.lstrip(_BLANKS)]
@@ -56,7 +60,7 @@ def _is_continued(line: str) -> bool:
 
 
 def _unescaped(text: str, line: int) -> str:
-    """Return the text without escapes. A backslash before another character than Java's escapes is dropped."""
+    """Return the text without escapes. If a backslash does not begin one of Java's escapes, it is dropped."""
 
     def character(escape: re.Match[str]) -> str:
         escaped = escape[1]

@@ -1,4 +1,4 @@
-"""Creates the topics of the shared state that are missing, and compares the others: `sluicegate bootstrap --state`."""
+"""Creates the missing topics of the shared state, and compares those that exist (`sluicegate bootstrap --state`)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,9 +21,9 @@ _OPERATIONS = ("Read", "Write", "Describe", "DescribeConfigs")
 
 
 def create_topics(config: Config, keys: StateTopics, login: Upstream) -> Iterator[str]:
-    """Create what is missing with this login, and yield a line for each thing that was done or differs.
+    """Create the missing topics with this login.
 
-    Blocks for some seconds. Raises TopicUnavailable.
+    Yield a line for each action and each difference. Blocks for some seconds. Raises TopicUnavailable.
     """
     client = admin_client(login)
     brokers = _brokers(login)
@@ -71,7 +71,7 @@ def _make(client: Any, plan: TopicPlan) -> Iterator[str]:
 
 
 def _acls(config: Config, keys: StateTopics) -> Iterator[str]:
-    """Yield how to allow the proxies, and nobody else, to write to the topics."""
+    """Yield instructions for allowing only the proxies to write to the topics."""
     sasl, bootstrap = config.upstream.sasl, config.upstream.bootstrap[0]
     principal = "PROXY" if sasl is None or sasl.username is None else sasl.username
     operations = " ".join(f"--operation {each}" for each in _OPERATIONS)

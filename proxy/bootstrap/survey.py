@@ -1,4 +1,4 @@
-"""Reads the content of a first configuration from a cluster: brokers and the settings of topics."""
+"""Reads the brokers and the settings of topics from a cluster, for a first configuration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,18 +14,22 @@ from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 MOST_TOPICS = 10_000
-"""The settings of this many topics are read, in alphabetical order."""
+"""The maximum number of topics whose settings are read, in alphabetical order."""
 
-_OWN = "__"  # internal topics of Kafka and of tools that build on it
+_OWN = "__"  # the prefix of internal topics of Kafka and of tools that build on it
 
 
 class SurveyFailed(Exception):
-    """The cluster could not be read; the text gives the reason and how to fix it."""
+    """The cluster could not be read. The text gives the reason and a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSurvey:
-    """`topics`: their settings; `left_out`: the number of omitted topics; `complaints`: why settings are missing."""
+    """The result for a cluster.
+
+    `topics` contains the settings of topics. `left_out` is the number of omitted topics. `complaints` explain why
+    settings are missing.
+    """
 
     brokers: Mapping[int, HostPort]
     topics: Mapping[str, ClusterSettings]

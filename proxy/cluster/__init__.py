@@ -1,1 +1,1 @@
-"""The proxy's own requests to the cluster: its brokers and topic settings."""
+"""The proxy's own requests to the cluster, for its brokers and for topic settings."""

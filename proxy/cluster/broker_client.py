@@ -1,4 +1,4 @@
-"""The proxy's own connection to a broker, which discovers brokers and reads topic settings.
+"""The proxy's own connection to a broker, over which it discovers brokers and reads topic settings.
 
 It logs in with `upstream.sasl` if that is configured (`sluicegate.proxy.cluster.broker_login`).
 """
@@ -26,23 +26,24 @@ from sluicegate.proxy.network.upstream import HandshakeCutOff, check_address, fa
 T = TypeVar("T")
 _CLIENT_ID = "sluicegate"
 _CORRELATION_ID = 1
-# A response with the settings of many topics takes about 400 kB, one with brokers 100 bytes for each of them.
+# A response with the settings of many topics takes about 400 kB. A response with brokers takes 100 bytes for each
+# broker.
 _MAX_RESPONSE_BYTES = 4 << 20
 _MAX_GREETING_BYTES = 64 << 10
 _GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-# Larger responses would block the event loop for too long, so a thread parses them.
+# A thread parses larger responses, because they would block the event loop for too long.
 _PARSED_AT_ONCE_BYTES = 16 << 10
 _TLS_ALERT = b"\x15\x03"
-# Some servers respond to what is no HTTP with a page alone, as in HTTP/0.9.
+# Some servers respond to input that is not HTTP with a page without a status line, as in HTTP/0.9.
 _HTTP = (b"HTTP", b"<!DO", b"<htm")
 _CLOSE_SECONDS = 2.0
 
 
 class BrokerClient:
-    """One connection, one request at a time. Made by `ask_any_broker`.
+    """One connection for one request at a time, created by `ask_any_broker`.
 
-    `offered`: the versions of each API that the broker supports. Methods raise OSError, EOFError (the broker closed the
-    connection) and SenderError (the peer is not a broker).
+    `offered` contains the versions of each API that the broker supports. Methods raise OSError, EOFError (the broker
+    closed the connection) and SenderError (the peer is not a broker).
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class BrokerClient:
         self.offered: dict[int, range] = {}
 
     async def negotiate(self) -> None:
-        """Ask for the API versions that the broker supports. Raises NotKafka if the peer takes no records."""
+        """Ask for the API versions that the broker supports. Raises NotKafka if the peer does not accept records."""
         response = await self.call(ApiKey.API_VERSIONS, 0, b"")
         offered = (await parsed(partial(read_response, API_VERSIONS_RESPONSE), response, 0))["api_keys"]
         self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
@@ -63,12 +64,14 @@ class BrokerClient:
             raise NotKafka("is a KRaft controller, not a broker")
 
     def version_of(self, key: ApiKey) -> int:
-        """Return the highest version that both sides support; negative if the broker does not offer the API."""
+        """Return the highest version that both sides support, or a negative number if the broker does not offer the
+        API.
+        """
         offered = self.offered.get(key)
         return min(offered.stop - 1, APIS[key].max_version) if offered is not None else -1
 
     async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
-        """Send one request in the highest version that both sides support, and return the parsed response."""
+        """Send one request in the highest version that both sides support. Return the parsed response."""
         received = await self.ask_raw(key, request, body)
         return await parsed(partial(read_response, response), received, self.version_of(key))
 
@@ -82,7 +85,7 @@ class BrokerClient:
     async def call(
         self, key: ApiKey, version: int, body: bytes, most_bytes: int = _MAX_RESPONSE_BYTES
     ) -> BrokerResponse:
-        """Send an encoded request, and return the response's body, of at most `most_bytes`."""
+        """Send an encoded request. Return the response's body, which may have at most `most_bytes`."""
         api = APIS[key]
         header = build_request_header(
             key, version, self._correlation_id, _CLIENT_ID, api.request_header_version(version)
@@ -111,31 +114,33 @@ class BrokerClient:
 
 
 async def parsed(parse: Callable[[BrokerResponse, int], T], response: BrokerResponse, version: int) -> T:
-    """Parse a response, a long one in a thread."""
+    """Parse a response. A long response is parsed in a thread."""
     if len(response.body) <= _PARSED_AT_ONCE_BYTES:
         return parse(response, version)
     return await asyncio.to_thread(parse, response, version)
 
 
 class NoKafkaResponse(Exception):
-    """A broker closed the connection instead of responding; the text names the probable reason."""
+    """A broker closed the connection instead of responding. The text names the probable reason."""
 
 
 class NotKafka(NoKafkaResponse):
-    """The peer responds, but it is no broker; the text says what it is."""
+    """The peer responds but is not a broker. The text describes what it is."""
 
 
 class NoBrokerResponses(Exception):
-    """No address of the cluster responded; the text names each address with its reason."""
+    """No address of the cluster responded. The text names each address with its reason."""
 
 
 class NotABroker(NoBrokerResponses):
-    """An address responds, but not as a Kafka broker, and no other address responds as one."""
+    """An address responds, but not as a Kafka broker, and no other address responds as a broker."""
 
 
 class OwnLoginRejected(NoBrokerResponses):
-    """A broker responds but rejects the proxy's own login. Clients, which use their own logins, may still be served.
-    `wants_logins`: whether the broker accepts logins at all.
+    """A broker responds but rejects the proxy's own login.
+
+    Clients use their own logins, so they may still be served. `wants_logins` is true if the broker accepts logins at
+    all.
     """
 
     def __init__(self, reasons: str, address: HostPort, wants_logins: bool) -> None:
@@ -150,11 +155,10 @@ async def ask_any_broker(
     ask: Callable[[BrokerClient], Awaitable[T]],
     correlation_id: int = _CORRELATION_ID,
 ) -> tuple[HostPort, T]:
-    """Ask the bootstrap addresses, each a moment after the previous one, until one responds; return it and its
-    response.
+    """Ask the bootstrap addresses until one responds, and return it with its response.
 
-    No address gets more than `upstream.connect_timeout_seconds`. Raises NoBrokerResponses, which may be NotABroker or
-    OwnLoginRejected.
+    Each address is asked a moment after the previous one, and gets at most `upstream.connect_timeout_seconds`. Raises
+    NoBrokerResponses, which may be NotABroker or OwnLoginRejected.
     """
 
     async def ask_one(address: HostPort) -> tuple[HostPort, T]:
@@ -169,7 +173,7 @@ async def ask_any_broker(
 
 
 def _forget(_result: object) -> None:
-    """Ignore a second response."""
+    """Ignore the response of a second broker."""
 
 
 def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerResponses:
@@ -192,11 +196,11 @@ def _reason(error: Exception, upstream: Upstream) -> str:
         return f"upstream.sasl is rejected: {error}"
     if isinstance(error, NoKafkaResponse):
         return str(error)
-    if isinstance(error, OSError):  # a rejected certificate is a ValueError too
+    if isinstance(error, OSError):  # a rejected certificate is also a ValueError
         return failure_message(error)
     if isinstance(error, SenderError | EOFError | ValueError | ArithmeticError | LookupError | RecursionError):
         return f"responds, but not like a Kafka broker ({_text_of(error)})"
-    return failure_message(error)  # any error that a name or a peer can cause
+    return failure_message(error)  # a name or a peer can cause any error
 
 
 def _text_of(error: Exception) -> str:
@@ -210,7 +214,7 @@ async def _ask_one(
     ask: Callable[[BrokerClient], Awaitable[T]],
     correlation_id: int,
 ) -> T:
-    """Connect, negotiate versions, log in if a login is configured, and ask."""
+    """Connect, negotiate versions, log in if a login is configured, and send the request."""
     check_address(address)
     context = tls.current() if tls is not None else None
     try:
@@ -227,7 +231,7 @@ async def _ask_one(
 
 
 async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[BrokerClient], Awaitable[T]]) -> T:
-    """Ask, and raise NoKafkaResponse if the broker closes the connection instead of responding."""
+    """Send the request. Raises NoKafkaResponse if the broker closes the connection instead of responding."""
     try:
         await client.negotiate()
     except (EOFError, ConnectionResetError) as error:
@@ -235,7 +239,7 @@ async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[Broker
             raise
         raise NoKafkaResponse("closes plaintext connections: if it is a TLS port, set upstream.tls") from error
     if upstream.sasl is not None:
-        # A broker that responds must not seem to be silent because a token endpoint is.
+        # A broker that responds must not seem silent because the token endpoint is silent.
         await log_in(client.call, upstream.sasl, upstream.connect_timeout_seconds / 2)
         return await ask(client)
     try:

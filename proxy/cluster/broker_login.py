@@ -1,4 +1,4 @@
-"""The proxy's own login at a broker, with `upstream.sasl`. Clients' credentials are never used."""
+"""The proxy's own login to a broker with `upstream.sasl`. Clients' credentials are never used."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,11 +24,11 @@ Call = Callable[[ApiKey, int, bytes], Awaitable[BrokerResponse]]
 
 
 class LoginNotTried(SaslAuthenticationFailed):
-    """The proxy has no token to log in with; the text names the source that gives none."""
+    """The proxy has no token for the login. The text names the source that provided none."""
 
 
 async def log_in(call: Call, sasl: Sasl, token_seconds: float) -> None:
-    """Log in; a token is awaited for `token_seconds`.
+    """Log in. Wait at most `token_seconds` for a token.
 
     Raises SaslAuthenticationFailed, MalformedMessage and the errors of `call`.
     """
@@ -53,7 +53,7 @@ async def _token(sasl: Sasl, seconds: float) -> Token:
             return await in_daemon_thread(partial(own_token, sasl, seconds))
     except TokenMissing as error:
         raise LoginNotTried(str(error)) from error
-    except TimeoutError as error:  # another login waits for the endpoint's response
+    except TimeoutError as error:  # another login is waiting for the endpoint's response
         where = sasl.token_file if sasl.oauth is None else f"token endpoint {sasl.oauth.token_url}"
         raise LoginNotTried(f"{where}: no response within {seconds:g} s") from error
 
@@ -63,7 +63,7 @@ async def _exchange(call: Call, login: PasswordLogin | TokenLogin) -> None:
     request = exchange.first()
     while True:
         response = await call(request.key, request.version, request.body)
-        following = await asyncio.to_thread(exchange.after, response.body)  # SCRAM hashes the password for long
+        following = await asyncio.to_thread(exchange.after, response.body)  # hashing the password for SCRAM takes long
         if following is None:
             return
         request = following

@@ -1,4 +1,4 @@
-"""Asks one broker for its own settings (DescribeConfigs). Only `doctor` does."""
+"""Asks one broker for its own settings (DescribeConfigs). Only `doctor` uses this."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -15,7 +15,7 @@ _MAX_WORDS = 300
 
 
 BrokerSettings = Mapping[str, str | None]
-"""Settings by name; secret values are None."""
+"""Settings by name. The values of secret settings are None."""
 
 
 class SettingsHidden(NamedTuple):
@@ -25,8 +25,9 @@ class SettingsHidden(NamedTuple):
 
 
 async def ask_for_settings(node_id: int, client: BrokerClient) -> BrokerSettings | SettingsHidden:
-    """Return the settings of the broker at the other end, also those of each listener. Raises the errors of a
-    connection, and SenderError for an invalid response.
+    """Return the settings of the connected broker, including those of each listener.
+
+    Raises the errors of a connection, and SenderError for an invalid response.
     """
     version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:

@@ -1,8 +1,8 @@
-"""Measures the offset between this machine's clock and the cluster's: both validate the same records.
+"""Measures the offset between this machine's clock and the cluster's clock, because both validate the same records.
 
-Kafka has no request for the time. But the leader of the metadata quorum reports when each replica was last caught up,
-and of itself that is now, by its own clock (DescribeQuorum since version 1, KIP-836). So the active controller's clock
-is read without a write. The clocks of other brokers cannot be read.
+Kafka has no request for the time. But the leader of the metadata quorum reports when each replica was last caught up.
+For itself it reports the current time of its own clock (DescribeQuorum since version 1, KIP-836). So the active
+controller's clock can be read without a write. The clocks of other brokers cannot be read.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,9 @@ _CLUSTER_AUTHORIZATION_FAILED = 31
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """How far the clock of node `leader` is ahead of ours, and the possible error (ms)."""
+    """The clock offset. It is how far the clock of node `leader` is ahead of this machine's clock, with the possible
+    error (ms).
+    """
 
     leader: int
     ahead_ms: int
@@ -30,14 +32,14 @@ class ClockOffset:
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """The cluster does not report its time; `is_denied`: because the proxy's login may not ask for it."""
+    """The cluster does not report its time. `is_denied` is true if the proxy's login is not allowed to ask for it."""
 
     reason: str
     is_denied: bool = False
 
 
 async def measure_offset(now_ns: Callable[[], int], requests: int, client: BrokerClient) -> ClockOffset | NotMeasured:
-    """Return the offset by the fastest of several responses; `now_ns` is this machine's clock."""
+    """Return the offset from the fastest of several responses. `now_ns` returns this machine's clock."""
     if client.version_of(ApiKey.DESCRIBE_QUORUM) < _OFFERED_SINCE:
         return NotMeasured("this broker reports no time: it has no DescribeQuorum v1 (Kafka 3.3 with KRaft)")
     partition = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
@@ -51,13 +53,13 @@ async def measure_offset(now_ns: Callable[[], int], requests: int, client: Broke
         if isinstance(found, NotMeasured):
             return found
         leader, theirs_ms = found
-        within_ms = abs(after - before) // 2_000_000 + 1  # our clock may be set back meanwhile
+        within_ms = abs(after - before) // 2_000_000 + 1  # this machine's clock may be set back meanwhile
         found_offsets.append(ClockOffset(leader, theirs_ms - (before + after) // 2_000_000, within_ms))
     return min(found_offsets, key=lambda offset: offset.within_ms)
 
 
 def _leaders_time(response: Value) -> tuple[int, int] | NotMeasured:
-    """Return the leader's id and its clock (ms)."""
+    """Return the id of the leader and the time of its clock (ms)."""
     partitions = [partition for topic in response["topics"] for partition in topic["partitions"]]
     codes = [response["error_code"], *(partition["error_code"] for partition in partitions)]
     rejected = next((code for code in codes if code), None)

@@ -1,9 +1,8 @@
-"""The proxy's own check of the cluster: whether a broker responds, which brokers exist, and whether logins are
-required.
+"""Checks whether a broker of the cluster responds, which brokers exist, and whether logins are required.
 
-It sends ApiVersions, to which every broker responds before authentication, and then Metadata without topics. A broker
-that requires a login responds to that only after one (`upstream.sasl`). Without it, the proxy learns the brokers from
-clients' responses and from `upstream.brokers`.
+The proxy sends ApiVersions, to which every broker responds before authentication, and then Metadata without topics. A
+broker that requires a login responds to Metadata only after a login (`upstream.sasl`). Without a login, the proxy
+learns the brokers from responses to clients and from `upstream.brokers`.
 """
 
 import asyncio
@@ -26,17 +25,18 @@ from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _OTHERS_SECONDS = 1.5
 _NO_TOPICS_SINCE = 1
-_MAX_ELEMENTS = 2000  # brokers: the request names no topic
+_MAX_ELEMENTS = 2000  # a limit for brokers only, because the request names no topic
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryResult:
     """The result of a check.
 
-    `brokers`: None if Metadata requires a login. `reason`: why no broker responded; None if one did. `is_no_broker`: an
-    address responded, but not as a broker. `needs_login`: whether the cluster requires a login at these addresses; None
-    if unknown. `login_rejected`: why `upstream.sasl` was rejected; clients, which use their own logins, can still be
-    served. `cluster_id`: None if Metadata requires a login, or is older than version 2.
+    `brokers` and `cluster_id` are None if Metadata requires a login. `cluster_id` is also None before version 2 of
+    Metadata. `reason` explains why no broker responded, and is None if one did. `is_no_broker` is true if an address
+    responded, but not as a broker. `needs_login` tells whether the cluster requires a login at these addresses, and is
+    None if that is unknown. `login_rejected` explains why `upstream.sasl` was rejected. Clients use their own logins,
+    so they can still be served then.
     """
 
     answered_by: HostPort | None
@@ -58,9 +58,10 @@ class _Response:
 async def discover_cluster(
     upstream: Upstream, tls: TlsContext | None, mark: int, asks_brokers: bool = True
 ) -> DiscoveryResult:
-    """Ask the first address that responds; `mark` is the correlation id of the requests.
+    """Ask the first address that responds.
 
-    Without `asks_brokers` only ApiVersions is sent, and what needs a login is unknown.
+    `mark` is the correlation id of the requests. If `asks_brokers` is false, only ApiVersions is sent, and the fields
+    that need Metadata are unknown.
     """
     try:
         address, response = await ask_any_broker(upstream, tls, _brokers if asks_brokers else _nothing, mark)
@@ -81,7 +82,10 @@ async def discover_cluster(
 async def _discover_again(
     seen: DiscoveryResult, upstream: Upstream, tls: TlsContext | None, mark: int
 ) -> DiscoveryResult:
-    """Check again: a broker also closes connections when it shuts down, but twice only if it requires a login."""
+    """Check again, to find out whether a login is required.
+
+    A broker may close a connection once because it shuts down. It closes two in a row only if it requires a login.
+    """
     try:
         _, response = await ask_any_broker(upstream, tls, _brokers, mark)
     except NoBrokerResponses:
@@ -94,9 +98,11 @@ async def _discover_again(
 async def _one_that_lists_brokers(
     upstream: Upstream, tls: TlsContext | None, mark: int, asked: HostPort
 ) -> tuple[HostPort, _Response] | None:
-    """Ask the other addresses at once: a broker that has just started, or has lost its controller, alone lists none.
+    """Ask the other addresses at once, because a broker that has just started, or has lost its controller, may list no
+    brokers.
 
-    Clients of the one that responds find no leader meanwhile, so addresses that do not respond are not waited for long.
+    Clients of the broker that responded find no leader meanwhile, so addresses that do not respond are not awaited for
+    long.
     """
     others = [replace(upstream, bootstrap=(other,)) for other in upstream.bootstrap if other != asked]
     with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Parses responses to the proxy's own requests. Bytes after the end are ignored, as Kafka's clients do."""
+"""Parses responses to the proxy's own requests. Bytes after the end are ignored, as by Kafka's clients."""
 
 from dataclasses import dataclass, field
 

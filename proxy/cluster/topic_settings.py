@@ -1,8 +1,9 @@
-"""Read topic settings from the cluster (`upstream.topic_settings`), so that the configuration need not repeat them.
+"""Reads topic settings from the cluster (`upstream.topic_settings`), so that the configuration need not repeat them.
 
 The settings of a topic are requested before its first batch is validated, and again every `upstream.refresh_seconds`.
-All waiting topics share one request at a time. A first batch waits at most FIRST_BATCH_SECONDS. After that, and if the
-settings cannot be read, the configuration applies. After a failed or late request no batch waits until one succeeds.
+Only one request is sent at a time, for all waiting topics. A first batch waits at most FIRST_BATCH_SECONDS. After that
+time, or if the settings cannot be read, the configuration applies. After a failed or late request no batch waits until
+a request succeeds.
 """
 
 import asyncio
@@ -22,16 +23,16 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce
 
 FIRST_BATCH_SECONDS = 1.0
-"""The longest wait of a topic's first batch for its settings."""
+"""The maximum time in seconds that a topic's first batch waits for its settings."""
 
 MAX_KNOWN = 20_000
-"""The maximum number of topics with settings; the least recently used are dropped."""
+"""The maximum number of topics with settings. The topics that were used least recently are dropped."""
 
 _MAX_ROUNDS = 10
 _MAX_SET_ASIDE = 2000
-# The Produce request that is being validated may create a missing topic.
+# The pause is short, because the Produce request that is being validated may create a missing topic.
 _ABSENT_SECONDS = 1.0
-# The pause between requests if topics were missing: clients can invent names faster than brokers respond.
+# The pause between requests if topics were missing, because clients can invent names faster than brokers respond.
 _PAUSE_SECONDS = 0.1
 _MAX_PAUSE_SECONDS = 30.0
 _QUIET_SECONDS = 60.0
@@ -55,8 +56,9 @@ class TopicSettingsReader:
         self._upstream = upstream
         self._tls = tls
         self._rules = rules
-        self._known: OrderedDict[str, None] = OrderedDict()  # the most recently used last
-        self._set_aside: OrderedDict[str, float] = OrderedDict()  # retry times of unavailable topics
+        self._known: OrderedDict[str, None] = OrderedDict()  # the most recently used topic is last
+        # the times at which unavailable topics are requested again
+        self._set_aside: OrderedDict[str, float] = OrderedDict()
         self._rounds: dict[int, _Round] = {}
         self._round_of: dict[str, int] = {}
         self._next_round = 0
@@ -70,7 +72,10 @@ class TopicSettingsReader:
         self._log = structlog.get_logger("sluicegate.topic_settings")
 
     def settings_pending(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
-        """Return None if these topics can be validated now; otherwise a future that ends in time and never fails."""
+        """Return None if these topics can be validated now.
+
+        Otherwise return a future that is done within a time limit and never fails.
+        """
         known = self._known
         rounds: dict[int, None] | None = None
         for topic in topics:
@@ -102,7 +107,7 @@ class TopicSettingsReader:
             self._request_task.cancel()
 
     def _needs_round(self, topic: str) -> int | None:
-        """Return the round that requests an unknown topic; None if the topic is not to be requested now."""
+        """Return the round in which an unknown topic is requested, or None if it is not to be requested now."""
         number = self._round_of.get(topic)
         if number is not None:
             return number
@@ -116,7 +121,7 @@ class TopicSettingsReader:
         return self._add(topic)
 
     def _add(self, topic: str) -> int:
-        """Add a topic to the last round or to a new one. Beyond the limit the oldest waiting topic is dropped."""
+        """Add a topic to the last round or to a new one. At the limit, the oldest waiting topic is dropped."""
         last = self._rounds.get(self._next_round - 1)
         if last is None or last.is_requested or len(last.topics) >= TOPICS_AT_ONCE:
             if len(self._rounds) > _MAX_ROUNDS:
@@ -200,7 +205,7 @@ class TopicSettingsReader:
             self._put_aside(topic, self._upstream.refresh_seconds)
 
     def _put_aside(self, topic: str, seconds: float) -> None:
-        """Do not request a topic again for `seconds`; the configuration's settings apply."""
+        """Do not request a topic again for `seconds`. The configuration's settings apply meanwhile."""
         self._known.pop(topic, None)
         self._set_aside[topic] = monotonic() + seconds
         if len(self._set_aside) > _MAX_SET_ASIDE:
@@ -215,7 +220,9 @@ class TopicSettingsReader:
         self._complaint = complaint
 
     def _log_topic_complaint(self, reason: str, complaint: str) -> None:
-        """Log each reason once, whatever the topics, and seldom: a broker may report any number of reasons."""
+        """Log each reason once, whatever the topics, and at a limited rate, because a broker may report any number of
+        reasons.
+        """
         now = monotonic()
         if reason in self._logged_reasons or now < self._quiet_until:
             return

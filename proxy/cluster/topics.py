@@ -1,7 +1,8 @@
-"""Asks the cluster about topics: which there are (Metadata), and their settings (DescribeConfigs).
+"""Asks the cluster which topics exist (Metadata), and for their settings (DescribeConfigs).
 
-Only commands that inspect a whole cluster list all topics; a running proxy asks for topics that clients write to. A
-failed request for settings is repeated in halves, so that one topic at which a broker fails does not affect the others.
+Only commands that inspect a whole cluster list all topics. A running proxy asks for the topics to which clients write.
+If a request for settings fails, it is repeated in halves, so that one topic at which a broker fails does not affect the
+others.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_respon
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
-# Enough for 10,000 topics with some hundred partitions each.
+# This size is enough for 10,000 topics with a few hundred partitions each.
 _MAX_RESPONSE_BYTES = 256 << 20
 _MAX_ELEMENTS = 50_000_000
 _ALL_TOPICS_SINCE = 1
@@ -36,8 +37,10 @@ _OPERATIONS_SINCE = 8
 
 @dataclass(frozen=True, slots=True)
 class MetadataTopic:
-    """A topic in a Metadata response. `operations`: a bit for each of Kafka's AclOperation codes that the login may
-    perform; None if the broker does not report them.
+    """A topic in a Metadata response.
+
+    `operations` has a bit for each of Kafka's AclOperation codes that the login may perform. It is None if the broker
+    does not report the operations.
     """
 
     name: str
@@ -53,9 +56,10 @@ async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[Metadat
 
 @dataclass(frozen=True, slots=True)
 class ListedNames:
-    """The names of the topics that the cluster lists for the proxy's own login, or why they are unknown (`reason`).
+    """The names of the topics that the cluster lists for the proxy's own login.
 
-    `is_hidden`: the login may not describe the topic in question, so that nobody knows whether there is one.
+    If they are unknown, `reason` explains why. `is_hidden` is true if the login may not describe the topic in question,
+    so that it is unknown whether the topic exists.
     """
 
     names: tuple[str, ...] = ()
@@ -64,9 +68,10 @@ class ListedNames:
 
 
 def list_names_now(upstream: Upstream, name: str | None) -> ListedNames:
-    """List the topics, with a connection of its own. Blocks for at most some seconds; not for an event loop.
+    """List the topics over a separate connection.
 
-    `name`: the topic in question; None: no single one.
+    Blocks for at most some seconds, so it must not be called on an event loop. `name` is the topic in question, or None
+    if there is none.
     """
 
     async def ask(client: BrokerClient) -> ListedNames:
@@ -112,7 +117,7 @@ async def _ask_for_all(client: BrokerClient) -> list[MetadataTopic]:
 
 
 async def _is_hidden(client: BrokerClient, name: str) -> bool:
-    """Return whether the login may not describe this topic: lists leave such topics out."""
+    """Return whether the login may not describe this topic, in which case lists omit it."""
     version = client.version_of(ApiKey.METADATA)
     if version < _NO_CREATION_SINCE:
         return False
@@ -146,24 +151,24 @@ SETTINGS_OFF = "upstream.topic_settings is off"
 _READ_SECONDS = 5
 
 TOPICS_AT_ONCE = 500
-"""The largest number of topics in one request."""
+"""The maximum number of topics in one request."""
 
 _TOPIC_RESOURCE = 2
-_TOPIC_CONFIG = 1  # Kafka's ConfigSource
+_TOPIC_CONFIG = 1  # the ConfigSource of a topic's own setting in Kafka
 _MAX_WORDS = 300
-# Enough to isolate one topic among 500 and to request the others.
+# This number is enough to isolate one topic among 500 and to request the others.
 _MAX_REQUESTS = 20
 
 
 class RequestsFailed(Exception):
-    """No broker reported any settings; the text gives the reason."""
+    """No broker reported any settings. The text gives the reason."""
 
 
 @dataclass(slots=True)
 class DescribedTopics:
-    """The settings received, the topics that do not exist, and the topics without reported settings.
+    """The received settings, the topics that do not exist, and the topics for which no settings were reported.
 
-    `complaints`: why settings of the latter, and of topics without a response, are missing; one for each reason.
+    `complaints` explain why settings are missing, once for each reason. They include topics without a response.
     """
 
     settings: dict[str, ClusterSettings] = field(default_factory=dict)
@@ -179,7 +184,7 @@ class DescribedTopics:
         self.complaints = more.complaints | self.complaints
 
     def complain(self, reason: str, topic: str | None = None) -> None:
-        """Record why settings are missing; `topic`: its name."""
+        """Record why settings are missing. `topic` is the name of the topic, if the reason concerns only one."""
         self.complaints.setdefault(reason, reason if topic is None else f"{topic}: {reason}")
 
 
@@ -191,7 +196,7 @@ class _RequestRejected:
 
 
 async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
-    """Request the settings of these topics, on one connection at a time. Raises RequestsFailed if none is received."""
+    """Request the settings of these topics over one connection at a time. Raises RequestsFailed if none is received."""
     found = DescribedTopics()
     waiting = [list(topics)]
     received = False
@@ -219,14 +224,14 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
 
 @dataclass(frozen=True, slots=True)
 class SettingsRead:
-    """The cluster's settings of one topic, or why there are none (`reason`)."""
+    """The cluster's settings for one topic. If there are none, `reason` explains why."""
 
     settings: ClusterSettings | None = None
     reason: str | None = None
 
 
 async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) -> SettingsRead:
-    """Read the settings of one topic as a running proxy does. Takes at most some seconds."""
+    """Read the settings of one topic as a running proxy does. This takes at most some seconds."""
     if not upstream.topic_settings:
         return SettingsRead(reason=SETTINGS_OFF)
     try:
@@ -243,7 +248,7 @@ async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) 
 
 
 def read_settings_now(upstream: Upstream, topic: str) -> SettingsRead:
-    """Like `read_settings`, with a connection of its own. Blocks; not for an event loop."""
+    """Read the settings of one topic over a separate connection. Blocks, so it must not be called on an event loop."""
     try:
         tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
     except BadTlsFiles as error:
@@ -252,7 +257,7 @@ def read_settings_now(upstream: Upstream, topic: str) -> SettingsRead:
 
 
 async def ask_many_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
-    """Like `ask_topics`, for any number of topics in several requests. Raises RequestsFailed."""
+    """Request the settings of any number of topics, in several requests. Raises RequestsFailed."""
     found = DescribedTopics()
     for first in range(0, len(topics), TOPICS_AT_ONCE):
         found.add(await ask_topics(upstream, tls, topics[first : first + TOPICS_AT_ONCE]))
@@ -281,7 +286,7 @@ def _read(asked: Sequence[str], response: BrokerResponse, version: int) -> Descr
     for result in read_response(DESCRIBE_CONFIGS_RESPONSE, response, version)["results"] or ():
         topic = result["resource_name"]
         if result["resource_type"] != _TOPIC_RESOURCE or topic not in left:
-            continue  # not requested
+            continue  # this topic was not requested
         del left[topic]
         complaint = _read_one(topic, result, found)
         if complaint is not None:
@@ -312,7 +317,7 @@ def _read_one(topic: str, result: Value, found: DescribedTopics) -> str | None:
 
 
 def _is_set_on_topic(entry: Value) -> bool:
-    """Return whether a setting is the topic's own; version 0 only reports whether it is a default."""
+    """Return whether a setting is the topic's own. Version 0 reports only whether it is a default."""
     source = entry.get("config_source")
     return source == _TOPIC_CONFIG or (source is None and not entry["is_default"])
 

@@ -1,4 +1,4 @@
-"""Shows the demo: a live table in a terminal, lines elsewhere."""
+"""Shows the demo as a live table in a terminal, and as lines elsewhere."""
 
 from typing import Protocol
 
@@ -12,12 +12,12 @@ from sluicegate.proxy.demo.results import REJECTIONS_KEPT, DemoResults, Rejectio
 from sluicegate.proxy.reporting.metrics.counters import Counters
 
 _FRAMES_A_SECOND = 4
-_REASON_WIDTH = 24  # the same with and without rejections, so that no column moves
+_REASON_WIDTH = 24  # a constant width, so that no column moves when rejections appear
 _LAST_LINES = 3 * REJECTIONS_KEPT
 
 
 class Display(Protocol):
-    """Shows the state of the demo every `seconds`."""
+    """Shows the state of the demo at intervals of `seconds`."""
 
     seconds: float
 
@@ -29,7 +29,7 @@ class Display(Protocol):
 
 
 def display_on(console: Console, results: DemoResults) -> Display:
-    """Return the live table if the console can redraw it, otherwise lines."""
+    """Return a live table if the console can redraw it, and lines otherwise."""
     return (
         LiveTable(console, results)
         if console.is_terminal and not console.is_dumb_terminal
@@ -38,7 +38,7 @@ def display_on(console: Console, results: DemoResults) -> Display:
 
 
 class LineDisplay:
-    """One line for each rejection, and the counts every two seconds: for pipes, logs and dumb terminals."""
+    """Prints one line for each rejection, and the counts every two seconds, for pipes, logs and dumb terminals."""
 
     seconds = 2.0
 
@@ -92,7 +92,7 @@ class LiveTable:
                 Text(row.why),
             )
         last = [line for rejection in reversed(tuple(self._results.rejections)) for line in _lines_about(rejection)]
-        last += [Text(" ")] * (_LAST_LINES - len(last))  # a constant height
+        last += [Text(" ")] * (_LAST_LINES - len(last))  # this keeps the height constant
         return Group(table, Text(), _counts(counters), Text(), Text("Last rejections:", "bold"), *last)
 
 

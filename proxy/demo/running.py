@@ -1,4 +1,4 @@
-"""Runs the demo: cluster, proxy, producers and console output."""
+"""Runs the demo with its cluster, proxy, producers and console output."""
 
 import asyncio
 import os
@@ -31,7 +31,10 @@ _SENDS_NANOSECONDS = (
 
 
 def introduction(bootstrap: str, admin_port: int | None) -> Iterator[str]:
-    """Yield lines. Each command is one line, so that it can be copied in a terminal of any width."""
+    """Yield the lines of the introduction.
+
+    Each command is one line, so that it can be copied from a terminal of any width.
+    """
     yield "An embedded cluster of three brokers runs in this process. It does not validate"
     yield "records: sluicegate does. Four producers send to it, and three of them send some"
     yield "bad records."
@@ -64,10 +67,10 @@ _SECONDS = 10
 
 
 class EmbeddedCluster:
-    """A mock cluster of librdkafka; it ends with this object."""
+    """A mock cluster of librdkafka, which ends when this object is deleted."""
 
     def __init__(self, brokers: int) -> None:
-        # "test.mock.num.brokers" makes a client start its own cluster; its bootstrap setting is then ignored.
+        # With "test.mock.num.brokers" a client starts its own cluster and ignores its bootstrap setting.
         self._host = Producer({"bootstrap.servers": "ignored", "test.mock.num.brokers": brokers, "log_level": 0})
         metadata = self._host.list_topics(timeout=_SECONDS)
         self.bootstrap = [f"{broker.host}:{broker.port}" for broker in metadata.brokers.values()]
@@ -79,8 +82,9 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
 def demo_configuration(upstream: list[str]) -> Loaded:
-    """Return the configuration of README.md for the embedded cluster. The environment overrides it, for example its
-    ports.
+    """Return the configuration of README.md for the embedded cluster.
+
+    The environment can override it, for example the ports.
     """
     data: dict[str, Any] = {
         "upstream": {"bootstrap": upstream},
@@ -103,7 +107,9 @@ def run_demo(seconds: float | None) -> None:
 
 
 def _other_port(config: Config, reason: str) -> str:
-    """Return the command that starts the demo on another port if its port is in use; empty for other reasons."""
+    """Return the command that starts the demo on another port if its port is in use, or an empty text for other
+    reasons.
+    """
     wanted = (
         ("SLUICEGATE__LISTEN__BOOTSTRAP", config.listen.bootstrap),
         ("SLUICEGATE__ADMIN__LISTEN", config.admin.listen),
@@ -117,7 +123,7 @@ def _other_port(config: Config, reason: str) -> str:
 async def _run(seconds: float | None) -> None:
     console = Console(highlight=False, soft_wrap=True)
     results = DemoResults()
-    cluster = EmbeddedCluster(_BROKERS)  # ends when this name is gone
+    cluster = EmbeddedCluster(_BROKERS)  # the cluster ends when this name is deleted
     loaded = demo_configuration(cluster.bootstrap)
     config = loaded.config
     server = Server(config, results, policy_query=PolicyQuery(loaded))

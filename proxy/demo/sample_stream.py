@@ -1,4 +1,4 @@
-"""Four sample producers, real librdkafka clients: one sends valid records, three have common mistakes."""
+"""Four sample producers, which are real librdkafka clients. One sends valid records, and three make common mistakes."""
 
 import threading
 import time
@@ -14,7 +14,10 @@ Timestamp = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class SampleProducer:
-    """Sends four records at a time to `topic`; every `bad_every`th time the last has a wrong timestamp or no key."""
+    """Sends four records at a time to `topic`.
+
+    In every `bad_every`th group, the last record has a wrong timestamp or no key.
+    """
 
     client_id: str
     topic: str
@@ -32,8 +35,9 @@ SAMPLES = (
 
 
 class SampleStream:
-    """Runs the sample producers in threads until stopped. `delivered` is called for each record with its client id, and
-    with the client's error or None.
+    """Runs the sample producers in threads until stopped.
+
+    `delivered` is called for each record with its client id, and with the client's error or None.
     """
 
     def __init__(self, bootstrap: str, delivered: Callable[[str, str | None], None]) -> None:
@@ -43,12 +47,12 @@ class SampleStream:
         self._threads = [threading.Thread(target=self._run, args=(sample,), daemon=True) for sample in SAMPLES]
 
     def start(self) -> None:
-        """Start to send."""
+        """Start to send records."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Stop sending, and wait for records in flight."""
+        """Stop sending records, and wait for those in flight."""
         self._stop.set()
         for thread in self._threads:
             thread.join(_FLUSH_SECONDS + 1)

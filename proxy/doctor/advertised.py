@@ -1,7 +1,7 @@
 """Checks that the advertised address leads to this proxy and to nothing else.
 
-If it is a broker's address, clients bypass the proxy; if it leads nowhere, clients bootstrap and then reach no broker.
-The check runs on this machine; clients on other machines may see another result.
+If the address is a broker's, clients bypass the proxy. If it leads nowhere, clients bootstrap and then reach no broker.
+The check runs on this machine, so clients on other machines may see a different result.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _CORRECT = "correct listen.advertised_host, or DNS, routes and load balancers th
 
 @dataclass(frozen=True, slots=True)
 class AdvertisedCheck:
-    """The results, and whether a proxy with this configuration is `running` already."""
+    """The results of the check. `running` is true if a proxy with this configuration already runs."""
 
     results: tuple[CheckResult, ...]
     running: bool = False
@@ -55,7 +55,7 @@ async def check(config: Config, brokers: Mapping[int, HostPort]) -> AdvertisedCh
 
 
 async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) -> CheckResult | None:
-    """Return a failure if an advertised address is a broker's."""
+    """Return a failure if an advertised address is a broker's, and None otherwise."""
     listen = config.listen
     ours = await resolved(listen.host_for_clients)
     if ours is None or listen.broker_host is not None:
@@ -108,7 +108,7 @@ def _leads_elsewhere(address: HostPort, reason: str) -> CheckResult:
 
 
 async def _of_a_running_proxy(config: Config, address: HostPort) -> AdvertisedCheck:
-    """Identify the process at the advertised address, then the one on the proxy's own port."""
+    """Identify the process at the advertised address, then the process at the proxy's own port."""
     seen = await identify(config, address)
     if seen.is_proxy:
         return AdvertisedCheck((CheckResult(_ABOUT, seen.level, f"{seen.found}; {_FROM_ELSEWHERE}"),), running=True)

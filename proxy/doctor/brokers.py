@@ -1,4 +1,4 @@
-"""Checks the brokers: whether each address responds as a broker, which brokers exist, and their API versions."""
+"""Checks whether each address responds as a broker, which brokers exist, and their API versions."""
 
 import asyncio
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _PROBE_SECONDS = 5.0
 _FIRST_FETCH_OF_4 = 4
 _SET = "set upstream."
 _NO_BROKER = "name brokers' listeners for clients in upstream.bootstrap"
-# By a part of the reason; the first that matches applies.
+# The advice for a reason that contains the text. The first entry that matches applies.
 _ADVICE = (
     ("plaintext port", "remove upstream.tls, or name the brokers' TLS listener"),
     ("Connection refused", "start the broker, or correct its port: it must be a client listener"),
@@ -33,7 +33,10 @@ _ADVICE = (
 
 @dataclass(slots=True)
 class SurveyedBrokers:
-    """The brokers by node id. `answering`: addresses that respond; `let_in`: these accept the proxy's own requests."""
+    """The brokers by node id.
+
+    `answering` are addresses that respond. `let_in` are the addresses that accept the proxy's own requests.
+    """
 
     results: list[CheckResult] = field(default_factory=list)
     brokers: dict[int, HostPort] = field(default_factory=dict)
@@ -54,7 +57,7 @@ async def survey_brokers(upstream: Upstream, tls: TlsContext | None) -> Surveyed
 
 async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None, seen: SurveyedBrokers) -> None:
     about = f"broker at {address}"
-    if await resolved(address.host) is None:  # which is a failure of its own
+    if await resolved(address.host) is None:  # an unresolved name is reported as a separate failure
         seen.results.append(CheckResult(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
         return
     found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
@@ -86,7 +89,7 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
 
 
 def _split(reason: str) -> tuple[str, str]:
-    """Return a reason and one advice: that in the reason, or that for this kind of reason."""
+    """Return a reason and one advice, which is the advice in the reason or else the advice for reasons of this kind."""
     head, colon, tail = reason.rpartition(": ")
     if colon and _SET in tail:
         return head, tail
@@ -108,7 +111,7 @@ async def _speaks_http(address: HostPort) -> bool:
 
 
 async def _offered_at(address: HostPort, upstream: Upstream, tls: TlsContext | None) -> Mapping[int, range] | str:
-    """Return the API versions, for which a broker needs no login, or why there is no response."""
+    """Return the API versions, which a broker reports without a login, or the reason why there is no response."""
     try:
         _, offered = await ask_any_broker(replace(upstream, bootstrap=(address,), sasl=None), tls, _offered)
     except NoBrokerResponses as error:

@@ -1,7 +1,7 @@
 """Checks that the certificate for clients covers the host names that the proxy advertises.
 
-Clients compare the name that they connect to with the certificate (RFC 9525; Kafka's
-`ssl.endpoint.identification.algorithm=https`). A name that is not covered makes every connection fail.
+Clients compare the name to which they connect with the certificate (RFC 9525, and Kafka's
+`ssl.endpoint.identification.algorithm=https`). If a name is not covered, every connection to it fails.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _ABOUT = "certificate names"
 
 
 def check(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
-    """Yield the names that the certificate does not cover. `brokers`: the known node ids."""
+    """Yield the names that the certificate does not cover. `brokers` are the known node ids."""
     listen = config.listen
     certificate = first_certificate(listen.tls.certificate_file) if listen.tls is not None else None
     if certificate is None:
@@ -28,7 +28,7 @@ def check(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
     if listen.broker_host is None:
         yield _result(certificate, "listen.advertised_host", [listen.host_for_clients], Level.FAILURE)
         return
-    if listen.advertised_host is not None:  # only for bootstrap: responses have the names of brokers
+    if listen.advertised_host is not None:  # only used for bootstrap, because responses contain the names of brokers
         yield _result(certificate, "listen.advertised_host", [listen.advertised_host], Level.WARNING)
     if ids:
         hosts = [listen.broker_host.replace(NODE_ID, str(node_id)) for node_id in ids]
@@ -58,7 +58,7 @@ def covers(certificate: x509.Certificate, host: str) -> bool:
 
 
 def _matches(name: str, host: str) -> bool:
-    """Compare names; a wildcard matches exactly one label, the first."""
+    """Compare names. A wildcard matches exactly one label, the first."""
     name, host = name.lower().rstrip("."), host.lower().rstrip(".")
     if name.startswith("*."):
         first, dot, rest = host.partition(".")

@@ -1,26 +1,29 @@
-"""The result of a check: its subject, how bad it is, and the remedy."""
+"""The result of a check, with its subject, its level and the remedy."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Level(Enum):
-    """How bad a result is; the value is shown to people and in JSON."""
+    """The severity of a result. People and programs see the value."""
 
     OK = "ok"
     NOTE = "note"
-    """For information; no action is needed."""
+    """For information. No action is needed."""
     WARNING = "warning"
     """Clients can be served, but perhaps not as intended."""
     FAILURE = "failure"
     """The proxy does not start, or some clients or functions fail, until this is fixed."""
     NOT_CHECKED = "not checked"
-    """The check was not possible; `found` says why."""
+    """The check was not possible, as `found` explains."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One row of the report: `about` is its subject, `found` the result, `advice` the remedy if one is needed."""
+    """One row of the report.
+
+    `about` is its subject, `found` is the result, and `advice` is the remedy if one is needed.
+    """
 
     about: str
     level: Level
@@ -29,6 +32,6 @@ class CheckResult:
 
 
 def names_shortened(names: list[str], most: int = 3) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first `most` names and the number of further names, as text."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,7 +1,8 @@
-"""The checks of `sluicegate doctor`. A module of this room declares its check as `CHECK`; no list names them.
+"""The checks of `sluicegate doctor`.
 
-Checks that use the result of another one (names, ports, the advertised address, certificate names, the brokers) are
-called by `sluicegate.proxy.doctor.examination`.
+Each module of this folder declares its check as `CHECK`, and no list names them. `sluicegate.proxy.doctor.examination`
+calls the checks that use the result of another check. These are the checks of names, ports, the advertised address,
+certificate names and brokers.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -20,8 +21,10 @@ from sluicegate.validation.origins import NOWHERE
 
 @dataclass(frozen=True, slots=True)
 class CheckedCluster:
-    """A cluster that accepts the proxy's own requests. `config` names the addresses that do; `asked` is one of them.
-    `source` has the places of its keys.
+    """A cluster that accepts the proxy's own requests.
+
+    `config` names the addresses that accept them, and `asked` is one of these. `source` contains the places of the
+    configuration's keys.
     """
 
     config: Config
@@ -40,7 +43,10 @@ class MachineCheck:
 
 @dataclass(frozen=True, slots=True)
 class ClusterCheck:
-    """Queries the cluster. If no broker accepts the proxy's requests, each of `about` is reported as not checked."""
+    """A check that queries the cluster.
+
+    If no broker accepts the proxy's requests, each subject in `about` is reported as not checked.
+    """
 
     place: int
     about: tuple[str, ...]

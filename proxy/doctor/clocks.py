@@ -1,4 +1,4 @@
-"""Compares this machine's clock with the cluster's: both validate the same timestamps."""
+"""Compares this machine's clock with the cluster's clock, because both validate the same timestamps."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -17,9 +17,9 @@ from sluicegate.proxy.network.tls.contexts import TlsContext
 _ABOUT = "clock"
 _REQUESTS = 3
 WARNING_MS = 1000
-"""From this offset on, records near a bound get another verdict here than from a broker."""
+"""From this offset on, the proxy and a broker may decide differently about a record near a bound."""
 FAILURE_MS = 60_000
-"""NTP keeps clocks within a second; from this offset on, a clock is not synchronised at all."""
+"""NTP keeps clocks within a second. From this offset on, a clock is not synchronized at all."""
 
 _BY_HAND = "check NTP on this machine and on the brokers (chronyc tracking, timedatectl)"
 _SYNCHRONISE = "synchronise both clocks by NTP: the proxy validates timestamps by this machine's clock"
@@ -28,7 +28,7 @@ _SYNCHRONISE = "synchronise both clocks by NTP: the proxy validates timestamps b
 async def check_clock(
     upstream: Upstream, tls: TlsContext | None, asked: HostPort, now_ns: Callable[[], int] = time.time_ns
 ) -> CheckResult:
-    """Compare `now_ns`, this machine's clock, with that of the active controller, as reported by the broker `asked`."""
+    """Compare `now_ns`, this machine's clock, with the active controller's clock, which the broker `asked` reports."""
     try:
         alone = replace(upstream, bootstrap=(asked,))
         _, seen = await ask_any_broker(alone, tls, partial(measure_offset, now_ns, _REQUESTS))

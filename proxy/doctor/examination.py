@@ -1,4 +1,6 @@
-"""Runs all checks in the order of the report: this machine, the listeners, the brokers, the cluster's topics."""
+"""Runs all checks in the order of the report, which is this machine, the listeners, the brokers, and the cluster's
+topics.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,14 +17,14 @@ from sluicegate.validation.origins import NOWHERE
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """All results. `saw_cluster`: whether any broker responded; without one most checks do not run."""
+    """All results. `saw_cluster` is true if any broker responded. Otherwise most checks do not run."""
 
     results: tuple[CheckResult, ...]
     saw_cluster: bool
 
     @property
     def exit_code(self) -> int:
-        """Return 0, 1 if there is a failure, or 2 if the cluster could not be checked."""
+        """Return 0 without a failure, 1 if there is a failure, or 2 if the cluster could not be checked."""
         if not self.saw_cluster:
             return 2
         return 1 if any(result.level is Level.FAILURE for result in self.results) else 0
@@ -31,8 +33,8 @@ class Examination:
 async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = NOWHERE) -> Examination:
     """Run all checks. Writes nothing, and binds ports only for a moment.
 
-    `flaws`: the result of `sluicegate check` for the files that the configuration names. `source` has the places
-    of its keys.
+    `flaws` are the result of `sluicegate check` for the files that the configuration names. `source` contains the
+    places of the configuration's keys.
     """
     found = [files.result_of(flaw) for flaw in flaws]
     found += [result for check in machine_checks() for result in check.run(config)]

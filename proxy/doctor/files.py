@@ -1,4 +1,4 @@
-"""Checks the files that the configuration names: certificates, keys, passwords, schemas."""
+"""Checks the certificate, key, password and schema files that the configuration names."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ _HAS_ADVICE = (": renew it", ": set ", ": check ", "pip install")
 
 
 def result_of(flaw: Flaw) -> CheckResult:
-    """Return a flaw as a result. Its advice is empty if the message contains one."""
+    """Return a flaw as a result. The advice is empty if the message already contains advice."""
     is_of_a_file = flaw.key.endswith("_file") and not any(each in flaw.message for each in _HAS_ADVICE)
     level = Level.FAILURE if flaw.is_error else Level.WARNING
     return CheckResult(flaw.key, level, flaw.message, _ADVICE if is_of_a_file else "")

@@ -1,5 +1,7 @@
-"""Warns of mechanisms with which a client signs for the host that it connects to, which is the proxy, and names those
-whose principals are unverified.
+"""Warns of mechanisms with which a client signs the host name to which it connects.
+
+This name is the proxy's, so a broker would reject the login. The check also names the mechanisms whose principals are
+unverified.
 """
 
 from collections.abc import AsyncIterator
@@ -16,7 +18,7 @@ from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 
 _ABOUT = "mechanisms"
 _VERSION = 1
-_NONE = "-"  # a mechanism that no broker has: the response lists those that it has
+_NONE = "-"  # no broker has this mechanism, so the response lists those that the broker has
 _ADVICE = {
     "GSSAPI": "give the brokers a keytab with kafka/NAME@REALM for each name that the proxy advertises",
     "AWS_MSK_IAM": "let clients of the proxy log in with SCRAM or certificates: brokers reject a signature for another "
@@ -25,12 +27,12 @@ _ADVICE = {
 
 
 async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Yield a warning for each such mechanism that the broker offers."""
+    """Yield a warning for each mechanism of that kind that the broker offers."""
     alone = replace(cluster.config.upstream, bootstrap=(cluster.asked,), sasl=None)
     try:
         _, offered = await ask_any_broker(alone, cluster.tls, _offered)
     except NoBrokerResponses:
-        return  # the checks of the brokers report it
+        return  # the checks of the brokers report this failure
     for mechanism, advice in _ADVICE.items():
         if mechanism in offered:
             found = f"the brokers offer {mechanism}: the client signs for the proxy's name, not for the broker's"

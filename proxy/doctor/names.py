@@ -1,4 +1,4 @@
-"""Checks that this machine resolves the host names of the configuration and of brokers' advertised listeners."""
+"""Checks that this machine resolves the host names in the configuration and in brokers' advertised listeners."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ _MOST_NAMES = 200
 
 
 async def resolved(host: str) -> frozenset[str] | None:
-    """Return the IP addresses of a name; None if it has none within 5 s."""
+    """Return the IP addresses of a name, or None if it has none within 5 s."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(_SECONDS):
@@ -25,7 +25,7 @@ async def resolved(host: str) -> frozenset[str] | None:
 
 
 async def check(config: Config, of_brokers: Iterable[HostPort]) -> list[CheckResult]:
-    """Check the names in the configuration and in `of_brokers`, the addresses that brokers advertise."""
+    """Check the names in the configuration and in `of_brokers`, which are the addresses that brokers advertise."""
     named = [("upstream.bootstrap", address.host, Level.FAILURE) for address in config.upstream.bootstrap]
     named += [(f"upstream.brokers.{node}", one.host, Level.FAILURE) for node, one in config.upstream.brokers.items()]
     named += [("advertised.listeners of a broker", address.host, Level.FAILURE) for address in of_brokers]

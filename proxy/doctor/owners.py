@@ -1,4 +1,7 @@
-"""Whether each entry of `topics` has an owner, if any has: alerts and reports about the others name no team."""
+"""Checks whether each entry of `topics` has an owner if any entry has.
+
+Alerts and reports about the others name no team.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Checks that the proxy can bind its ports. Binds each for a moment."""
+"""Checks that the proxy can bind its ports, by binding each of them for a moment."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ def is_free(address: HostPort) -> bool:
 
 
 def check(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Iterator[CheckResult]:
-    """Yield a result for each port. `running`: whether a proxy with this configuration listens already."""
+    """Yield a result for each port. `running` is true if a proxy with this configuration already listens."""
     listen = config.listen
     wanted = [("listen.bootstrap", listen.bootstrap)]
     if config.admin.listen is not None:

@@ -1,4 +1,4 @@
-"""Compares what `listen` declares about principals with the brokers' own settings, where the login may read them."""
+"""Compares what `listen` declares about principals with the brokers' own settings, if the login may read them."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -21,13 +21,14 @@ _MOST_BROKERS = 20
 _BUILDER = "principal.builder.class"
 _HANDLER = "sasl.server.callback.handler.class"
 _CLAIM = "sasl.oauthbearer.sub.claim.name"
-# A setting of one listener, and of one mechanism there: KIP-103, and KafkaConfig's saslMechanismPrefix.
+# The prefix of a setting for one listener, and for one mechanism of that listener (KIP-103, saslMechanismPrefix of
+# KafkaConfig).
 _SETTING = re.compile(
     rf"(?:listener\.name\.[^.]+\.)?(?:(?P<mechanism>[a-z0-9-]+)\.)?"
     rf"(?P<name>{'|'.join(map(re.escape, (_BUILDER, _HANDLER, _CLAIM)))})"
 )
 _OF_KAFKA, _OF_STRIMZI = "org.apache.kafka.", "io.strimzi.kafka.oauth."
-# Strimzi's builder derives principals as the default one, except for logins that its own handlers check.
+# Strimzi's builder derives principals like the default builder, except for logins that its own handlers check.
 _USUAL_BUILDERS = frozenset(
     {
         "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
@@ -43,7 +44,7 @@ _COMPARE = (
 
 
 class _Sign(NamedTuple):
-    """A setting by which principals may differ from what `listen` declares, and the declaring key."""
+    """A setting because of which principals may differ from a declaration in `listen`, and the declaring key."""
 
     setting: str
     value: str
@@ -72,7 +73,7 @@ def contradictions(listen: Listen, settings: BrokerSettings) -> Iterator[_Sign]:
 
 
 def _is_other_user(listen: Listen, mechanism: str | None, handler: str) -> bool:
-    """Whether a handler of logins may take other user names than principals, for a mechanism that is declared."""
+    """Return whether a login handler may use a user name that is not the principal, for a declared mechanism."""
     declared = {each.lower() for each in listen.user_name_is_principal}
     concerned = bool(declared) if mechanism is None else mechanism in declared
     return concerned and not handler.startswith(_OF_KAFKA)
@@ -86,7 +87,7 @@ def _declaring(listen: Listen) -> str:
 
 
 async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Yield the signs of each broker, or that there are none."""
+    """Yield the contradictions of each broker, or that there are none."""
     config = cluster.config
     if not config.listen.declares_principals and named_principal(config) is None:
         return
@@ -102,7 +103,7 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
             words = f"broker {node_id} has {setting}={value}: its principals may differ from {declared_by}"
             yield CheckResult(_ABOUT, Level.WARNING, words, _COMPARE)
         if found:
-            return  # the others are configured alike
+            return  # the other brokers have the same configuration
         examined.append(str(node_id))
     if examined:
         words = f"the default principal builder and Kafka's handlers of logins at brokers {names_shortened(examined)}"

@@ -12,7 +12,7 @@ _ADVICE = "register a corrected version, or choose the outcome of its records wi
 
 
 def check(config: Config) -> Iterator[CheckResult]:
-    """Yield each schema that cannot be used, and how many can be."""
+    """Yield each schema that cannot be used, and the number of schemas that can be."""
     for surveyed in Surveys(config).look():
         yield from _findings_of(surveyed)
 

@@ -19,7 +19,7 @@ _STYLES = {
 
 
 def lines_of(examined: Examination) -> Iterator[str]:
-    """Yield a line for each result and for its advice, and at last the summary."""
+    """Yield a line for each result and for its advice, and finally the summary."""
     for result in examined.results:
         yield f"{result.level.value:<{_LEVEL_WIDTH}}  {result.about}: {result.found}"
         if result.advice:
@@ -55,7 +55,10 @@ def draw(examined: Examination) -> None:
 
 
 def json_of(examined: Examination) -> str:
-    """Return a JSON object. `level` is `ok`, `note`, `warning`, `failure` or `not checked`; keys may be added later."""
+    """Return a JSON object.
+
+    `level` is `ok`, `note`, `warning`, `failure` or `not checked`. Keys may be added later.
+    """
     return json.dumps(
         {
             "exit_code": examined.exit_code,

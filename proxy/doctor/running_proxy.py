@@ -1,7 +1,8 @@
-"""Identifies the process at a port that is in use: a running proxy with this configuration, or another process.
+"""Identifies the process at a port that is in use, which is a running proxy with this configuration or another process.
 
-With TLS the certificate identifies it. Then it is asked for its brokers, as a client would: a proxy responds with the
-addresses that this configuration advertises. If this machine may not connect as a client, the admin endpoint decides.
+With TLS, the certificate identifies the process. It is then asked for its brokers, as by a client. A proxy responds
+with the addresses that this configuration advertises. If this machine is not allowed to connect as a client, the admin
+endpoint identifies the proxy.
 """
 
 import asyncio
@@ -29,8 +30,10 @@ _STOP = "stop the process that listens there (ss -ltnp shows it), or choose anot
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The result. `is_proxy`: whether it is a proxy with this configuration; `is_kafka`: whether it responds as Kafka
-    at all.
+    """The result of the identification.
+
+    `is_proxy` is true if the process is a proxy with this configuration. `is_kafka` is true if it responds as Kafka at
+    all.
     """
 
     is_proxy: bool
@@ -85,7 +88,7 @@ async def _by_its_brokers(config: Config, address: HostPort, tls: TlsContext | N
     upstream_tls = UpstreamTls(verify_hostname=False) if tls is not None else None
     asked = Upstream(bootstrap=(address,), tls=upstream_tls, connect_timeout_seconds=_SECONDS)
     found = await discover_cluster(asked, tls, new_mark())
-    if found.answered_by is None and tls is not None:  # the cluster may be down
+    if found.answered_by is None and tls is not None:  # the cluster may be unreachable
         return Identity(True, Level.OK, f"{address} presents listen.tls.certificate_file")
     if found.answered_by is None:
         reason = (found.reason or "").removeprefix(f"{address}: ")
@@ -104,7 +107,7 @@ async def _by_its_brokers(config: Config, address: HostPort, tls: TlsContext | N
 
 
 def _trusting() -> ssl.SSLContext:
-    """Return a context that accepts any certificate: it is compared with the configured one."""
+    """Return a context that accepts any certificate, because the certificate is compared with the configured one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -121,7 +124,7 @@ async def _certificate_at(address: HostPort) -> bytes | None:
 
 
 async def _admin_responds(config: Config) -> bool:
-    """Return whether a proxy responds at `admin.listen`: the first line of /readyz is a state."""
+    """Return whether a proxy responds at `admin.listen`. The first line of its /readyz is a state."""
     if config.admin.listen is None or config.admin.listen.port == 0:
         return False
     at = local(config.admin.listen)

@@ -1,4 +1,4 @@
-"""Checks the topics of the shared state: whether each exists, its settings, and who else may write to it."""
+"""Checks whether each topic of the shared state exists, its settings, and which other principals may write to it."""
 
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -25,11 +25,11 @@ from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
 _FILE = "state.snapshot_file"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "DELETE", "WRITE"})
-"""Kafka's AclOperations with which somebody can change what all proxies do."""
+"""Kafka's AclOperations that allow a principal to change what all proxies do."""
 
 
 def check_snapshot_file(keys: StateTopics) -> Iterator[CheckResult]:
-    """Yield whether the snapshot file can be written."""
+    """Yield a result on whether the snapshot file can be written."""
     if keys.snapshot_file is not None:
         folder = Path(keys.snapshot_file).absolute().parent
         if os.access(folder, os.W_OK | os.X_OK):
@@ -40,7 +40,7 @@ def check_snapshot_file(keys: StateTopics) -> Iterator[CheckResult]:
 
 
 async def check_shared_state(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Check the topics and the snapshot file, if there is a section `state`."""
+    """Check the topics and the snapshot file, if there is a configuration section `state`."""
     keys = cluster.config.state
     if keys is None:
         return
@@ -68,10 +68,10 @@ def _checked(plan: TopicPlan, upstream: Upstream) -> list[CheckResult]:
 
 
 def _writers_in(client: Any, name: str) -> tuple[frozenset[str] | None, str]:
-    """Return the principals that ACLs let change the topic; or None, and why they are not known."""
+    """Return the principals that ACLs allow to change the topic. If they are unknown, return None and the reason."""
     from confluent_kafka import admin  # noqa: PLC0415  # the extra `topic`
 
-    everything: Any = None  # its type hints know only texts
+    everything: Any = None  # the library's type hints allow only texts
     wanted = admin.AclBindingFilter(
         admin.ResourceType.TOPIC,
         name,

@@ -14,16 +14,17 @@ _CLEANUP, _IN_SYNC, _RETENTION, _TIMES = (
     "message.timestamp.type",
 )
 _MINUTE_MS, _DAY_MS = 60_000, 86_400_000
-_SHOWN_DAYS = 7  # what `sluicegate history` shows without --days
+_SHOWN_DAYS = 7  # the default of `sluicegate history --days`
 Problem = tuple[Level, str, str]
-"""The level, the finding and the remedy."""
+"""The level, the finding and the remedy of a problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTopic:
     """A topic of the shared state in the cluster.
 
-    `writers`: the principals that ACLs allow to change it; None: unknown, and `why_unknown` says why.
+    `writers` are the principals that ACLs allow to change it. If they are None, they are unknown, and `why_unknown`
+    gives the reason.
     """
 
     partitions: int
@@ -34,7 +35,7 @@ class FoundTopic:
 
 
 def check_topic(plan: TopicPlan, topic: FoundTopic) -> Iterator[CheckResult]:
-    """Yield what is wrong with the topic, or that nothing is; and who may write to it."""
+    """Yield the problems of the topic, or that there are none, and the principals that may write to it."""
     problems, forged = _CHECKS[plan.key]
     wrong = [
         CheckResult(plan.key, level, f"{plan.name} has {found}", advice) for level, found, advice in problems(topic)
@@ -104,7 +105,7 @@ _CHECKS: dict[str, _Check] = {
     "state.history_topic": (_of_history, "forge what was changed"),
     "state.presence_topic": (_of_presence, "forge the view of the fleet"),
 }
-"""For each key of the configuration: what checks its topic, and what other writers could do."""
+"""The function that checks the topic of each configuration key, and the harm that other writers could do."""
 
 
 def _writers(plan: TopicPlan, topic: FoundTopic, forged: str) -> CheckResult:
@@ -115,7 +116,7 @@ def _writers(plan: TopicPlan, topic: FoundTopic, forged: str) -> CheckResult:
     if len(topic.writers) > 1:
         found = f"ACLs let {names_shortened(sorted(topic.writers))} change {name}, and so {forged}"
         return CheckResult(about, Level.FAILURE, found, "leave these rights to the proxies' login alone")
-    if not topic.writers:  # librdkafka returns no ACLs for brokers without an authorizer, too
+    if not topic.writers:  # librdkafka also returns no ACLs if brokers have no authorizer
         found = f"no ACL says who may change {name}: without an authorizer everybody may, and with one only super users"
         return CheckResult(about, Level.WARNING, found, "allow only the proxies' login to do so, by an ACL")
     return CheckResult(about, Level.OK, f"ACLs let only {next(iter(topic.writers))} change {name}")

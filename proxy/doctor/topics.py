@@ -1,4 +1,6 @@
-"""Checks the cluster's topics: the permissions of the proxy's own login, and settings that differ from the file's."""
+"""Checks the permissions of the proxy's own login for the cluster's topics, and settings that differ from the
+configuration file.
+"""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,14 +32,14 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 MOST_TOPICS = 10_000
-"""The most topics that are compared, the first by name."""
+"""The maximum number of topics that are compared, in alphabetical order."""
 _MOST_COMPLAINTS = 5
 
 _ALLOW = "allow the proxy's login DESCRIBE_CONFIGS on topics"
 _ALLOW_WRITE = "allow the proxy's login WRITE on it"
 _READ_IT = "set upstream.topic_settings: true"
 
-# Kafka's AclOperation.
+# The codes of Kafka's AclOperation.
 _READ, _WRITE, _DESCRIBE_CONFIGS = 3, 4, 10
 _EVENTS = "violations.topic"
 
@@ -83,17 +85,20 @@ def permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[Che
 
 
 def _owned(owner: Owner | None) -> str:
-    """Return the owner as an addition to the name of a topic, or to a pattern."""
+    """Return the owner as a text to append to the name of a topic or a pattern."""
     return "" if owner is None else f" (owner: {owner})"
 
 
 def _may(topic: MetadataTopic, operation: int) -> bool:
-    """Return whether an operation is allowed; True if brokers do not report it, because later requests show it."""
+    """Return whether an operation is allowed.
+
+    Return True if brokers do not report it, because later requests will show it.
+    """
     return topic.operations is None or bool(topic.operations >> operation & 1)
 
 
 def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[CheckResult]:
-    """Yield the differences between file and cluster; topics of one owner with the same difference share a result."""
+    """Yield the differences between file and cluster. Topics of one owner with the same difference have one result."""
     plain = [(topic.match, replace(topic, rules=None)) for topic in config.topics]
     floor = [replace(each, rules=None) for each in config.floor]
     policies = compile_policies(replace(config.defaults, rules=None), plain, floor=floor)
@@ -126,7 +131,7 @@ def unused_entries(config: Config, names: Sequence[str], source: Source = NOWHER
 
 
 def _named_topics(config: Config) -> Iterator[tuple[Path, str]]:
-    """Yield each pattern of topics beyond `topics` and `floor`, with its path."""
+    """Yield each topic pattern outside `topics` and `floor`, with its path."""
     for i, exempt in enumerate(config.exempt):
         yield from ((("exempt", i, "topics"), pattern) for pattern in exempt.topics or ())
     for i, quota in enumerate(config.quotas):
@@ -150,7 +155,10 @@ def _called(names: list[str]) -> str:
 
 
 def _differences(file: TopicPolicy, cluster: ClusterSettings, read: bool) -> Iterator[tuple[Level, str, str]]:
-    """`read`: whether the proxy reads the cluster's settings, so that the stricter value applies."""
+    """Yield the differences for one topic.
+
+    `read` is true if the proxy reads the cluster's settings, so that the stricter value applies.
+    """
     if not file.checked:
         return
     bounds = (
@@ -188,7 +196,7 @@ def _shown(key: str, bound: int | None) -> str:
 
 
 async def check_topics(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Compare the configuration with the topics of the cluster: permissions, limits, and entries without a topic."""
+    """Compare the configuration's permissions, limits and entries with the topics of the cluster."""
     config, tls = cluster.config, cluster.tls
     try:
         shown = [topic for topic in await all_topics(config.upstream, tls) if not topic.is_internal]

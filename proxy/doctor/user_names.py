@@ -1,6 +1,6 @@
-"""Looks for user names that are tokens or keys of accounts, so that they cannot be the brokers' principals.
+"""Finds user names that are tokens or keys of accounts, and so cannot be principals of brokers.
 
-The names are that of the proxy's own login, and those of clients that are connected to a running proxy.
+The user names are those of the proxy's own login and of the clients that are connected to a running proxy.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ _ADVICE = (
 
 
 def kind_of_secret(user_name: str) -> str | None:
-    """Return what a user name looks like that is probably no principal; None for any other."""
+    """Return what kind of secret a user name looks like, or None if it may be a principal."""
     return next((kind for kind, pattern in _OTHER_NAMES.items() if pattern.fullmatch(user_name)), None)
 
 
 async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Yield a warning if such names are in use although user names are declared to be principals."""
+    """Yield a warning if such names are in use while user names are declared to be principals."""
     config = cluster.config
     if not config.listen.user_name_is_principal:
         return
@@ -52,7 +52,7 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
 
 
 async def _connected(config: Config) -> list[str]:
-    """Return the user names of clients that are connected to a running proxy; none without one."""
+    """Return the user names of clients that are connected to a running proxy, or none if no proxy runs."""
     if config.admin.listen is None or config.admin.listen.port == 0:
         return []
     at = local(config.admin.listen)
@@ -68,7 +68,7 @@ async def _connected(config: Config) -> list[str]:
 
 
 def _user_names(live: bytes) -> Iterator[str]:
-    """Yield the verified user names in the live view; nothing for another response."""
+    """Yield the verified user names in the live view, and nothing for any other response."""
     with suppress(ValueError, LookupError, TypeError, AttributeError):
         for each in json.loads(live)["connections"]["listed"]:
             principal = each["principal"]
