@@ -20,7 +20,7 @@ from sluicegate.validation.cluster_settings import (
 from sluicegate.validation.policy import TimestampType
 
 _BROKERS_AFTER = 8
-"""The number of ports from the bootstrap port to the port of broker 0. Broker 0 has port 19100 if the bootstrap port is 19092."""
+"""The distance from the bootstrap port to the port of broker 0, for example from 19092 to 19100."""
 
 _LAST_PORT = 65535
 _MOST_COMPLAINTS = 5

@@ -1,4 +1,4 @@
-"""The options of commands that ask running proxies at their admin addresses."""
+"""The options of commands that send requests to the admin addresses of running proxies."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,12 +25,12 @@ Admin = Annotated[
 
 
 def addresses_of(admin: list[str] | None) -> list[HostPort]:
-    """Return the admin addresses that are given, or the default. An invalid one ends the command."""
+    """Return the given admin addresses, or the default address. An invalid address ends the command."""
     return [_address(text) for text in admin or (DEFAULT_ADMIN,)]
 
 
 def token_in(file: Path | None) -> str | None:
-    """Return the token of a file; None without a file. An unreadable file ends the command."""
+    """Return the token in a file, or None without a file. An unreadable file ends the command."""
     if file is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Describes the build for bug reports: version, commit, interpreter and the libraries that validation uses."""
+"""Describes the build for bug reports, with its version, commit, interpreter and the libraries that validation uses."""
 
 import os
 import platform
@@ -11,14 +11,14 @@ from sluicegate.proxy.reporting.build_info import describe
 _ROOT = Path(__file__).resolve().parents[2]
 _REVISION_FILE = "revision.txt"
 _SHOWN = 12
-# Libraries that read batches, and libraries that rules use.
+# The libraries that read batches, and the libraries that rules use.
 _VALIDATING = ("construct", "cramjam", "crc32c", "google-re2", "isal", "lz4", "zstandard")
 _RULE_LIBRARIES = ("cel-expr-python", "grpcio-tools", "jsonschema-rs", "orjson", "protobuf")
 _OTHER_LIBRARIES = ("confluent-kafka", "cryptography", "pydantic", "uvloop")
 
 
 def lines() -> Iterator[str]:
-    """Yield the lines of `sluicegate version`; scripts parse the first."""
+    """Yield the lines of `sluicegate version`. Scripts parse the first line."""
     yield describe()
     yield f"commit: {revision() or 'unknown'}"
     c_library = " ".join(platform.libc_ver()).strip()
@@ -30,7 +30,7 @@ def lines() -> Iterator[str]:
 
 
 def revision() -> str | None:
-    """Return the commit of this build or checkout; None: unknown."""
+    """Return the commit of this build or checkout, or None if it is unknown."""
     built_from = os.environ.get("SLUICEGATE_REVISION", "").strip() or _text_of(
         Path(__file__).parents[2] / _REVISION_FILE
     )

@@ -1,4 +1,4 @@
-"""The commands that change what running proxies enforce: `suspend`, `resume` and `reload`."""
+"""The commands that change what running proxies enforce (`suspend`, `resume` and `reload`)."""
 
 import sys
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def resume(
 
 
 def _check_scope(command: str, topic: str | None, all_topics: bool) -> None:
-    """End the command unless it names exactly one topic or says --all."""
+    """End the command unless it names exactly one topic or has --all."""
     if bool(topic) == all_topics or topic == "":
         end([f"sluicegate {command}: name one topic, or say --all for all topics"], USAGE)
 
@@ -101,9 +101,9 @@ def _check_scope(command: str, topic: str | None, all_topics: bool) -> None:
 def _confirm_pattern(
     command: str, topic: str | None, yes: bool, admin: list[str] | None, token_file: TokenFile, path: str
 ) -> None:
-    """List the topics that a pattern matches at each proxy, and ask; end the command unless the answer is yes.
+    """List the topics that a pattern matches at each proxy, and ask for confirmation.
 
-    A plain name needs no confirmation.
+    The command ends unless the answer is yes. A plain name needs no confirmation.
     """
     if topic is None or exact_name_of(topic) is not None:
         return
@@ -123,7 +123,7 @@ def _confirm_pattern(
 
 
 def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]]) -> None:
-    """Change each proxy, and report each; ends with 1 if one was not changed."""
+    """Change each proxy and report each result. The exit code is 1 if one proxy was not changed."""
     from sluicegate.proxy.watching.admin_client import StateUnavailable
 
     failed = False

@@ -1,4 +1,4 @@
-"""`sluicegate check --cluster` compares the configuration with the topics of the cluster, as `doctor` does."""
+"""`sluicegate check --cluster`, which compares the configuration with the topics of the cluster, as `doctor` does."""
 
 from sluicegate.config.loading import Loaded
 from sluicegate.proxy.cli.console import end, print_line
@@ -9,7 +9,7 @@ from sluicegate.proxy.network.tls.contexts import context_for_brokers
 
 
 def warn_about_cluster(loaded: Loaded) -> int:
-    """Print each result, and return how many are warnings. A failure, or an unreachable cluster, ends the command."""
+    """Print each result, and return the number of warnings. A failure or an unreachable cluster ends the command."""
     import uvloop
 
     results = uvloop.run(_check(loaded))

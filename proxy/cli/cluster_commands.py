@@ -44,7 +44,7 @@ def doctor(
     examined = uvloop.run(examine(asked, flaws, loaded.source))
     if as_json:
         typer.echo(report.json_of(examined))
-    elif sys.stdout.isatty() and find_spec("rich") is not None:  # of the extra `demo`
+    elif sys.stdout.isatty() and find_spec("rich") is not None:  # rich belongs to the optional dependencies `demo`
         report.draw(examined)
         print_line(report.summary_of(examined))
     else:
@@ -131,7 +131,7 @@ def _create_state_topics(file: Path, client_config: Path | None) -> None:
 
 
 def _access_in(client_config: Path) -> dict[str, Any]:
-    """Return the keys `tls` and `sasl` of `upstream` from a client's file; ends the command if it cannot be used."""
+    """Return the keys `tls` and `sasl` of `upstream` from a client's file. An unusable file ends the command."""
     from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
 
     try:
@@ -141,7 +141,7 @@ def _access_in(client_config: Path) -> dict[str, Any]:
 
 
 def _with_login_in(client_config: Path, config: Config) -> Config:
-    """Return the configuration with a client's login as the proxy's own."""
+    """Return the configuration with a client's login as the proxy's own login."""
     access = _access_in(client_config)
     if "sasl" not in access:
         end([f"{client_config} has no login: its security.protocol is not SASL_PLAINTEXT or SASL_SSL"], _NOT_CHECKED)

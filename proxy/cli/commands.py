@@ -1,4 +1,4 @@
-"""The command `sluicegate`. Each subcommand imports its own dependencies, so that all start quickly."""
+"""The command `sluicegate`. Each subcommand imports its own dependencies, so that all of them start quickly."""
 
 import os
 from pathlib import Path
@@ -147,7 +147,7 @@ def demo(
 ) -> None:
     """Run a demo: an embedded cluster, a proxy in front of it, and producers that send some bad records."""
     try:
-        from sluicegate.proxy.demo.running import run_demo  # needs the extra `demo`
+        from sluicegate.proxy.demo.running import run_demo  # needs the optional dependencies `demo`
     except ModuleNotFoundError as error:
         end([f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'"])
     from sluicegate.config.model import Log
@@ -159,7 +159,7 @@ def demo(
         run_demo(seconds)
     except CannotStart as error:
         end([f"sluicegate: {error}"])
-    except ConfigError as error:  # SLUICEGATE__… variables
+    except ConfigError as error:  # an error in SLUICEGATE__… variables
         end([str(problem) for problem in error.problems])
 
 

@@ -1,6 +1,6 @@
-"""Generates the page of all commands from their help texts.
+"""Generates the page about all commands from their help texts.
 
-`python -m sluicegate.proxy.cli.commands_reference > docs/commands.md` writes it.
+`python -m sluicegate.proxy.cli.commands_reference > docs/commands.md` writes the page.
 """
 
 import sys
@@ -11,7 +11,7 @@ import typer
 
 from sluicegate.proxy.cli.commands import app
 
-_WIDTH = 78  # fits the column of the docs site
+_WIDTH = 78  # this fits the column of the docs site
 _HEAD = """# Commands
 
 The commands of `sluicegate`. This page is generated from their help texts:
@@ -27,12 +27,15 @@ def page() -> str:
 
 
 def _helps(group: Any, around: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the help of each command. `around`: the names of the groups around it, each with a blank."""
+    """Yield the name and the help of each command.
+
+    `around` contains the names of the groups that contain it, each followed by a blank.
+    """
     for name, command in sorted(group.commands.items()):
         if hasattr(command, "commands"):
             yield from _helps(command, f"{around}{name} ")
             continue
-        command.rich_markup_mode = None  # boxes are for terminals
+        command.rich_markup_mode = None  # the default mode draws boxes, which are for terminals
         with command.make_context(f"sluicegate {around}{name}", [], resilient_parsing=True) as context:
             context.max_content_width = _WIDTH
             context.terminal_width = _WIDTH

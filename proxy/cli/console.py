@@ -30,13 +30,14 @@ def read(loading: Callable[[], Loaded], needed: Container[str] = (), code: int =
 
 
 def read_file(file: Path, code: int = 1) -> Loaded:
-    """Return a configuration file's content; the environment overrides it. Problems end the command."""
+    """Return the content of a configuration file. The environment overrides it. Problems end the command."""
     return read(lambda: load_file(file, os.environ), code=code)
 
 
 def read_checked(file: Path, code: int = 1) -> Loaded:
-    """Return a configuration file's content, of which all policies can be compiled. Problems end the command."""
-    from sluicegate.proxy.reload.config_check import checked_policies  # the console starts quickly
+    """Return the content of a configuration file after compiling all its policies. Problems end the command."""
+    # imported here, so that the console starts quickly
+    from sluicegate.proxy.reload.config_check import checked_policies
 
     return read(lambda: checked_policies(file), code=code)
 
@@ -57,7 +58,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def print_line(text: str, err: bool = False) -> None:
-    """Print a line, to standard error if `err`."""
+    """Print a line, to standard error if `err` is true."""
     stream = sys.stderr if err else sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"
     print(printable(text).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)

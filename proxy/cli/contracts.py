@@ -59,7 +59,7 @@ def diff(
 
 
 def _loaded(file: Path, registry: str | None) -> Loaded:
-    """Return a configuration with this contract alone. Problems end the command."""
+    """Return a configuration that contains only this contract. Problems end the command."""
     item = {"path": str(file.absolute())} | ({} if registry is None else {"registry": registry})
     data: dict[str, Any] = {
         "upstream": {"bootstrap": [_ANY_BROKER]},
@@ -72,7 +72,7 @@ def _loaded(file: Path, registry: str | None) -> Loaded:
 
 
 class _Blocks(yaml.SafeDumper):
-    """Writes without aliases."""
+    """A YAML dumper that writes no aliases."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True

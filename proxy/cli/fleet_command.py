@@ -1,4 +1,4 @@
-"""The command `fleet`: the web UI of many proxies. It imports its own dependencies."""
+"""The command `fleet`, which serves the web UI of many proxies. It imports its own dependencies."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -136,7 +136,7 @@ def _print_fleet(address: HostPort, tokens: "_Tokens") -> None:
 
 
 class _Tokens:
-    """The token of each proxy, read from its file each time, so that a new token takes effect at once."""
+    """The token for each proxy, which is read from its file each time, so that a new token takes effect at once."""
 
     def __init__(self, given: Sequence[str]) -> None:
         self._of: dict[HostPort | None, Password] = {}
@@ -150,7 +150,7 @@ class _Tokens:
         return list(self._of.values())
 
     def of(self, proxy: HostPort) -> str | None:
-        """Return the token of a proxy; None if there is none for it. Raises PasswordUnreadable."""
+        """Return the token for a proxy, or None if there is none. Raises PasswordUnreadable."""
         found = self._of.get(proxy) or self._of.get(None)
         return None if found is None else found.get()
 

@@ -19,7 +19,10 @@ _THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: 
 
 
 def admin_of(file: Path | None, environment: Mapping[str, str]) -> Admin:
-    """Return the admin section of the file, if it exists, and of the environment. Raises ConfigError."""
+    """Return the admin section of the configuration file and the environment.
+
+    The file need not exist. Raises ConfigError.
+    """
     source = read_file(file) if file is not None and file.exists() else Source("environment")
     if not source.readable:
         raise ConfigError(source.problems)
@@ -30,7 +33,7 @@ def admin_of(file: Path | None, environment: Mapping[str, str]) -> Admin:
 
 
 def problem_at(address: HostPort) -> str | None:
-    """Return why the proxy at this admin address is not alive; None if it is."""
+    """Return why the proxy at this admin address is not alive, or None if it is."""
     host = _THIS_MACHINE.get(address.host, address.host)
     bounds = LookUpLimits(monotonic() + _SECONDS, _MOST_BYTES)
     try:

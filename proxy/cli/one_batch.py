@@ -1,4 +1,4 @@
-"""Validates one batch without a broker, by the code that validates requests (for `try` and `test`)."""
+"""Validates one batch without a broker, with the code that validates requests (for `try` and `test`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,10 @@ PLACE = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """How a batch is sent; the defaults are those of the Java producer. `producer`: id, epoch and first sequence."""
+    """How a batch is sent. The defaults are those of the Java producer.
+
+    `producer` contains the producer id, the epoch and the first sequence number.
+    """
 
     producer: tuple[int, int, int] = (0, 0, 0)
     acks: int = -1
@@ -34,9 +37,9 @@ def validate_batch(
     limits: ValidationLimits,
     now_ms: int,
     client: Client,
-    sending: BatchSettings = BatchSettings(),  # immutable
+    sending: BatchSettings = BatchSettings(),  # this default is immutable
 ) -> ValidatedRequest:
-    """Return the verdict on a request with one batch, which is at PLACE."""
+    """Return the verdict on a request with one batch. The batch is at PLACE."""
     data = bytearray(write_batch(records, sending.producer, sending.codec.value))
     partition = PartitionData(0, 0, 0, len(data))
     request = ProduceRequest(data, _VERSION, None, sending.acks, [TopicData(topic, None, [partition])])

@@ -1,4 +1,4 @@
-"""Test cases of policies: the sections of their files (`sluicegate test`)."""
+"""The format of files with test cases of policies (`sluicegate test`)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ Outcome = Literal["accepted", "rejected", "quarantined", "observed", "copied", "
 
 @section
 class CaseRecord:
-    """A record; a key or value that is not given is null."""
+    """A record. A key or value that is not given is null."""
 
     key: str | None = described("key, as text", default=None)
     value: str | None = described("value, as text", default=None)
@@ -57,7 +57,7 @@ class Expected:
 
 @section
 class PolicyCase:
-    """Records that a client sends to a topic in one batch, and the expected outcome."""
+    """One test case, with records that a client sends to a topic in one batch, and the expected outcome."""
 
     name: Text = described("name of the case")
     topic: TopicName = described("topic of the records")
@@ -81,7 +81,10 @@ class CaseFile:
 
 
 def case_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files of cases: the given ones, and those in the given folders, sorted by name."""
+    """Return the files of test cases.
+
+    These are the given files, and the files in the given folders, sorted by name.
+    """
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():

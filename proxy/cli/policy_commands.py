@@ -83,7 +83,7 @@ def try_one(
 
 
 class _Cluster:
-    """The cluster as a command sees it: asked once for each topic, or never if `offline`."""
+    """The cluster, which a command asks once for each topic, or never if `offline`."""
 
     def __init__(self, loaded: Loaded, offline: bool) -> None:
         self._loaded = loaded
@@ -91,7 +91,7 @@ class _Cluster:
         self._read: dict[str, SettingsRead] = {}
 
     def settings(self, topic: str) -> "SettingsRead":
-        """Return the cluster's settings of a topic, as a running proxy reads them."""
+        """Return the cluster's settings for a topic, as a running proxy reads them."""
         from sluicegate.proxy.cluster.topics import read_settings_now
         from sluicegate.proxy.reload.topic_explanation import NOT_ASKED
 
@@ -100,7 +100,7 @@ class _Cluster:
         return self._read[topic]
 
     def report_unknown(self, command: str, topic: str) -> None:
-        """Print to standard error that no policy and no cluster has the topic, with near names."""
+        """Print to standard error that no policy and no cluster has the topic, with similar names."""
         from sluicegate.protocol.topic_name import is_legal_topic_name
         from sluicegate.proxy.cluster.topics import ListedNames, list_names_now
         from sluicegate.proxy.reload.known_topics import KnownTopics

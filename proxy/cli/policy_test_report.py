@@ -1,8 +1,8 @@
-"""The results of test cases: lines for people, and a JUnit file for CI."""
+"""Reports the results of test cases as lines for people and as a JUnit file for CI."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from xml.etree import ElementTree as Xml  # written here, never parsed
+from xml.etree import ElementTree as Xml  # this module only writes XML and never parses it
 
 from sluicegate.config.files.source import printable
 from sluicegate.proxy.cli.policy_tests import FileResults, Result

@@ -1,4 +1,4 @@
-"""Runs test cases of policies: validates their records as the proxy would (`sluicegate test`)."""
+"""Runs test cases of policies by validating their records as the proxy would (`sluicegate test`)."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,11 @@ _ADDRESS = "127.0.0.1:0"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One case that was run. `problems`: the differences; `found`: lines about the outcome; `place`: `file:line`."""
+    """The result of one case.
+
+    `problems` are the differences from the expected outcome. `found` contains lines about the outcome. `place` is
+    `file:line`.
+    """
 
     name: str
     place: str
@@ -46,14 +50,17 @@ class Result:
 
 @dataclass(slots=True)
 class FileResults:
-    """The results of one file, in its order."""
+    """The results of one file, in the order of its cases."""
 
     name: str
     results: list[Result] = field(default_factory=list)
 
 
 class CaseRunner:
-    """Runs files of cases; each configuration is loaded once. `config`: used instead of the files' own."""
+    """Runs files of test cases.
+
+    Each configuration is loaded once. `config` is used instead of the configurations that the files name.
+    """
 
     def __init__(self, config: Path | None, environment: Mapping[str, str] = os.environ) -> None:
         self._config = config
@@ -85,7 +92,7 @@ class CaseRunner:
         return results
 
     def _policies(self, cases: CaseFile, file: Path, source: Source) -> "_Policies":
-        """Raises ConfigError."""
+        """Return the policies for a file of test cases. Raises ConfigError."""
         path = self._config
         if path is None:
             if cases.config is None:
@@ -123,7 +130,7 @@ def _same_names(cases: CaseFile, source: Source) -> Iterator[Problem]:
 
 
 def _run(case: PolicyCase, cases: CaseFile, policies: _Policies, file: Path, place: str) -> Result:
-    """Raises BadGivenRecord."""
+    """Run one test case. Raises BadGivenRecord."""
     began_at = perf_counter()
     given = case.now or cases.now
     now = now_ms() if given is None else time_of(given, now_ms())
@@ -136,7 +143,7 @@ def _run(case: PolicyCase, cases: CaseFile, policies: _Policies, file: Path, pla
 
 
 def _record(record: CaseRecord, now: int, folder: Path) -> NewRecord:
-    """Raises BadGivenRecord."""
+    """Return the record of a test case. Raises BadGivenRecord."""
     value = None if record.value is None else os.fsencode(record.value)
     if record.value_file is not None:
         try:

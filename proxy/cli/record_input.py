@@ -18,7 +18,7 @@ _STANDARD_INPUT = Path("-")
 
 
 class BadGivenRecord(Exception):
-    """An option is invalid; the text names it."""
+    """An option is invalid. The text names the option."""
 
 
 def given_record(
@@ -30,7 +30,7 @@ def given_record(
     now_ms: int,
     most_bytes: int,
 ) -> NewRecord:
-    """Return the record. `most_bytes`: the maximum size of its value. Raises BadGivenRecord."""
+    """Return the record. `most_bytes` is the maximum size of its value. Raises BadGivenRecord."""
     if value is not None and value_file is not None:
         raise BadGivenRecord("--value and --value-file exclude each other")
     data = _bytes(value) if value_file is None else _content(value_file, most_bytes)
@@ -74,7 +74,7 @@ def _header(text: str) -> tuple[bytes, bytes | None]:
 
 
 def _bytes(text: str | None) -> bytes | None:
-    """Return the bytes that the shell passed, also if they are not UTF-8."""
+    """Return the bytes that the shell passed, even if they are not UTF-8."""
     return None if text is None else os.fsencode(text)
 
 

@@ -1,4 +1,6 @@
-"""`sluicegate check --registry` compiles the newest schema of each subject that rules or sensitive fields can meet."""
+"""`sluicegate check --registry`, which compiles the newest schema of each subject that rules or sensitive fields can
+meet.
+"""
 
 from collections.abc import Iterator
 
@@ -8,7 +10,10 @@ from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 
 
 def end_if_unusable(config: Config) -> None:
-    """Print how many schemas of each registry can be used; end the command if others cannot, or were not checked."""
+    """Print how many schemas of each registry can be used.
+
+    The command ends if other schemas cannot be used or were not checked.
+    """
     problems: list[str] = []
     for surveyed in Surveys(config).look():
         print_line(f"registry {surveyed.registry}: the newest schemas of {surveyed.usable} subjects can be used")

@@ -1,7 +1,7 @@
 """Validates one record as the proxy would (`sluicegate try`).
 
-The record is written as a producer writes it and validated by the code that validates requests, by the policy that is
-in force with the cluster's settings, so it prints the error that a client gets.
+The record is encoded as a producer encodes it, and is validated by the same code as requests, with the policy in force
+and the cluster's settings. So the command prints the error that a client would get.
 """
 
 from collections.abc import Iterator
@@ -31,13 +31,13 @@ from sluicegate.validation.verdict import TIMED, Beginning, Finding, Reason
 _OF_RULES = frozenset(
     {Reason.RULE_VIOLATED, Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE}
 )
-# The rule was not evaluated: a dependency does not respond, or a schema cannot be applied.
+# The reasons for which a rule was not evaluated, because a dependency does not respond or a schema cannot be applied.
 _NOT_EVALUATED = frozenset({Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE})
 
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The result: lines to print, and whether the record would be forwarded."""
+    """The lines to print, and whether the record would be forwarded."""
 
     is_forwarded: bool
     lines: tuple[str, ...]
@@ -51,7 +51,10 @@ def validate_one(
     read_settings: ReadSettings = lambda _topic: NOT_ASKED,
     client_id: str = "",
 ) -> TrialResult:
-    """Validate a batch with this record at `now_ms`. `read_settings` reads the cluster's settings of the topic."""
+    """Validate a batch with this record at `now_ms` (Unix time).
+
+    `read_settings` reads the cluster's settings for the topic.
+    """
     client = Client("", client_id)
     if not is_legal_topic_name(topic):
         return TrialResult(False, (f"{topic}: {NO_TOPIC}",))
@@ -72,7 +75,7 @@ def validate_one(
 def _by_create_time(
     topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int, client: Client
 ) -> Iterator[str]:
-    """Yield how the verdict differs if the cluster, whose settings are unknown, has CreateTime for the topic."""
+    """Yield how the verdict would differ if the cluster, whose settings are unknown, used CreateTime for the topic."""
     if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
         return
     with_own_times = replace(policy, timestamp_type=TimestampType.CREATE_TIME)
@@ -179,7 +182,7 @@ class _Explanation:
         return f" ({value.key}: {value.source})" if value is not None else ""
 
     def _rules(self) -> Iterator[str]:
-        """Yield the result of each rule; rules are evaluated only if a broker would accept the batch."""
+        """Yield the result of each rule. Rules are evaluated only if a broker would accept the batch."""
         policy = self._policy
         rejected = self._validated.rejected.get(PLACE)
         observed = self._validated.observed.get(PLACE, ())
@@ -212,6 +215,6 @@ class _Explanation:
 
 
 def _shown(part: Beginning | None) -> str:
-    """Return a key or a value as a violation event shows it (`samples: true`)."""
+    """Return a key or value as a violation event shows it (`samples: true`)."""
     shown = shown_beginning(part)
     return "is null" if shown is None else f"({shown['size']} bytes): {shown['text']}"

@@ -1,4 +1,4 @@
-"""The commands that show running proxies: `top`, `who` and `history`. Each imports its own dependencies."""
+"""The commands that show running proxies (`top`, `who` and `history`). Each imports its own dependencies."""
 
 import json
 import sys
@@ -75,7 +75,7 @@ def top(
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """What `top` shows now: as JSON, and as a screen. `is_known`: whether a proxy has responded."""
+    """The state that `top` shows, as JSON and as a screen. `is_known` is true if a proxy has responded."""
 
     content: object
     is_known: bool
@@ -221,7 +221,7 @@ def _print_recorded(address: HostPort, token: str | None, query: dict[str, str],
 
 
 def _time_ms(text: str | None) -> str | None:
-    """Return a time in Unix ms; without a zone it is UTC."""
+    """Return a time as Unix time in ms. A time without a zone is in UTC."""
     if text is None:
         return None
     try:
@@ -258,9 +258,9 @@ def history(
 
 
 def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "tuple[LiveState, int]":
-    """Return the merged state of the proxies, and since when it has all of them (Unix time, ms).
+    """Return the merged state of the proxies, and the time (Unix time, ms) since when it covers all of them.
 
-    Prints their conditions; ends the command if none responds.
+    Prints their conditions. The command ends if no proxy responds.
     """
     from sluicegate.proxy.live.merged_state import merged_state
     from sluicegate.proxy.watching.admin_client import read_states
@@ -281,7 +281,7 @@ def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "tuple[Li
 
 
 def _report_unused(topic: str, used: list[str]) -> None:
-    """Report that no client has used a topic, with near names of topics that clients used."""
+    """Report that no client has used a topic, with similar names of topics that clients have used."""
     if topic not in used:
         near = get_close_matches(topic, used)
         meant = f"; did you mean {' or '.join(near)}?" if near else ""

@@ -1,6 +1,6 @@
 """Warns of mechanisms with which a client signs the host name to which it connects.
 
-This name is the proxy's, so a broker would reject the login. The check also names the mechanisms whose principals are
+This name is the proxy's, so a broker may reject the login. The check also names the mechanisms whose principals are
 unverified.
 """
 

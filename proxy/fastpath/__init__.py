@@ -1,1 +1,1 @@
-"""The compiled fast path: framing, in-flight order and forwarding of ordinary requests."""
+"""The compiled fast path, which parses frames, keeps the order of responses and forwards ordinary requests."""

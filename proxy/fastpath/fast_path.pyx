@@ -1,10 +1,11 @@
-"""The fast path of a session: forwards ordinary frames unchanged, neighbouring frames in one write.
+"""The fast path of a session, which forwards ordinary frames unchanged, with neighbouring frames in one write.
 
-It takes complete frames in the read buffer: requests that are not parsed, valid Produce requests
-(`sluicegate.validation.ordinary`), and responses that pass unchanged. The session's in-flight queue matches responses
-with requests. It rejects nothing and creates no response: at any other frame, or after an internal error, it stops, and
-the slow path (`request_handler.py` and `response_handler.py` in `sluicegate.proxy.session.handlers`) takes that frame.
-It keeps the beginning of a partial Produce request and reads the rest into the same buffer.
+It handles complete frames in the read buffer. These are requests that are not parsed, valid Produce requests
+(`sluicegate.validation.ordinary`), and responses that are forwarded unchanged. The session's in-flight queue matches
+responses with requests. The fast path rejects nothing and creates no response. At any other frame, or after an internal
+error, it stops, and the slow path handles that frame (`request_handler.py` and `response_handler.py` in
+`sluicegate.proxy.session.handlers`). It keeps the beginning of a partial Produce request and reads the rest into the
+same buffer.
 """
 
 from cpython.buffer cimport PyBUF_WRITE
@@ -32,20 +33,20 @@ from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.ordinary import GOOD, FALL_BACK
 
 cdef enum:
-    # Of each API one request in so many is timed.
+    # For each API, one request in this many is timed.
     _TIMED_EVERY = 128
     _SIZE_BYTES = 4
-    # API key, version, correlation id.
+    # The size of the API key, the version and the correlation id.
     _HEAD_BYTES = 8
     _CORRELATION_ID_BYTES = 4
-    # Lateness is checked after so many frames, or after one frame of so many bytes.
+    # Lateness is checked after this many frames, or after one large frame.
     _FRAMES_UNASKED = 16
     _LARGE_BYTES = 4096
-    # After so many bytes at once the session is called, which checks lateness.
+    # After this many bytes in one call the session is called, which checks lateness.
     _MUCH_BYTES = 16 * 1024
     # Larger requests may take too long for the event loop.
     _MOST_GATHERED_BYTES = 512 * 1024
-    # Larger allocations are mapped and unmapped each time; the slow path reuses its buffers.
+    # A larger allocation is mapped and unmapped each time, while the slow path reuses its buffers.
     _MOST_BEGUN_BYTES = 240 * 1024
 
 cdef int _PRODUCE = ApiKey.PRODUCE
@@ -63,7 +64,7 @@ cdef int _BY_SIZE = FallbackReason.SIZE
 cdef int _WALKED = WALKED
 cdef int _MAX_TAGGED_FIELDS = MAX_TAGGED_FIELDS
 
-# The highest version of each API that passes both ways; -1: the slow path handles it.
+# The highest version of each API that is forwarded in both directions, or -1 if the slow path handles the API.
 cdef int _API_KEYS = max(APIS) + 1
 cdef int *_PASSES = <int *> calloc(_API_KEYS, sizeof(int))
 if _PASSES == NULL:
@@ -72,7 +73,7 @@ for _key in range(_API_KEYS):
     _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].handling is ApiHandling.OPAQUE else -1
 assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
 
-# `code_position` for each API and version that passes.
+# The value of `code_position` for each API and version that is forwarded.
 cdef enum:
     _VERSIONS = 32
     _MAX_ELEMENTS = 10000
@@ -83,7 +84,8 @@ for _key in range(_API_KEYS):
     assert _PASSES[_key] < _VERSIONS
     for _version in range(_PASSES[_key] + 1):
         _CODE_AT[_key * _VERSIONS + _version] = code_position(_key, _version)
-# Of each API and version whose response has several error codes: the steps to them, and whether the response is flexible.
+# For each API and version whose response has several error codes, the steps to reach them, and whether the response is
+# flexible.
 cdef list _CODES_PROGRAM = [
     codes_program(key, version) if key in APIS and APIS[key].codes and version <= APIS[key].max_version else ()
     for key in range(_API_KEYS)
@@ -94,7 +96,7 @@ cdef bytes _FLEXIBLE = bytes(
 )
 
 
-# `__init__` does not run here: a field that is not set is 0, False or None, which are its defaults too
+# `__init__` does not run here. A field that is not set is 0, False or None, which are also its defaults
 # (tests/proxy/fastpath/test_fast_path.py).
 cdef InFlightRequest _new_in_flight(int64_t correlation_id, object finish, int produce_version):
     cdef InFlightRequest made = InFlightRequest.__new__(InFlightRequest)
@@ -114,20 +116,20 @@ cdef InFlightRequest _new_passing(int64_t correlation_id, int key, int version):
 
 
 cdef class PathCounts:
-    """Counts the requests that the fast paths of one event loop take, by API, and selects those that are timed.
+    """Counts the requests on the fast paths of one event loop, by API, and selects the requests that are timed.
 
-    Of each API the first request is timed, then one in 128, which stands for those since the previous one: a clock for
-    each request would cost as much as half a validation.
+    For each API the first request is timed, and then one in 128, which represents all requests since the previous one.
+    Reading a clock for each request would cost as much as half a validation.
     """
 
     cdef readonly object clock
     cdef readonly object failed
     cdef readonly int keys  # one more than the highest API key
-    cdef long long *taken  # read whole in the read buffer
+    cdef long long *taken  # complete in the read buffer
     cdef long long *gathered  # gathered by the slow path
     cdef long long *due_at  # the value of `taken` at which the next request is timed
     cdef long long *_timed  # the value of `taken` when a request was timed last
-    cdef ResponseWalk walk  # for error codes; one for all sessions of the event loop
+    cdef ResponseWalk walk  # for error codes; shared by all sessions of the event loop
 
     def __cinit__(self):
         self.keys = max(APIS) + 1
@@ -142,7 +144,7 @@ cdef class PathCounts:
         free(self.taken)
 
     def __init__(self, clock, failed):
-        """`clock` is a RequestClock; `failed(peer, error)` reports an internal error of the fast path."""
+        """`clock` is a RequestClock. `failed(peer, error)` reports an internal error of the fast path."""
         self.clock = clock
         self.failed = failed
         self.walk = ResponseWalk()
@@ -155,7 +157,8 @@ cdef class PathCounts:
         return self.clock.now()
 
     cdef int time(self, int key, double arrived, InFlightRequest in_flight) except -1:
-        # Time the request that was taken last, for all since the previous one; in_flight None: no response comes.
+        # Time the last request on behalf of all since the previous timed one. `in_flight` is None if there is no
+        # response.
         cdef long long taken = self.taken[key]
         self.clock.sent(key, arrived, in_flight, taken - self._timed[key])
         self._timed[key] = taken
@@ -164,9 +167,10 @@ cdef class PathCounts:
 
 
 cdef class FastPathBuffer:
-    """Memory for partial requests: at most `total_bytes`, of which `held_bytes` are reserved by their announced sizes.
+    """Memory for partial requests.
 
-    No request waits for it: without room, the slow path gathers the request.
+    At most `total_bytes` are reserved, and `held_bytes` are reserved now, by the announced sizes of the requests. No
+    request waits for this memory. If it is exhausted, the slow path gathers the request.
     """
 
     cdef readonly Py_ssize_t total_bytes
@@ -176,7 +180,7 @@ cdef class FastPathBuffer:
         self.total_bytes = total_bytes
 
     cdef bint take(self, Py_ssize_t size) noexcept:
-        # Reserve size bytes if there is room; return whether there was.
+        # Reserve `size` bytes if they are available, and return whether they were.
         if size > self.total_bytes - self.held_bytes:
             return False
         self.held_bytes += size
@@ -187,8 +191,10 @@ cdef class FastPathBuffer:
 
 
 cdef class FastRequests(OrdinaryFrames):
-    """Forwards requests. `remember` sets the header of Produce requests between the first eight bytes and the body.
-    It is valid until the rules change; requests with another header fall back.
+    """Forwards requests.
+
+    `remember` sets the header of Produce requests between the first eight bytes and the body. The header is valid until
+    the rules change. Requests with any other header are left to the slow path.
     """
 
     cdef OrdinaryRequests _validate
@@ -229,9 +235,10 @@ cdef class FastRequests(OrdinaryFrames):
         read_buffer,
         wider_buffer,
     ):
-        """`pass_through.takes_ordinary`: whether ordinary requests may pass now; `pass_through.plain_finish` returns how
-        to complete a broker's response. `wider_buffer`: the client's read buffer after a good request did not fit into
-        `read_buffer`.
+        """`pass_through.takes_ordinary` is true if ordinary requests may be forwarded now, and
+        `pass_through.plain_finish` returns how to finish a broker's response.
+
+        `wider_buffer` becomes the client's read buffer after a valid request did not fit into `read_buffer`.
         """
         super().__init__()
         self._fast_path_buffer = room
@@ -248,30 +255,32 @@ cdef class FastRequests(OrdinaryFrames):
         self._header_version = -1
 
     def lead(self, Connection client, Connection broker, turn_is_over):
-        """`turn_is_over(client)` lets others go first."""
+        """Set the connections. `turn_is_over(client)` gives other clients their turn."""
         self._client = client
         self._broker = broker
         self._turn_is_over = turn_is_over
 
     def remember(self, int header_version, bytes rest, BatchTally sender):
-        """`sender` counts the batches of the client that the header names."""
+        """Set the known header. `sender` counts the batches of the client that the header names."""
         self._header_version = header_version
         self._header = rest
         self._sender = sender
         self._header_generation = self._validate._rules.generation
 
     def forget(self):
-        """Know no header: the client's requests fall back until `remember`."""
+        """Forget the header. The client's requests take the slow path until `remember` is called."""
         self._header_version = -1
 
     def meter(self, charge):
-        """Call `charge(bytes, requests, newest, version)` for the Produce requests that were forwarded at once; None: for
-        none. `newest`: the last of the requests in flight, if there are any; `version`: that of its request.
+        """Call `charge(bytes, requests, newest, version)` for the Produce requests that were forwarded together.
+
+        `newest` is the last of these requests that is in flight, or None, and `version` is its version. If `charge` is
+        None, nothing is called.
         """
         self._charge = charge
 
     cdef bint _knows_header(self, int version) noexcept:
-        # Under other rules the client may be exempt.
+        # Under changed rules the client may be exempt.
         if self._header_generation is not self._validate._rules.generation:
             return False
         return (2 if version >= _FLEXIBLE_SINCE else 1) == self._header_version
@@ -295,7 +304,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Py_ssize_t size
         cdef int64_t now = -1
         cdef int key, version, unasked = 0
-        cdef int timed_key = -1  # of what is timed among these frames, one at most
+        cdef int timed_key = -1  # the API of the request that is timed among these frames; there is at most one
         cdef bint is_due
         cdef double arrived = 0
         cdef Py_ssize_t awaited = 0
@@ -349,7 +358,7 @@ cdef class FastRequests(OrdinaryFrames):
                     if self._lateness.check_lateness():
                         self._turn_is_over(self._client)
                         break
-        except Exception as error:  # internal error: the slow path validates that request again
+        except Exception as error:  # an internal error; the slow path validates the request again
             self.has_fallen_back = True
             self._counts.failed(self._client.peer_info.peer, error)
         if at > position:
@@ -364,7 +373,7 @@ cdef class FastRequests(OrdinaryFrames):
         return end if begun else at
 
     cdef bint _begins(self, const uint8_t *start, Py_ssize_t have, Py_ssize_t size) except -1:
-        # Keep a partial frame if it is a Produce request with the known header; return whether it was kept.
+        # Keep a partial frame if it is a Produce request with the known header. Return whether it was kept.
         cdef int version = int16_at(start + 6)
         if int16_at(start + 4) != _PRODUCE or size > _MOST_BEGUN_BYTES or not self._knows_header(version):
             return False
@@ -372,7 +381,7 @@ cdef class FastRequests(OrdinaryFrames):
             return False
         if not self._fast_path_buffer.take(_SIZE_BYTES + size):
             return False
-        # Not cleared: it is not visible before it is complete.
+        # The memory is not cleared, because it is not visible before the frame is complete.
         self._begun = PyBytes_FromStringAndSize(NULL, _SIZE_BYTES + size)
         memcpy(PyBytes_AS_STRING(self._begun), start, have)
         self._filled = have
@@ -418,7 +427,7 @@ cdef class FastRequests(OrdinaryFrames):
         try:
             if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._validate.read_clock()):
                 return False
-        except Exception as error:  # internal error: the slow path validates it again
+        except Exception as error:  # an internal error; the slow path validates the request again
             self._counts.failed(self._client.peer_info.peer, error)
             return False
         if self._queue.count > before:
@@ -436,13 +445,13 @@ cdef class FastRequests(OrdinaryFrames):
         return True
 
     cdef _reads_whole(self, Py_ssize_t size):
-        # Requests of this size are read whole from now on, and validated in place.
+        # From now on requests of this size are read completely and validated in place.
         if len(self._data) < size <= len(self._wider):
             self._data = self._view = self._wider
             self._client.read_into(self._wider)
 
     cdef bint _has_known_header(self, const uint8_t *frame, Py_ssize_t size) noexcept:
-        # After the API key, the version and the correlation id.
+        # The header follows the API key, the version and the correlation id.
         cdef const char *header = self._header
         cdef Py_ssize_t header_bytes = len(self._header)
         return size >= _HEAD_BYTES + header_bytes and memcmp(frame + _HEAD_BYTES, header, header_bytes) == 0
@@ -484,13 +493,13 @@ cdef class FastRequests(OrdinaryFrames):
         # Count the batches of a request that is forwarded now.
         cdef Py_ssize_t batches = self._validate._partitions
         self._sender.forward(batches, self._validate._records, self._validate._bytes)
-        if verdict != _GOOD:  # acks=0: there is no response
+        if verdict != _GOOD:  # with acks=0 there is no response
             self._sender.leave_unknown(batches)
             _leave_topics_unknown(self._validate.last_topics(), batches)
         return 0
 
     def validate_gathered(self, bytearray frame, int version):
-        """FALL_BACK, GOOD or GOOD_NO_RESPONSE for a Produce request that did not lie whole in the read buffer."""
+        """Return FALL_BACK, GOOD or GOOD_NO_RESPONSE for a Produce request that was not complete in the read buffer."""
         cdef bint has_fallen_back = self.has_fallen_back
         cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
         cdef int verdict
@@ -534,8 +543,10 @@ cdef class FastResponses(OrdinaryFrames):
         self._view = read_buffer
 
     def lead(self, Connection client, errors, outcomes):
-        """`errors.responded(api_key, code)` counts an error of the broker; `errors.found(api_key, codes)` several;
-        `outcomes.settle(in_flight, frame)` takes a Produce response with an error.
+        """Set the connection and the counters.
+
+        `errors.responded(api_key, code)` counts one error of the broker, and `errors.found(api_key, codes)` several.
+        `outcomes.settle(in_flight, frame)` handles a Produce response that has an error.
         """
         self._client = client
         self._errors = errors
@@ -582,7 +593,7 @@ cdef class FastResponses(OrdinaryFrames):
             self.taken += 1
         if at > position:
             self._client.pass_on(<const char *>origin + position, at - position)
-        # A paused client may wait for this response; a ready request waits only for its turn.
+        # A paused client may be waiting for this response. A request that is ready waits only for its turn.
         self.settled = at - position < _MUCH_BYTES and not self._client._pause_reasons and not self._queue.is_ready()
         return at
 
@@ -599,10 +610,10 @@ cdef class FastResponses(OrdinaryFrames):
         walk.tags_left = _MAX_TAGGED_FIELDS
         try:
             if walk.flexible:
-                walk.skip_tags()  # of the header
+                walk.skip_tags()  # the tags of the header
             walk.run(<tuple>_CODES_PROGRAM[kind])
         except MalformedMessage:
-            pass  # it passes as it is
+            pass  # the response is forwarded as it is
         walk.data = NULL
         if walk.codes:
             self._errors.found(key, walk.codes)
@@ -637,24 +648,24 @@ cdef int _leave_topics_unknown(object topics, Py_ssize_t batches) except -1:
 
 
 cdef bint _is_all_stored(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
-    # A Produce response in which every partition was stored: it has no error and names no broker.
+    # Return whether every partition in a Produce response was stored. Such a response has no error and names no broker.
     if version >= _FLEXIBLE_SINCE:
         return _is_all_stored_flexible(frame, size, version)
     return _is_all_stored_inflexible(frame, size, version)
 
 
 cdef bint _is_all_stored_inflexible(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
-    # Versions before 9.
+    # The layout of versions before 9.
     cdef const uint8_t *at = frame + _CORRELATION_ID_BYTES
     cdef const uint8_t *end = frame + size
     cdef Py_ssize_t topics, partitions, name
-    cdef Py_ssize_t entry = 14  # index, error code, base offset
+    cdef Py_ssize_t entry = 14  # the index, the error code and the base offset
     if version >= _APPEND_TIME_SINCE:
         entry += 8
     if version >= _LOG_START_SINCE:
         entry += 8
     if version >= _RECORD_ERRORS_SINCE:
-        entry += 6  # no record errors, no message
+        entry += 6  # there are no record errors and no message
     if end - at < 4:
         return False
     topics = int32_at(at)
@@ -682,11 +693,11 @@ cdef bint _is_all_stored_inflexible(const uint8_t *frame, Py_ssize_t size, int v
 
 
 cdef bint _is_all_stored_flexible(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
-    # Versions 9 to 13.
+    # The layout of versions 9 to 13.
     cdef const uint8_t *at = frame + _CORRELATION_ID_BYTES
     cdef const uint8_t *end = frame + size
     cdef Py_ssize_t topics, partitions, name
-    # One byte encodes a length or a count up to 126, plus one.
+    # One byte encodes a length or count up to 126, with one added.
     if end - at < 2 or at[0] != 0 or at[1] == 0 or at[1] > 127:
         return False
     topics = at[1] - 1
@@ -709,11 +720,12 @@ cdef bint _is_all_stored_flexible(const uint8_t *frame, Py_ssize_t size, int ver
         at += 1
         while partitions > 0:
             partitions -= 1
-            # index, error code 0, base offset, append time, log start; no record errors, no message, no tags
+            # The fields are index, error code 0, base offset, append time and log start, without record errors, message
+            # and tags.
             if end - at < 33 or at[4] != 0 or at[5] != 0 or at[30] != 1 or at[31] != 0 or at[32] != 0:
                 return False
             at += 33
         if at >= end or at[0] != 0:
             return False
         at += 1
-    return end - at == 5 and at[4] == 0  # throttle time, no tags
+    return end - at == 5 and at[4] == 0  # the throttle time and no tags

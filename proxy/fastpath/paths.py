@@ -1,4 +1,4 @@
-"""Creates the fast path if it was compiled; otherwise every frame takes the slow path, with the same result."""
+"""Creates the fast path if it was compiled. Otherwise every frame takes the slow path, with the same result."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 HAS_FAST_PATH = False
 if is_compiled():
-    with suppress(ImportError):  # without a C compiler it is missing
+    with suppress(ImportError):  # the compiled module is missing if there was no C compiler
         from sluicegate.proxy.fastpath import fast_path as fast_path  # noqa: PLC0414  # exported
         from sluicegate.validation import ordinary
 
         HAS_FAST_PATH = True
 
-# The results for a request; any other means valid without a response (acks=0).
+# The results for a request. Any other result means that it is valid and gets no response (acks=0).
 FALL_BACK, GOOD = (ordinary.FALL_BACK, ordinary.GOOD) if HAS_FAST_PATH else (0, 1)
 
 FastPaths = tuple["FastRequests | None", "FastResponses | None"]
-"""For requests and for responses."""
+"""The fast paths for requests and for responses. Each is None if there is none."""
 
 NO_FAST_PATHS: FastPaths = (None, None)
 
 
 class PassThroughState(Protocol):
-    """The fast path's view of its session."""
+    """The state of the session that the fast path reads."""
 
     @property
     def takes_ordinary(self) -> bool:
-        """Whether ordinary requests may pass."""
+        """Whether ordinary requests may be forwarded."""
 
     def plain_finish(self, version: int) -> "Finish | None":
         """Return how to finish the response to an unchanged Produce request."""
@@ -46,19 +46,20 @@ class PassThroughState(Protocol):
 def make_ordinary_requests(
     limits: ValidationLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
 ) -> "OrdinaryRequests | None":
-    """Return the validation of the fast paths of one event loop; None: there are none."""
+    """Return the validation for the fast paths of one event loop, or None if there are no fast paths."""
     return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_PATH else None
 
 
 def make_path_counts(clock: "RequestClock", failed: Callable[[str, Exception], None]) -> "PathCounts | None":
-    """Return the counters of the fast paths of one event loop; None: there are none. `failed` reports an internal error
-    and the client; the slow path then validates the request.
+    """Return the counters for the fast paths of one event loop, or None if there are no fast paths.
+
+    `failed` reports an internal error with the client. The slow path then validates the request.
     """
     return fast_path.PathCounts(clock, failed) if HAS_FAST_PATH else None
 
 
 def make_fast_path_buffer(total_bytes: int) -> "FastPathBuffer | None":
-    """Return the memory for partial requests of the fast paths of one event loop; None: there are none."""
+    """Return the memory for partial requests on one event loop's fast paths, or None if there are none."""
     return fast_path.FastPathBuffer(total_bytes) if HAS_FAST_PATH else None
 
 

@@ -1,1 +1,1 @@
-"""The live state of a proxy, in bounded memory, for the web UI and `sluicegate top`."""
+"""The live state of a proxy for the web UI and `sluicegate top`, kept in limited memory."""

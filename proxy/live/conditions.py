@@ -1,4 +1,4 @@
-"""Conditions as the live API has them, for one proxy and for several."""
+"""Conditions in the form of the live API, for one proxy and for several."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
@@ -8,7 +8,10 @@ from sluicegate.proxy.status.status import ActiveCondition, state_of
 
 
 class ConditionState(TypedDict):
-    """One active condition (docs/conditions.md). `subject`: broker, topic, worker or empty; `since_ms`: Unix time."""
+    """One active condition (docs/conditions.md).
+
+    `subject` is a broker, a topic, a worker, or empty. `since_ms` is in Unix time.
+    """
 
     condition: str
     state: str
@@ -19,7 +22,7 @@ class ConditionState(TypedDict):
 
 
 class StatusState(TypedDict):
-    """The state (`serving`, `needs attention`, `not serving`) and the conditions that explain it, the worst first."""
+    """The state (`serving`, `needs attention`, `not serving`) and the conditions that explain it, most severe first."""
 
     state: str
     conditions: list[ConditionState]
@@ -42,7 +45,7 @@ def status_state(active: Sequence[ActiveCondition]) -> StatusState:
 
 
 def status_of_several(statuses: Iterable[StatusState]) -> StatusState:
-    """Return the combined status: it serves while one proxy does, and needs attention then if another does not."""
+    """Return the combined status of several proxies. If their states differ, it is `needs attention`."""
     several = list(statuses)
     states = {status["state"] for status in several}
     worst = State.NEEDS_ATTENTION.value if len(states) > 1 else next(iter(states), State.SERVING.value)

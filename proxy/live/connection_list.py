@@ -1,4 +1,4 @@
-"""Lists client connections for people: the client, its address, its state, and why it is paused."""
+"""Lists client connections for people, with the client, its address, its state, and the reason for a pause."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -48,10 +48,10 @@ PAUSES = {
 def connections_of(
     sessions: Iterable[Session], owners: tuple[OwnedClients, ...], max_listed: int = MAX_LISTED
 ) -> Connections:
-    """Return the numbers by state, and a list of 2000 at most: paused connections first, then a fair share by address.
-    `owners`: those of clients.
+    """Return the numbers of connections by state, and a list of at most 2000 connections.
 
-    Yields the interpreter to the event loop between connections.
+    Paused connections are listed first, then a fair share for each address. `owners` are the owners of clients. Yields
+    the interpreter to the event loop between connections.
     """
     turns = ShortTurns()
     by_state: Counter[str] = Counter()

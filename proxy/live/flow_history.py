@@ -11,8 +11,10 @@ _NONE_YET = -1
 
 
 class Flow(NamedTuple):
-    """Counts of a second, or since the start. `size`: bytes of Produce requests. `rejected`: batches. `observed`:
-    batches forwarded with violations, or beyond a rehearsed bound.
+    """Counts for one second, or since the start.
+
+    `size` is the number of bytes in Produce requests. `rejected` is a number of batches. `observed` is the number of
+    batches that were forwarded with violations or beyond a rehearsed bound.
     """
 
     requests: int = 0
@@ -24,7 +26,7 @@ class Flow(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Rates per second: requests, records, bytes of Produce requests, rejected batches, observed batches."""
+    """Rates per second of requests, records, bytes of Produce requests, rejected batches and observed batches."""
 
     requests: float
     records: float
@@ -34,7 +36,7 @@ class Rates(NamedTuple):
 
 
 def rates_of(history: History) -> Rates:
-    """Return the average of the last five whole seconds; the newest second is incomplete."""
+    """Return the average of the last five complete seconds. The newest second is incomplete."""
 
     def average(column: list[int]) -> float:
         whole = column[:-1][-_RATE_SECONDS:]
@@ -44,7 +46,7 @@ def rates_of(history: History) -> Rates:
 
 
 class FlowHistory:
-    """A ring buffer of 48 bytes a second."""
+    """A ring buffer with 48 bytes for each second."""
 
     def __init__(self) -> None:
         self._columns = tuple(array("q", bytes(8 * SECONDS)) for _ in Flow._fields)
@@ -56,7 +58,7 @@ class FlowHistory:
         """Store the totals up to `second` (Unix time)."""
         if self._newest == _NONE_YET:
             self._oldest = self._newest = second
-        second = max(second, self._newest)  # the clock may be set back
+        second = max(second, self._newest)  # the clock may have been set back
         for skipped in range(max(self._newest + 1, second - SECONDS + 1), second + 1):
             for column in self._columns:
                 column[skipped % SECONDS] = 0
@@ -66,7 +68,7 @@ class FlowHistory:
         self._before = since_start
 
     def state(self, seconds: int) -> History:
-        """Return the newest `seconds`, the oldest first."""
+        """Return the newest `seconds` of the history, oldest first."""
         begin = max(self._oldest, self._newest - min(seconds, SECONDS) + 1)
         span = range(begin, self._newest + 1) if self._newest != _NONE_YET else range(0)
         rows = {

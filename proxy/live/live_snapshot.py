@@ -1,4 +1,4 @@
-"""Collects the live state of one process, in the thread of the caller, never on the event loop."""
+"""Collects the live state of one process in the thread of the caller, which is never the event loop's."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -31,14 +31,14 @@ _BOOTSTRAP = "bootstrap"
 _NO_BROKER = {Condition.STARTING, Condition.UPSTREAM_UNREACHABLE, Condition.UPSTREAM_NOT_A_BROKER}
 
 Broker = tuple[int, HostPort | None, str, str]
-"""A node id, the broker's address, the advertised address, and the state."""
+"""The node id, the address, the advertised address, and the state of a broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSources:
-    """The parts of a proxy that the live state is read from. Thread-safe.
+    """The parts of a proxy from which the live state is read. Thread-safe.
 
-    `name`: the proxy's, `HOST:PORT`; `cluster_id` returns None if unknown.
+    `name` is the proxy's name, `HOST:PORT`. `cluster_id` returns None if the id is unknown.
     """
 
     name: str
@@ -55,8 +55,10 @@ class LiveSources:
 
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
-    """The part of the state to return: `seconds` of history, events after `after_ms` (Unix time), and the
-    `violation_groups` with the most batches. `history_of`: "topic" or "client", and its name; None: no history.
+    """The part of the state to return.
+
+    It contains `seconds` of history, events after `after_ms` (Unix time), and the `violation_groups` with the most
+    batches. `history_of` is "topic" or "client", with the name. If it is None, no such history is returned.
     """
 
     seconds: int
@@ -70,7 +72,7 @@ TOPIC, CLIENT = "topic", "client"
 
 
 def history_of(kind: str, name: str | None) -> LiveQuery:
-    """Return the query for the history of a topic or a client, with little else."""
+    """Return the query for the history of a topic or a client. It asks for little else."""
     return LiveQuery(0, _NEVER_MS, 0, (kind, name))
 
 
@@ -120,13 +122,15 @@ def _traffic(view: LiveView, query: LiveQuery) -> TrafficHistory | None:
 
 
 def _with_text_timestamps(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the event with timestamps as text: JavaScript's numbers are exact up to 2^53 only."""
+    """Return the event with timestamps as text, because JavaScript's numbers are exact only up to 2^53."""
     samples = [{**sample, "timestamp": str(sample["timestamp"])} for sample in event["samples"]]
     return {**event, "samples": samples}
 
 
 def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[Bounds]:
-    """Return the bounds of the configuration's entries, and of topics with violations: the cluster may be stricter."""
+    """Return the bounds of the configuration's entries, and those of topics with violations, because the cluster may be
+    stricter.
+    """
     rulebook = rules.rulebook
     file = rulebook.in_file
     named: dict[str, TopicPolicy] = {"defaults": file.default}

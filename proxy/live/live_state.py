@@ -1,6 +1,7 @@
-"""The JSON of a proxy's live state (docs/web-ui.md); the states of several proxies can be merged into one.
+"""The JSON form of a proxy's live state (docs/web-ui.md).
 
-Names from clients are cut when they are stored (`sluicegate.proxy.reporting.bounded_text`).
+The states of several proxies can be merged into one. Names from clients are cut when they are stored
+(`sluicegate.proxy.reporting.bounded_text`).
 """
 
 from typing import Any, TypedDict
@@ -11,7 +12,10 @@ from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
 
 class History(TypedDict):
-    """Counts for each second from `begin` (Unix time) on; `size` in bytes, `rejected` and `observed` in batches."""
+    """Counts for each second from `begin` (Unix time) on.
+
+    `size` is in bytes. `rejected` and `observed` count batches.
+    """
 
     begin: int
     requests: list[int]
@@ -23,7 +27,7 @@ class History(TypedDict):
 
 
 class ViolationGroupState(TypedDict):
-    """The violations of one client in one topic for one reason; `example` is the newest event (docs/violations.md)."""
+    """The violations of one client in one topic for one reason. `example` is the newest event (docs/violations.md)."""
 
     client_id: str | None
     topic: str | None
@@ -40,7 +44,7 @@ class ViolationGroupState(TypedDict):
 
 
 class TrafficRates(TypedDict):
-    """Rates per second: validated batches, their records and bytes, and batches with violations."""
+    """Rates per second of validated batches, their records and bytes, and batches with violations."""
 
     batches: float
     records: float
@@ -49,8 +53,10 @@ class TrafficRates(TypedDict):
 
 
 class TrafficState(TypedDict):
-    """A topic or a client (None: without a client id) with traffic, when it was seen first and last (Unix time, ms;
-    exact to 5 s), and the rates of the last whole 10 s; None: it was not seen before them.
+    """A topic or a client with traffic.
+
+    The name is None for clients without a client id. It has the times of the first and the last traffic (Unix time, ms,
+    exact to 5 s) and the rates of the last complete 10 s. The rates are None if there was no traffic before those 10 s.
     """
 
     name: str | None
@@ -60,7 +66,7 @@ class TrafficState(TypedDict):
 
 
 class TrafficHistory(TypedDict):
-    """Counts of bins of `bin_seconds` from `begin` (Unix time) on, as in TrafficRates."""
+    """Counts for bins of `bin_seconds` from `begin` (Unix time) on, with the same columns as TrafficRates."""
 
     begin: int
     bin_seconds: int
@@ -71,7 +77,7 @@ class TrafficHistory(TypedDict):
 
 
 class Bounds(TypedDict):
-    """The bounds in force, in ms. `name`: a pattern of the configuration, `defaults`, or the name of a topic."""
+    """The bounds in force, in ms. `name` is a pattern of the configuration, `defaults`, or a topic."""
 
     name: str
     before_ms: int
@@ -79,8 +85,10 @@ class Bounds(TypedDict):
 
 
 class Distances(TypedDict):
-    """Numbers of batches by the step of their timestamps' distance from now: valid batches with past and with future
-    timestamps, and batches with bad timestamps.
+    """The numbers of batches by the distance of their timestamps from now, in steps.
+
+    They are counted separately for valid batches with past timestamps, valid batches with future timestamps, and
+    batches with bad timestamps.
     """
 
     behind: dict[str, int]
@@ -90,7 +98,7 @@ class Distances(TypedDict):
 
 
 class ConnectionState(TypedDict):
-    """A client connection: the client, its owner, its broker, its state, and why it is paused."""
+    """A client connection with its client, owner, broker, state, and the reason for a pause."""
 
     client_address: str
     client_id: str | None
@@ -105,7 +113,7 @@ class ConnectionState(TypedDict):
 
 
 class Connections(TypedDict):
-    """Numbers of connections by state, and a list of some of them, paused ones first."""
+    """The numbers of connections by state, and a list of some connections, paused ones first."""
 
     count: int
     by_state: dict[str, int]
@@ -113,8 +121,8 @@ class Connections(TypedDict):
 
 
 class BrokerState(TypedDict):
-    """A broker: its address, its advertised address, its state (`reachable`, `unreachable` or `not checked`), and the
-    number of connections to it.
+    """A broker with its address, its advertised address, its state (`reachable`, `unreachable` or `not checked`), and
+    the number of connections to it.
     """
 
     name: str
@@ -125,9 +133,9 @@ class BrokerState(TypedDict):
 
 
 class FleetProxy(TypedDict):
-    """One proxy of a fleet: its admin address, its state (`unreachable` if it does not respond) and the reason.
+    """One proxy of a fleet, with its admin address, its state (`unreachable` if it does not respond) and the reason.
 
-    The fields from `name` on are those of its newest state; None if it has never responded.
+    The fields from `name` on come from its newest state. They are None if it has never responded.
     """
 
     address: str
@@ -145,9 +153,11 @@ class FleetProxy(TypedDict):
 
 
 class LiveState(StatusState):
-    """The whole state. `since_ms`: start of the oldest proxy, as Unix time. `proxies`: processes. `name`: of the proxy,
-    `HOST:PORT`. `traffic`: of the topic or client that was asked for. `fleet`: the proxies of `sluicegate fleet`; empty
-    for a single proxy.
+    """The whole state.
+
+    `since_ms` is the start of the oldest proxy in Unix time. `proxies` is the number of processes. `name` is the name
+    of the proxy, `HOST:PORT`. `traffic` is the history of the topic or client in the query. `fleet` contains the
+    proxies of `sluicegate fleet`, and is empty for a single proxy.
     """
 
     time_ms: int

@@ -1,6 +1,6 @@
-"""The live view of one process: traffic by second, violation groups, latest violations, timestamp distances.
+"""The live view of one process, with traffic by second, violation groups, latest violations and timestamp distances.
 
-The observer reports validations here; they become text only when a reader asks for the state.
+The observer reports validations to this view. They become text only when a reader asks for the state.
 """
 
 from collections import deque
@@ -30,8 +30,10 @@ _MAX_RULES = 5
 
 
 class LiveView:
-    """Never waits. It receives the outcomes of the slow path (from Observer), the traffic of both paths (`sent_by` and
-    `sent_to`, from ValidationCounts), and each violation (`write`, from ViolationEvents).
+    """Collects the live view without waiting.
+
+    It receives the outcomes of the slow path from Observer, the traffic of both paths from ValidationCounts (`sent_by`
+    and `sent_to`), and each violation from ViolationEvents (`write`).
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class LiveView:
         self._events = 0
 
     def request_settled(self, request: RequestOutcome) -> None:
-        """Count a request of the slow path, and note its topics."""
+        """Count a request of the slow path, and record its topics."""
         self._size += request.size
         for name in request.topics:
             if name:
@@ -72,7 +74,7 @@ class LiveView:
         self.topics.add(topic, batches, records, size)
 
     def write(self, event: Event) -> None:
-        """Count a violation, and list it unless it is one of many equal ones."""
+        """Count a violation, and list it unless many equal ones were listed."""
         client_id = None if event.client.client_id is None else cut(event.client.client_id)
         topic = event.topic
         if isinstance(event, ViolationEvent):
@@ -99,10 +101,10 @@ class LiveView:
             self.violations.append((self._events, now_ms, group.example))
 
     def close(self) -> None:
-        """Do nothing: nothing is written."""
+        """Do nothing, because nothing is written."""
 
     def tick(self, now_ms: int) -> None:
-        """Store the totals; called about once a second."""
+        """Store the totals. Called about once a second."""
         self.topics.tick(now_ms)
         self.clients.tick(now_ms)
         self.history.add(now_ms // 1000, self.flow())
@@ -122,7 +124,7 @@ class LiveView:
 
 
 def _kept(violation: ViolationEvent) -> ViolationEvent:
-    """Return the event with at most one bad record; it has contents if the topic's `samples` is true."""
+    """Return the event with at most one bad record. The record has contents if `samples` is true for the topic."""
     records, message = violation.bad_records, violation.message or ""
     if len(records) <= 1 and len(message) <= _MESSAGE_CHARACTERS and not violation.rules:
         return violation

@@ -24,7 +24,10 @@ from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
 _BROKER_STATES = ("unreachable", "reachable", "not checked")
-"""What one process knows outweighs what others have not checked."""
+"""The states of a broker in order of precedence.
+
+The state that one process knows overrides `not checked` of the others.
+"""
 
 
 def merged_state(states: Sequence[LiveState]) -> LiveState:
@@ -65,7 +68,7 @@ def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 
 def _histories(histories: Sequence[History]) -> History:
-    """Return the sum of each second; a state that started later counts as zero before."""
+    """Return the sum for each second. A state that started later counts as zero for earlier seconds."""
     some = [history for history in histories if history["requests"]]
     if not some:
         return histories[0]
@@ -148,7 +151,9 @@ def _distances(states: Sequence[LiveState]) -> Distances:
 
 
 def _bounds(states: Sequence[LiveState]) -> list[Bounds]:
-    """Return the bounds of each name, from the first state that has it: all workers have the same."""
+    """Return the bounds for each name, from the first state that has the name, because all workers have the same
+    bounds.
+    """
     found: dict[str, Bounds] = {}
     for state in states:
         for bounds in state["bounds"]:

@@ -1,4 +1,6 @@
-"""The traffic of each topic and of each client: when it was seen first and last, and its rates for 15 minutes."""
+"""The traffic of each topic and each client, with the times of the first and the last traffic and the rates for 15
+minutes.
+"""
 
 from array import array
 from collections import OrderedDict
@@ -18,7 +20,7 @@ _ROW = bytes(8 * len(COLUMNS))
 
 
 class _Counts:
-    """A ring of 2.9 kB: the counts of each bin of 10 s, by column."""
+    """A ring of 2.9 kB that contains the counts for each bin of 10 s, by column."""
 
     __slots__ = ("_newest", "_oldest", "_ring", "first_ms", "last_ms")
 
@@ -28,7 +30,7 @@ class _Counts:
         self._ring = array("q", _ROW * BINS)
 
     def add(self, now_ms: int, batches: int, records: int, size: int, violations: int) -> None:
-        """Count in the bin of now; a clock that was set back counts in the newest bin."""
+        """Add to the current bin. If the clock was set back, add to the newest bin."""
         if now_ms // _BIN_MS > self._newest:
             self._begin(now_ms // _BIN_MS)
         ring, at = self._ring, self._newest % BINS * len(COLUMNS)
@@ -44,12 +46,12 @@ class _Counts:
         self._newest = newest
 
     def complete_bins(self, now_ms: int) -> range:
-        """Return the bins that are known and have ended, at most the newest 89."""
+        """Return the bins that are known and complete, at most the newest 89."""
         now = max(now_ms // _BIN_MS, self._newest)
         return range(max(self._oldest, now - BINS + 1), now)
 
     def column(self, column: int, bins: Iterable[int]) -> list[int]:
-        """Return a column of these bins; bins after the newest one are zero."""
+        """Return one column for these bins. Bins after the newest one are zero."""
         return [
             self._ring[each % BINS * len(COLUMNS) + column] if self._newest - BINS < each <= self._newest else 0
             for each in bins
@@ -57,9 +59,10 @@ class _Counts:
 
 
 class Traffic:
-    """Of topics, or of clients: at most `most`; the one that was seen longest ago makes room for a new one.
+    """The traffic of at most `most` topics or clients.
 
-    Times are those of the last `tick`, which is called about once a second. `state` and `history` are thread-safe.
+    A new one replaces the one with the oldest traffic. All times are those of the last `tick`, which is called about
+    once a second. `state` and `history` are thread-safe.
     """
 
     def __init__(self, most: int, now_ms: int) -> None:
@@ -68,11 +71,11 @@ class Traffic:
         self._counts: OrderedDict[str | None, _Counts] = OrderedDict()
 
     def tick(self, now_ms: int) -> None:
-        """Set the time of everything that is counted next."""
+        """Set the time for everything that is counted next."""
         self._now_ms = now_ms
 
     def seen(self, name: str | None) -> None:
-        """Note a batch, counted or not."""
+        """Record that a batch was seen, whether or not it is counted."""
         self._of(name)
 
     def add(self, name: str | None, batches: int = 0, records: int = 0, size: int = 0, violations: int = 0) -> None:
@@ -92,7 +95,9 @@ class Traffic:
         return counts
 
     def state(self, after_ms: int) -> list[TrafficState]:
-        """Return those seen after `after_ms` (Unix time), the newest last, with the rates of the last whole bin."""
+        """Return the topics or clients with traffic after `after_ms` (Unix time), newest last, with the rates of the
+        last complete bin.
+        """
         return [
             {"name": name, "first_ms": counts.first_ms, "last_ms": counts.last_ms, "rates": self._rates(counts)}
             for name, counts in list(self._counts.items())
@@ -109,7 +114,7 @@ class Traffic:
         return {"batches": batches, "records": records, "size": size, "violations": violations}
 
     def history(self, name: str | None) -> TrafficHistory | None:
-        """Return the whole bins of the last 15 minutes, the oldest first; None if the name is not known."""
+        """Return the complete bins of the last 15 minutes, oldest first, or None if the name is not known."""
         counts = self._counts.get(None if name is None else cut(name))
         if counts is None:
             return None
@@ -126,7 +131,7 @@ class Traffic:
 
 
 def sum_of_histories(histories: Sequence[TrafficHistory]) -> TrafficHistory | None:
-    """Return the sum of each bin that one of them has; None without histories."""
+    """Return the sum for each bin that is in any of the histories, or None without histories."""
     if not histories:
         return None
     begin = min(each["begin"] for each in histories) // BIN_SECONDS

@@ -1,7 +1,8 @@
-"""Counts violations by client, topic, reason and outcome, in bounded memory for any number of client ids.
+"""Counts violations by client, topic, reason and outcome, in limited memory for any number of client ids.
 
-If all slots are taken, the client with the most groups loses one: of its least recently seen groups, the one with the
-fewest batches. So client ids invented for one request each replace neither other clients nor older violations.
+If all slots are taken, the client with the most groups loses one. Among its least recently seen groups, the group with
+the fewest batches is removed. So client ids that are each invented for one request replace neither other clients nor
+older violations.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ _SHOWN_EVERY_MS = 100
 
 
 class GroupKey(NamedTuple):
-    """What the batches of a group have in common; `mode`, `changes` and `copies` as in a violation event."""
+    """The common properties of the batches in a group.
+
+    `mode`, `changes` and `copies` have the same meaning as in a violation event.
+    """
 
     outcome: Outcome
     mode: str
@@ -30,7 +34,7 @@ class GroupKey(NamedTuple):
 
 @dataclass(slots=True)
 class ViolationGroup:
-    """Batches with one violation, from `first_ms` to `last_ms`; `example` is one of the newest events."""
+    """Batches with one violation, from `first_ms` to `last_ms`. `example` is one of the newest events."""
 
     first_ms: int
     batches: int = 0
@@ -41,7 +45,7 @@ class ViolationGroup:
 
 
 class ViolationGroups:
-    """Counts every event. `other`: batches of replaced groups."""
+    """Counts every event. `other` is the number of batches in replaced groups."""
 
     def __init__(self, max_groups: int = MAX_GROUPS) -> None:
         self._known: dict[GroupKey, ViolationGroup] = {}
@@ -53,7 +57,7 @@ class ViolationGroups:
     def add(self, key: GroupKey, bad_records: int, now_ms: int, holder: str) -> ViolationGroup | None:
         """Count one more batch of `holder` (`ClientDetails.holder`).
 
-        Return the group if it needs a new example: at most one in 100 ms.
+        Return the group if it needs a new example, at most every 100 ms, and None otherwise.
         """
         self._slots.take_any(key, holder)
         group = self._known.get(key)

@@ -1,1 +1,1 @@
-"""What state the proxy is in, and which conditions explain it."""
+"""The state of the proxy, and the conditions that explain it."""

@@ -1,7 +1,7 @@
-"""The catalogue of conditions: everything that makes a proxy other than `serving`, with what an operator does about it.
+"""The catalogue of conditions, which are all reasons why a proxy is not `serving`, with advice for the operator.
 
-One catalogue feeds `/readyz`, the web UI, `top`, `who`, the log, the metric `sluicegate_condition` and
-docs/conditions.md, so that all of them say the same.
+The same catalogue is used by `/readyz`, the web UI, `top`, `who`, the log, the metric `sluicegate_condition` and
+docs/conditions.md, so that they agree.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """The state of a proxy, the best first."""
+    """The state of a proxy, best state first."""
 
     SERVING = "serving"
     NEEDS_ATTENTION = "needs attention"
@@ -18,8 +18,10 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConditionType:
-    """What one kind of condition means. `lasts_seconds`: how long it remains after its last report; None: it
-    ends when its cause is gone. Only `State.NOT_SERVING` fails readiness.
+    """The meaning of one kind of condition.
+
+    `lasts_seconds` is how long the condition remains after its last report. If it is None, the condition ends when its
+    cause is gone. Only `State.NOT_SERVING` fails readiness.
     """
 
     state: State
@@ -49,7 +51,7 @@ _IF_SILENT = (
 
 
 class Condition(Enum):
-    """Names as they appear in metrics, logs and the API; the worst first."""
+    """The conditions by name, most severe first. The names appear in metrics, logs and the API."""
 
     STARTING = "starting"
     DRAINING = "draining"
@@ -85,7 +87,7 @@ class Condition(Enum):
 
     @property
     def type(self) -> ConditionType:
-        """Return what it means."""
+        """Return the meaning of the condition."""
         return TYPES[self]
 
 

@@ -1,4 +1,4 @@
-"""The status of one process: conditions begin and end, and the state follows from those that are active."""
+"""The status of one process. Conditions are set and cleared, and the active conditions determine the state."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ from sluicegate.proxy.status.condition import Condition, State
 _STUCK_SECONDS = 10
 _MAX_SUBJECTS = 100
 _NOT_LOGGED = frozenset({Condition.STARTING, Condition.DRAINING, Condition.EVENT_LOOP_STUCK})
-# Their causes are logged as events of their own, with more fields.
+# The causes of these conditions are logged as separate events with more fields.
 _LOGGED_BY_CAUSE = frozenset(
     {
         Condition.UPSTREAM_UNREACHABLE,
@@ -27,18 +27,19 @@ _LOGGED_BY_CAUSE = frozenset(
         Condition.WORKER_RESTARTED,
     }
 )
-# Every worker sees the same cluster, and one that has not looked again yet would still count as serving.
+# Every worker sees the same cluster. A worker that has not checked it again yet would still count as serving.
 _OF_THE_CLUSTER = frozenset({Condition.NO_BROKER_LISTED})
 _ORDER = {condition: number for number, condition in enumerate(Condition)}
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveCondition:
-    """A condition that is active since `since_ms` (Unix time, ms). `subject`: the broker, topic or worker, or empty.
+    """A condition that has been active since `since_ms` (Unix time, ms).
 
-    `state` is the condition's own, or a better one where the process has workers and others of them serve. `waiting`:
-    the clients that wait for its end; None: it is no condition that clients wait for. `failed_at` (s, monotonic): the
-    failure that it was concluded from, which a later success of another worker refutes; None: it was seen itself.
+    `subject` is the broker, topic or worker, or is empty. `state` is the state of the condition's type, or a better one
+    if other workers of the process serve. `waiting` are the clients that wait for the end of the condition, or None if
+    clients never wait for it. `failed_at` (s, monotonic) is the time of the failure from which the condition was
+    concluded. A later success of another worker refutes it. `failed_at` is None if the condition was observed directly.
     """
 
     condition: Condition
@@ -51,7 +52,7 @@ class ActiveCondition:
 
     @property
     def text(self) -> str:
-        """The detail, and the clients that wait."""
+        """The detail, followed by the clients that wait."""
         return self.detail if self.waiting is None else f"{self.detail}; {self.waiting}"
 
     def __str__(self) -> str:
@@ -65,14 +66,17 @@ def state_of(active: Sequence[ActiveCondition]) -> State:
 
 
 def gauges_of(active: Sequence[ActiveCondition]) -> dict[tuple[str, str], int]:
-    """Return 1 for each of these conditions and its subject, and 0 for each other condition, without a subject."""
+    """Return 1 for each of these conditions and its subject, and 0 without a subject for each other condition."""
     ones = {(each.condition.value, each.subject): 1 for each in active}
     inactive = {condition.value for condition in Condition} - {condition for condition, _ in ones}
     return ones | {(condition, ""): 0 for condition in inactive}
 
 
 class Status:
-    """Thread-safe: the event loop writes, the admin endpoint's thread reads. Begins as `starting`."""
+    """The status of one process, which begins as `starting`.
+
+    Thread-safe: the event loop writes it, and the admin endpoint's thread reads it.
+    """
 
     def __init__(
         self, seconds: Callable[[], float] = time.monotonic, now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6
@@ -87,7 +91,7 @@ class Status:
         self.begin(Condition.STARTING, "starting")
 
     def beat(self) -> None:
-        """Note that the event loop moves, and end the conditions that were not reported for long enough."""
+        """Record that the event loop runs, and clear the conditions whose time since the last report has expired."""
         self._last_beat = now = self._seconds()
         with self._lock:
             for key, (active, reported_at) in list(self._active.items()):
@@ -103,9 +107,9 @@ class Status:
         waiting: Waiting | None = None,
         failed_at: float | None = None,
     ) -> None:
-        """Make the condition active, or keep it active with another detail and other clients that wait for its end.
+        """Set the condition, or update its detail and the clients that wait for its end.
 
-        Subjects are bounded: beyond 100 of one condition no more are listed.
+        At most 100 subjects of one condition are listed.
         """
         key, detail = (condition, cut(subject)), cut(detail)
         with self._lock:
@@ -124,24 +128,27 @@ class Status:
             self._log.warning("condition began", condition=condition.value, detail=active.text)
 
     def end(self, condition: Condition, subject: str | None = None) -> None:
-        """End the condition for one subject, or for all."""
+        """Clear the condition for one subject, or for all subjects if `subject` is None."""
         with self._lock:
             for key in [key for key in self._active if key[0] is condition and subject in (None, key[1])]:
                 self._end(key)
 
     def set(self, condition: Condition, detail: str | None) -> None:
-        """Begin the condition with this detail, or end it for None."""
+        """Set the condition with this detail, or clear it if `detail` is None."""
         if detail is None:
             self.end(condition)
         else:
             self.begin(condition, detail)
 
     def set_all(self, condition: Condition, details: Mapping[str, str]) -> None:
-        """Begin the condition for each of these subjects, with its detail, and end it for every other subject."""
+        """Set the condition for each of these subjects, with its detail, and clear it for every other subject."""
         self.exchange({condition: details})
 
     def exchange(self, conditions: Mapping[Condition, Mapping[str, str]]) -> None:
-        """Set each condition as `set_all` does. All begin before any ends: a reader never sees the time between."""
+        """Update each condition as `set_all` does.
+
+        All new conditions are set before any is cleared, so that a reader never sees an intermediate state.
+        """
         for condition, details in conditions.items():
             for subject, detail in details.items():
                 self.begin(condition, detail, subject)
@@ -149,14 +156,14 @@ class Status:
             self.end_others(condition, details)
 
     def end_others(self, condition: Condition, subjects: Iterable[str]) -> None:
-        """End the condition for all subjects but these."""
+        """Clear the condition for all subjects except these."""
         kept = {cut(subject) for subject in subjects}
         with self._lock:
             for key in [key for key in self._active if key[0] is condition and key[1] not in kept]:
                 self._end(key)
 
     def adopt(self, workers: Sequence[ActiveCondition]) -> None:
-        """Show these conditions of worker processes beside this process's own."""
+        """Show these conditions of worker processes in addition to this process's own conditions."""
         self._of_workers = tuple(workers)
 
     def not_live(self) -> str | None:
@@ -170,7 +177,7 @@ class Status:
         return f"the event loop has not moved for {silent:.0f} s" if silent > _STUCK_SECONDS else None
 
     def active(self) -> list[ActiveCondition]:
-        """Return the active conditions, the worst first."""
+        """Return the active conditions, most severe first."""
         found = [active for _, (active, _) in self._copy()]
         stuck = self.not_live()
         if stuck is not None and all(each.condition is not Condition.EVENT_LOOP_STUCK for each in found):
@@ -198,16 +205,17 @@ class Status:
 
 
 Successes = Mapping[tuple[Condition, str], float]
-"""When something succeeded last (s, monotonic), by the condition that its failure begins, and its subject."""
+"""The time (s, monotonic) of the last success, by the condition that a failure sets, and its subject."""
 
 
 def not_refuted(
     conditions: Sequence[ActiveCondition], of_others: Sequence[Successes], now: float
 ) -> list[ActiveCondition]:
-    """Return a worker's conditions without those that were concluded from a failure after which others succeeded.
+    """Return a worker's conditions without the refuted ones, which were concluded from a failure before a success of
+    another worker.
 
-    A worker that is not used any more would otherwise report its last failure until it is forgotten. `now`: monotonic;
-    the clock is the same for all processes of a machine.
+    Otherwise a worker that is no longer used would report its last failure until it is forgotten. `now` is monotonic.
+    The clock is the same for all processes of a machine.
     """
 
     def is_refuted(each: ActiveCondition) -> bool:
@@ -220,10 +228,10 @@ def not_refuted(
 
 
 def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list[ActiveCondition]:
-    """Return the conditions of a process whose workers report these; `reports` has each worker's number.
+    """Return the conditions of a process whose workers report these.
 
-    A condition that makes one worker not serve needs attention as long as another worker serves, unless it is one of
-    the cluster.
+    `reports` contains each worker's number. If a condition stops one worker from serving, the process needs attention
+    as long as another worker serves. Conditions of the cluster are an exception.
     """
     one_serves = any(state_of(conditions) is not State.NOT_SERVING for _, conditions in reports)
     found: dict[tuple[Condition, str], ActiveCondition] = {}
@@ -239,6 +247,6 @@ def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list
 
 
 def _both(one: ActiveCondition, other: ActiveCondition) -> ActiveCondition:
-    """Return a condition of two workers: the older one, with the clients of both."""
+    """Return the condition of two workers, which is the older one with the clients of both."""
     older = min(one, other, key=lambda each: each.since_ms)
     return replace(older, waiting=either(one.waiting, other.waiting))

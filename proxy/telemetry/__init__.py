@@ -1,11 +1,11 @@
 """Exports metrics and request traces to an OpenTelemetry collector (`otel`), by OTLP over HTTP.
 
-OpenTelemetry's SDK is an extra: import the modules of this package only if `otel` is set.
+OpenTelemetry's SDK is an optional dependency. Import the modules of this package only if `otel` is set.
 """
 
 
 class ExtraMissing(Exception):
-    """The exporters are not installed; the text has the command that installs them."""
+    """The exporters are not installed. The text has the command that installs them."""
 
 
 def check_extra() -> None:

@@ -1,9 +1,10 @@
-"""The OTLP exporters of OpenTelemetry's SDK, with the HTTP that they send by, and how the proxy describes itself.
+"""The OTLP exporters of OpenTelemetry's SDK with their HTTP transport, and the description of the proxy as a resource.
 
-The exporters encode, and retry with a backoff. They send with `requests`, which bounds each read but not the whole
-request: a collector that sends a byte at a time would occupy an exporter for ever. The transport adapter here bounds
-time and bytes of each request, reads the files of headers and certificates again for each one, and keeps the reason of
-a failure. A reason has no text from the collector, so responses cannot write into the log.
+The exporters encode data, and retry with a backoff. They send with `requests`, which limits the time of each read but
+not of the whole request, so a collector that sends a byte at a time would block an exporter forever. The transport
+adapter in this module limits the time and size of each request, reads the header and certificate files again for each
+request, and stores the reason of a failure. A reason contains no text from the collector, so that responses cannot
+write into the log.
 """
 
 import logging
@@ -47,7 +48,7 @@ SCOPE = InstrumentationScope("sluicegate", VERSION)
 
 
 def resource_of(config: Config, service_name: str) -> Resource:
-    """Return the same for all workers of a proxy, and after a restart."""
+    """Return a description that is the same for all workers of a proxy and after a restart."""
     return Resource(
         {
             "service.name": service_name,
@@ -60,23 +61,23 @@ def resource_of(config: Config, service_name: str) -> Resource:
 
 _MOST_RESPONSE_BYTES = 64 << 10
 _LEAST_SECONDS = 0.1
-# The exporters repeat these (OTLP specification, "Retryable Response Codes").
+# The exporters retry after these codes (OTLP specification, "Retryable Response Codes").
 _LATER = frozenset({429, 502, 503, 504})
 _PROTOBUF = "application/x-protobuf"
 _OWN_HEADERS = {"content-type": _PROTOBUF, "user-agent": "sluicegate"}
 
-# The SDK logs each attempt, with text of the collector; the proxy logs one line a minute instead.
+# The SDK would log each attempt, with text from the collector. Instead the proxy logs one line a minute.
 _sdk_log = logging.getLogger("opentelemetry")
 _sdk_log.addHandler(logging.NullHandler())
 _sdk_log.propagate = False
 
 
 class ExportFailed(Exception):
-    """The collector did not accept an export; the text is the reason."""
+    """The collector did not accept an export. The text is the reason."""
 
 
 class Collector:
-    """The collector that `otel` names. For one thread; `end_at` may be called from another one."""
+    """The collector that `otel` names. Only one thread may use it, but another thread may call `end_at`."""
 
     def __init__(self, keys: Otel) -> None:
         self._keys = keys
@@ -102,7 +103,7 @@ class Collector:
         return self._adapter.body
 
     def end_at(self, end: float) -> None:
-        """Give no request longer than until `end` (s, monotonic)."""
+        """Limit every request to the time until `end` (s, monotonic)."""
         self._adapter.end = end
 
     def _url(self, path: str) -> str:
@@ -117,14 +118,17 @@ class Collector:
 
 
 class _BoundedAdapter(BaseAdapter):
-    """Sends each request over a new connection: there is one every few seconds. Keeps the last outcome."""
+    """Sends each request over a new connection, because there is only one every few seconds.
+
+    Stores the last outcome.
+    """
 
     def __init__(self, keys: Otel) -> None:
         super().__init__()
         self._is_https = is_https(keys.endpoint)
         self._headers = keys.current_headers
         self._seconds = keys.timeout_seconds
-        # Files are read at the first connection, and again at each one.
+        # The files are read at the first connection, and are checked again for each later connection.
         self._tls = cache(lambda: context_for_server("otel.tls", keys.tls or ServerTls()))
         self.end = float("inf")
         self.begin()
@@ -137,7 +141,7 @@ class _BoundedAdapter(BaseAdapter):
     def send(
         self, request: PreparedRequest, stream: bool = False, timeout: Any = None, *_args: object, **_options: object
     ) -> Response:
-        """Send it within `timeout` (s). Raises RequestException; the exporter retries after Unreachable."""
+        """Send the request within `timeout` (s). Raises RequestException. The exporter retries after Unreachable."""
         given = max(min(float(timeout), self.end - monotonic()), _LEAST_SECONDS)
         body = request.body
         assert isinstance(body, bytes)
@@ -160,7 +164,7 @@ class _BoundedAdapter(BaseAdapter):
         return _response_of(request, response.status, response.headers.get("Retry-After"))
 
     def close(self) -> None:
-        """Do nothing: no connection is kept."""
+        """Do nothing, because no connection is kept."""
 
     def _all_headers(self) -> Mapping[str, str]:
         text = self._headers.get()
@@ -175,7 +179,7 @@ class _BoundedAdapter(BaseAdapter):
 
 
 def _reason_of(response: HTTPResponse, path: str) -> str | None:
-    """Return why a response is a failure, or None."""
+    """Return why a response is a failure, or None if it is not."""
     status = response.status
     if status in _LATER:
         return f"it asks to retry later (HTTP {status})"
@@ -191,7 +195,7 @@ def _reason_of(response: HTTPResponse, path: str) -> str | None:
 
 
 def _response_of(request: PreparedRequest, status: int, retry_after: str | None) -> Response:
-    """Return what the exporter reads of a response."""
+    """Return the parts of a response that the exporter reads."""
     made = Response()
     made.request, made.status_code, made.raw = request, status, BytesIO()
     if retry_after is not None:

@@ -1,8 +1,9 @@
-"""Exports the families of /metrics every few seconds: the same names, labels, values and bounds.
+"""Exports the metrics of /metrics every few seconds, with the same names, labels, values and bounds.
 
-Counters are monotonic cumulative sums since the proxy's start. Their names have no `_total`: a store that follows
-Prometheus appends it. A thread of its own exports, so no client waits for a collector. An export that fails is counted,
-and one log line a minute has the reason. Nothing is kept for later: the next export has all of its figures.
+Counters are monotonic cumulative sums since the proxy's start. Their names have no `_total`, because a store that
+follows Prometheus appends it. A separate thread exports, so no client waits for a collector. An export that fails is
+counted, and one log line a minute gives the reason. Nothing is stored for later, because the next export contains the
+same metrics with newer values.
 """
 
 import contextvars
@@ -43,13 +44,16 @@ _CUMULATIVE = AggregationTemporality.CUMULATIVE
 
 
 def metrics_data(resource: Resource, families: Iterable[Family], started_ns: int, now_ns: int) -> MetricsData:
-    """Return one export of these families. Times: `metrics_of`."""
+    """Return one export of these families. The times have the same meaning as for `metrics_of`."""
     scope_metrics = ScopeMetrics(SCOPE, list(metrics_of(families, started_ns, now_ns)), "")
     return MetricsData([ResourceMetrics(resource, [scope_metrics], "")])
 
 
 def metrics_of(families: Iterable[Family], started_ns: int, now_ns: int) -> Iterator[Metric]:
-    """Yield the families that have series. Times in ns since the epoch: when counting started, and now."""
+    """Yield the families that have series.
+
+    `started_ns` is the time when counting started, and `now_ns` the current time, in ns since the epoch.
+    """
     for family in families:
         if family.samples:
             data = _data_of(family, started_ns, now_ns)
@@ -67,7 +71,10 @@ def _data_of(family: Family, started_ns: int, now_ns: int) -> Sum | Gauge | Hist
 
 
 def _histogram_points(samples: Iterable[Sample], started_ns: int, now_ns: int) -> list[HistogramDataPoint]:
-    """Return one point for each set of labels. Prometheus's buckets include the lower ones, OTLP's do not."""
+    """Return one point for each set of labels.
+
+    The buckets of Prometheus include all lower buckets, and those of OTLP do not.
+    """
     cumulative: dict[tuple[tuple[str, str], ...], list[tuple[str, float]]] = {}
     sums: dict[tuple[tuple[str, str], ...], float] = {}
     for sample in samples:
@@ -97,7 +104,10 @@ def _attributes(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def _unit_of(name: str) -> str:
-    """Return the unit that the name has: a store that follows Prometheus does not append a unit that is there."""
+    """Return the unit that the name contains.
+
+    A store that follows Prometheus does not append a unit that is already in the name.
+    """
     return next((unit for word, unit in _UNITS.items() if word in name.split("_")), "")
 
 
@@ -106,7 +116,7 @@ _DESTINATION = "otel metrics"
 
 
 class MetricPush:
-    """Exports what `collect` returns, from now on until `close`."""
+    """Exports the result of `collect` at intervals until `close`."""
 
     def __init__(
         self,
@@ -117,7 +127,7 @@ class MetricPush:
         counters: Counters,
         health: WriteHealth,
     ) -> None:
-        """`health`: where the results of exports are noted."""
+        """`health` records the results of exports."""
         self._health = health
         self._collect = collect
         self._collector = collector
@@ -134,7 +144,7 @@ class MetricPush:
         self._thread.start()
 
     def close(self) -> None:
-        """Export the last figures, for at most 2 s."""
+        """Export the last values, for at most 2 s."""
         self._collector.end_at(time.monotonic() + _AT_THE_END_SECONDS)
         self._ends.set()
         self._thread.join(_AT_THE_END_SECONDS)
@@ -157,7 +167,7 @@ class MetricPush:
                 self._health.succeeded(_DESTINATION)
         except ExportFailed as error:
             self._failed(str(error))
-        except Exception as error:  # an error in one export does not end the thread
+        except Exception as error:  # an error in one export must not end the thread
             self._failed(f"internal error: {error!r}")
 
     def _rejected_of(self, response: bytes) -> int:

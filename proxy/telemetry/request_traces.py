@@ -1,7 +1,8 @@
-"""Samples Produce requests for spans, and summarizes them: bounded values, no record contents.
+"""Samples Produce requests for spans, and summarizes them with bounded values and without record contents.
 
-Only requests on the slow path are sampled: all with violations, and of the others one of each topic in 5 s, because
-the fast path forgets topics after that. A request that is not sampled costs the event loop a comparison.
+Only requests on the slow path are sampled. These are all requests with violations, and one other request for each topic
+in 5 s, because the fast path forgets topics after that time. A request that is not sampled costs the event loop one
+comparison.
 """
 
 import time
@@ -23,9 +24,12 @@ _NOT_VALIDATED = "not_validated"
 
 
 class RequestSummary(NamedTuple):
-    """A Produce request. `outcome` is the worst of its batches, `batches` counts them by outcome, and batches without
-    validation as `not_validated` too. `problem`: the log fields of the first violation. `untraced`: requests of the
-    kind since the last traced one. `sent_ms`, `proxy_seconds` and `upstream_seconds` as in `RequestOutcome`.
+    """The summary of a Produce request.
+
+    `outcome` is the worst outcome of its batches. `batches` counts them by outcome, and also counts batches without
+    validation as `not_validated`. `problem` contains the log fields of the first violation. `untraced` is the number of
+    similar requests since the last traced one. `sent_ms`, `proxy_seconds` and `upstream_seconds` have the same meaning
+    as in `RequestOutcome`.
     """
 
     client: ClientDetails
@@ -69,7 +73,7 @@ def summarize(request: RequestOutcome, untraced: int) -> RequestSummary:
 
 
 def _problem(request: RequestOutcome) -> dict[str, Any] | None:
-    """Return the fields of the first violation, of a batch that was not accepted if there is one."""
+    """Return the fields of the first violation. Violations of batches that were not accepted come first."""
     reported = [batch for batch in request.batches if batch.basis is not None and (batch.findings or batch.unreadable)]
     if not reported:
         return None
@@ -82,7 +86,7 @@ def _problem(request: RequestOutcome) -> dict[str, Any] | None:
 
 
 class PerSecond:
-    """A limit per second. Times in seconds, monotonic."""
+    """A limit per second. Times are monotonic, in seconds."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -91,7 +95,7 @@ class PerSecond:
         self._passed = 0
 
     def take(self, now: float) -> int | None:
-        """Return how many were skipped since the last one, None to skip this one too."""
+        """Return the number of skipped calls since the last accepted one, or None if this call is skipped too."""
         if now - self._since >= 1:
             self._since, self._taken = now, 0
         if self._taken >= self._most:

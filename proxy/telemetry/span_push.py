@@ -1,10 +1,10 @@
 """Creates spans of Produce requests by OpenTelemetry's semantic conventions for messaging and Kafka, and exports them.
 
-A thread of its own exports them after a bounded queue, so the event loop never waits for a collector. Spans that find
-no room in the queue are dropped and counted, spans that the collector does not take are counted too, and one log line a
-minute has the reason. The SDK's own BatchSpanProcessor is not used: its queue is bounded in spans, not in bytes, it
-takes finished spans, which the event loop would have to create, and it logs each drop there. Older releases, which
-`otel` accepts, do not count what they drop.
+A separate thread with a bounded queue exports them, so the event loop never waits for a collector. Spans that do not
+fit into the queue are dropped and counted. Spans that the collector does not accept are counted too, and one log line a
+minute gives the reason. The SDK's own BatchSpanProcessor is not used for three reasons. Its queue is bounded in spans
+and not in bytes. It accepts finished spans, which the event loop would have to create. And it logs each dropped span
+there. Older releases, which `otel` accepts, do not count dropped spans.
 """
 
 import contextvars
@@ -37,8 +37,10 @@ _PROBLEM = ("topic", "partition", "error", "reason", "rule", "record", "record_t
 
 
 def span_of(summary: RequestSummary, resource: Resource) -> ReadableSpan:
-    """Return a span in a trace of its own: from the request's last byte until the broker's response began, or, without
-    one, until the request was sent.
+    """Return a span in a separate trace.
+
+    It lasts from the request's last byte until the broker's response began or, without a response, until the request
+    was sent.
     """
     sent_ns = summary.sent_ms * 1_000_000
     topic = summary.topics[0] if summary.topic_count == 1 and summary.topics else None
@@ -100,7 +102,7 @@ def _shown(text: str | None) -> str | None:
 
 _DESTINATION = "otel traces"
 _MAX_QUEUED = 2000
-_SPAN_BYTES = 4000  # estimated size of a queued request
+_SPAN_BYTES = 4000  # the estimated size of a queued request
 _MAX_QUEUED_BYTES = 8 << 20
 _AT_ONCE = 200
 _GATHER_SECONDS = 1.0
@@ -109,7 +111,7 @@ _TO_COUNT_SECONDS = 0.5
 
 
 class SpanPush:
-    """Exports spans until `close`. `health`: where the results of exports are noted."""
+    """Exports spans until `close`. `health` records the results of exports."""
 
     def __init__(self, collector: Collector, resource: Resource, counters: Counters, health: WriteHealth) -> None:
         self._health = health
@@ -122,18 +124,18 @@ class SpanPush:
         self._ends_at = float("inf")
         self._log = structlog.get_logger("sluicegate.otel")
         self._reports = OnceAMinute()
-        context = contextvars.copy_context()  # it has the worker's index for log lines
+        context = contextvars.copy_context()  # the context contains the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="otel traces", daemon=True)
         self._thread.start()
 
     def keep(self, summary: RequestSummary) -> None:
-        """Queue a request for a span; never waits."""
+        """Queue a request for a span without waiting."""
         if not self._queue.put(summary, _SPAN_BYTES):
             self._counters.otel_spans_dropped += 1
             self._health.failed(_DESTINATION, "the queue is full, because spans are exported too slowly")
 
     def close(self) -> None:
-        """Export the queued spans, for at most 2 s; spans that are left are counted."""
+        """Export the queued spans for at most 2 s. The remaining spans are counted."""
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
         self._collector.end_at(self._ends_at)
         self._queue.close()
@@ -158,7 +160,7 @@ class SpanPush:
         while summary is not None:
             try:
                 spans.append(span_of(summary, self._resource))
-            except Exception as error:  # one span that cannot be encoded does not stop the next ones
+            except Exception as error:  # a span that cannot be encoded must not stop the next ones
                 self._failed(1, f"internal error: {error!r}")
             summary = self._queue.take(0) if len(spans) < _AT_ONCE else None
         return spans

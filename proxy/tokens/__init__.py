@@ -1,1 +1,1 @@
-"""The tokens that the proxy and the pipeline log in with: from a token endpoint, or from a file."""
+"""The tokens with which the proxy and the pipeline log in, from a token endpoint or from a file."""

@@ -7,16 +7,17 @@ from math import inf
 from time import monotonic
 
 TOKEN_SECONDS = 10.0
-"""Default timeout of a token request as a whole."""
-# Share of a lifetime after which a token is replaced, and the pause after a failure to replace it.
+"""The default timeout in seconds of a whole token request."""
+# The part of its lifetime after which a token is replaced, and the pause after a failure to replace it.
 _USED_SHARE = 0.8
 _RETRY_SECONDS = 5.0
 
 
 class TokenMissing(Exception):
-    """There is no valid token; the text says where it should come from and why it does not, never a secret.
+    """There is no valid token.
 
-    `is_temporary`: a retry may help, but not within `retry_after_seconds`.
+    The text names its source and the reason, and never contains a secret. If `is_temporary`, a retry may help, but not
+    within `retry_after_seconds`.
     """
 
     def __init__(self, reason: str, *, is_temporary: bool = False, retry_after_seconds: float = 0.0) -> None:
@@ -35,7 +36,7 @@ class GrantedToken:
 
 
 class TokenCache:
-    """Caches a token and replaces it before it expires. Thread-safe. `now`: a monotonic clock in seconds."""
+    """Caches a token and replaces it before it expires. Thread-safe. `now` returns monotonic seconds."""
 
     def __init__(self, fetch: Callable[[float], GrantedToken], now: Callable[[], float] = monotonic) -> None:
         self._fetch = fetch
@@ -46,10 +47,10 @@ class TokenCache:
         self._failure = TokenMissing("no token has been requested")
 
     def current(self, seconds: float = TOKEN_SECONDS) -> str:
-        """Return a valid token; blocks for `seconds` at most if it requests one. Raises TokenMissing.
+        """Return a valid token. A request for a new one blocks for at most `seconds`.
 
-        If a token cannot be replaced, it is returned until it expires. While the endpoint has asked for a pause
-        (Retry-After), its last failure is raised again without a request.
+        Raises TokenMissing. If a token cannot be replaced, it is returned until it expires. While the endpoint has
+        asked for a pause (Retry-After), its last failure is raised again without a request.
         """
         with self._lock:
             asked_at = self._now()
@@ -73,12 +74,12 @@ class TokenCache:
             return self._token
 
     def seconds_left(self) -> float:
-        """Return how long the current token may still be kept by a client: until it is replaced here."""
+        """Return for how many seconds a client may still keep the current token, which is until it is replaced here."""
         with self._lock:
             return self._replace_at - self._now()
 
     def forget(self, token: str) -> None:
-        """Forget a token that a server has rejected; the next call requests another one."""
+        """Forget a token that a server has rejected. The next call requests a new one."""
         with self._lock:
             if token == self._token:
                 self._replace_at = self._ends_at = -inf

@@ -1,7 +1,8 @@
-"""Access tokens by the client credentials grant of OAuth 2.0 (RFC 6749, 4.4), for logins of the proxy and the pipeline.
+"""Requests access tokens with the client credentials grant of OAuth 2.0 (RFC 6749, 4.4) for logins of the proxy and the
+pipeline.
 
-Failure messages name the token endpoint. They contain neither secrets nor text of the endpoint, except the error codes
-that RFC 6749 defines.
+Failure messages name the token endpoint. They contain neither secrets nor text from the endpoint, except the error
+codes that RFC 6749 defines.
 """
 
 import json
@@ -31,10 +32,10 @@ from sluicegate.proxy.tokens.cache import TOKEN_SECONDS, GrantedToken, TokenMiss
 
 _MOST_BYTES = 64 << 10
 _MOST_TOKEN = 32 << 10
-# The assumed lifetime if the endpoint does not report one, and the longest one that is accepted.
+# The lifetime that is assumed if the endpoint does not report one, and the longest lifetime that is accepted.
 _UNSTATED_SECONDS = 300.0
 _LONGEST_SECONDS = 30 * 24 * 3600.0
-# The pause after a 429 without Retry-After, and the longest one that is accepted.
+# The pause after a 429 response without Retry-After, and the longest pause that is accepted.
 _PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 300.0
 _TOO_MANY_REQUESTS, _SERVER_ERROR = 429, 500
@@ -54,8 +55,9 @@ _ERRORS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """A client of a token endpoint. `tls_key`: the configuration key of `tls`; `checks`: what an operator should check
-    if the endpoint grants no token.
+    """A client of a token endpoint.
+
+    `tls_key` is the configuration key of `tls`. `checks` is the advice for an operator if the endpoint grants no token.
     """
 
     token_url: str
@@ -69,7 +71,10 @@ class ClientCredentials:
 
 
 def configured_client(keys: OauthClient, section: str) -> ClientCredentials:
-    """Return the client of an `oauth` section; `section` is its path in the configuration."""
+    """Return the client that an `oauth` section describes.
+
+    `section` is the path of the section in the configuration.
+    """
     tls = keys.tls or ServerTls()
     checks = "token_url, client_id, client_secret_file and scope"
     secret = keys.secret_of(section)
@@ -86,7 +91,7 @@ class TokenEndpoint:
         self._tls = cache(lambda: context_for_server(client.tls_key, client.tls))
 
     def fetch(self, seconds: float = TOKEN_SECONDS) -> GrantedToken:
-        """Request a token; blocks for `seconds` at most. Raises TokenMissing."""
+        """Request a token. Blocks for at most `seconds`. Raises TokenMissing."""
         try:
             status, retry_after, content = self._ask(LookUpLimits(monotonic() + seconds, _MOST_BYTES))
         except (PasswordUnreadable, BadTlsFiles) as error:
@@ -113,12 +118,13 @@ class TokenEndpoint:
         return GrantedToken(value, lifetime)
 
     def _ask(self, bounds: LookUpLimits) -> tuple[int, str | None, bytes]:
-        """Return the status, the header Retry-After and the body. Raises OSError, HTTPException, PasswordUnreadable and
-        BadTlsFiles.
+        """Return the status, the Retry-After header and the body.
+
+        Raises OSError, HTTPException, PasswordUnreadable and BadTlsFiles.
         """
         client = self._client
         form = {"grant_type": "client_credentials"} | ({"scope": client.scope} if client.scope else {})
-        # Neither part is URL-encoded: librdkafka and Java's clients do not encode them either.
+        # Neither part is URL-encoded, because librdkafka and Java's clients do not encode them either.
         login = f"{client.client_id}:{client.secret.get()}"
         headers = {
             "Accept": "application/json",
@@ -135,7 +141,7 @@ class TokenEndpoint:
         return made.current()
 
     def _rejection(self, status: int, content: bytes) -> str:
-        """Return what a status means that is neither 200 nor temporary, and the error code (RFC 6749, 5.2)."""
+        """Return the meaning of a status that is neither 200 nor temporary, with the error code (RFC 6749, 5.2)."""
         if 300 <= status < 400:
             return f"it redirects (HTTP {status}), which is not followed: correct its URL"
         return f"it grants no token (HTTP {status}{_error_code_in(content)}): check {self._client.checks}"
@@ -154,7 +160,7 @@ def _object_in(content: bytes) -> dict[str, object]:
 
 
 def _lifetime_in(body: dict[str, object]) -> int | None:
-    """Return a token's lifetime in milliseconds; None if it is invalid. Some endpoints write it as a text."""
+    """Return the lifetime of a token in milliseconds, or None if it is invalid. Some endpoints send it as text."""
     stated = body.get("expires_in", _UNSTATED_SECONDS)
     if isinstance(stated, str) and _NUMBER.fullmatch(stated):
         stated = int(stated)
@@ -164,15 +170,16 @@ def _lifetime_in(body: dict[str, object]) -> int | None:
 
 
 def _error_code_in(content: bytes) -> str:
-    """Return the error code for a message; empty if RFC 6749 does not define it."""
+    """Return the error code for a message, or an empty text if RFC 6749 does not define the code."""
     code = _object_in(content).get("error")
     return f", {code}" if isinstance(code, str) and code in _ERRORS else ""
 
 
 def _pause_in(retry_after: str | None, now: float, default: float) -> float:
-    """Return how long the endpoint wants no request (s), from Retry-After: seconds or a date (RFC 9110, 10.2.3).
+    """Return for how many seconds the endpoint wants no request, from Retry-After.
 
-    `now`: seconds since 1970. A pause is limited, so that a wrong header does not end all logins.
+    Retry-After contains seconds or a date (RFC 9110, 10.2.3). `now` is in seconds since 1970. The pause is limited, so
+    that a wrong header does not prevent all logins.
     """
     if retry_after is None:
         return default
@@ -182,6 +189,6 @@ def _pause_in(retry_after: str | None, now: float, default: float) -> float:
         try:
             date = parsedate_tz(retry_after)
             seconds = default if date is None else mktime_tz(date) - now
-        except (ValueError, OverflowError):  # no such date
+        except (ValueError, OverflowError):  # not a valid date
             seconds = default
     return min(max(seconds, 0.0), _LONGEST_PAUSE_SECONDS)

@@ -1,4 +1,4 @@
-"""Tokens for OAUTHBEARER logins: of `upstream.sasl`, and from files that another process refreshes."""
+"""Tokens for OAUTHBEARER logins, from the endpoint in `upstream.sasl` or from files that another process refreshes."""
 
 import base64
 import binascii
@@ -16,46 +16,52 @@ from sluicegate.proxy.tokens.endpoint import TokenEndpoint, configured_client
 
 _LEGAL = re.compile(r"[\x21-\x7e]+")
 _FILE_SECONDS = 300.0
-"""How long a token from a file is used by a client that keeps it; then the file is read again."""
+"""How long a client that keeps a token from a file uses it, in seconds. Then the file is read again."""
 _LEAST_SECONDS = 1.0
 _MOST_ENDPOINTS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token for one login or more. `until`: when to get the next one (s since 1970)."""
+    """A token for one or more logins. `until` is the time to get the next token (s since 1970)."""
 
     value: str = field(repr=False)
     until: float
 
 
 def own_token(sasl: Sasl, seconds: float) -> Token:
-    """Return a valid token; blocks for `seconds` at most if it requests one. Raises TokenMissing."""
+    """Return a valid token. A request for a new one blocks for at most `seconds`. Raises TokenMissing."""
     if sasl.oauth is None:
         return token_in_file(sasl.current_token)
     return cached_token(_granted(sasl.oauth), seconds)
 
 
 def cached_token(tokens: TokenCache, seconds: float) -> Token:
-    """Return a valid token of a token endpoint; blocks for `seconds` at most for a request. Raises TokenMissing."""
+    """Return a valid token of a token endpoint.
+
+    A request for a new one blocks for at most `seconds`. Raises TokenMissing.
+    """
     value = tokens.current(seconds)
     return Token(value, time.time() + max(_LEAST_SECONDS, tokens.seconds_left()))
 
 
 def forget_token(sasl: Sasl, token: Token) -> None:
-    """Do not use a token again that a broker has rejected."""
+    """Forget a token that a broker has rejected, so that it is not used again."""
     if sasl.oauth is not None:
         _granted(sasl.oauth).forget(token.value)
 
 
 @lru_cache(maxsize=_MOST_ENDPOINTS)
 def _granted(oauth: OauthClient) -> TokenCache:
-    """Return the tokens of one client, which all of this process's connections share."""
+    """Return the tokens of one client. All connections of this process share them."""
     return TokenCache(TokenEndpoint(configured_client(oauth, "upstream.sasl.oauth")).fetch)
 
 
 def token_in_file(source: Password) -> Token:
-    """Return the token in a file, which is read each time. Raises TokenMissing if there is none or it has expired."""
+    """Return the token in a file, which is read each time.
+
+    Raises TokenMissing if there is no token or it has expired.
+    """
     try:
         value = source.get().strip()
     except PasswordUnreadable as error:
@@ -71,7 +77,10 @@ def token_in_file(source: Password) -> Token:
 
 
 def _expiry_in(value: str) -> float | None:
-    """Return a JWT's `exp` (s since 1970; RFC 7519, 4.1.4); None if the token is none, or has none."""
+    """Return the `exp` of a JWT (s since 1970; RFC 7519, 4.1.4).
+
+    Return None if the token is not a JWT or has no `exp`.
+    """
     payload = value.split(".", 2)[1:2]
     try:
         claims = json.loads(base64.urlsafe_b64decode(payload[0] + "=" * (-len(payload[0]) % 4)))

@@ -1,1 +1,1 @@
-"""Shows running proxies in a terminal: `sluicegate top` and `sluicegate who`."""
+"""Shows running proxies in a terminal (`sluicegate top` and `sluicegate who`)."""

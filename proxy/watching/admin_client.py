@@ -1,5 +1,6 @@
-"""Requests to proxies at their admin addresses: reads their live state, suspends and resumes enforcement, and reloads
-the configuration.
+"""Sends requests to the admin addresses of proxies.
+
+The requests read the live state, suspend and resume enforcement, and reload the configuration.
 """
 
 import json
@@ -19,7 +20,7 @@ from sluicegate.proxy.reporting.bounded_text import cut, printable
 
 SECONDS = 5.0
 SUSPEND, RESUME = "/api/suspend", "/api/resume"
-_CHANGE_SECONDS = 10.0  # listing the topics of the cluster takes 3 s at most
+_CHANGE_SECONDS = 10.0  # listing the topics of the cluster takes at most 3 s
 _MAX_BYTES = 32 << 20
 _REASON_BYTES = 2000
 _REASON_CHARACTERS = 1000
@@ -29,12 +30,12 @@ _REQUIRED = frozenset({"time_ms", "history", "violation_groups", "violations", "
 
 
 class StateUnavailable(Exception):
-    """The state of a proxy is unavailable; the text has the reason."""
+    """The state of a proxy is unavailable. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyState:
-    """The state of the proxy at one address, or why it is unavailable."""
+    """The state of the proxy at one address, or the reason why it is unavailable."""
 
     address: HostPort
     state: LiveState | None
@@ -52,7 +53,7 @@ def read_state(address: HostPort, token: str | None, most_bytes: int = _MAX_BYTE
 
 
 def read_policy(address: HostPort, token: str | None, topic: str) -> dict[str, Any]:
-    """Return the policy of a topic as the API has it (docs/web-ui.md). Raises StateUnavailable."""
+    """Return the policy of a topic as the API returns it (docs/web-ui.md). Raises StateUnavailable."""
     found = _json_from(address, token, "GET", f"/api/policy?{urlencode({'topic': topic})}", _MAX_POLICY_BYTES)
     lines = found.get("lines") if isinstance(found, dict) else None
     if not isinstance(lines, list):
@@ -61,7 +62,7 @@ def read_policy(address: HostPort, token: str | None, topic: str) -> dict[str, A
 
 
 def read_history(address: HostPort, token: str | None, kind: str, name: str | None) -> TrafficHistory | None:
-    """Return the traffic of a topic or a client, None if the proxy does not know it. Raises StateUnavailable."""
+    """Return the traffic of a topic or a client, or None if the proxy does not know it. Raises StateUnavailable."""
     query = kind if name is None else urlencode({kind: name})
     found = _json_from(address, token, "GET", f"/api/history?{query}", _MAX_POLICY_BYTES)
     if not isinstance(found, dict) or "traffic" not in found:
@@ -74,7 +75,7 @@ def read_history(address: HostPort, token: str | None, kind: str, name: str | No
 
 
 def read_policy_changes(address: HostPort, token: str | None) -> list[dict[str, Any]]:
-    """Return the last changes of policies as the API has them (docs/web-ui.md). Raises StateUnavailable."""
+    """Return the last changes of policies as the API returns them (docs/web-ui.md). Raises StateUnavailable."""
     found = _json_from(address, token, "GET", "/api/policy-changes", _MAX_POLICY_BYTES)
     changes = found.get("changes") if isinstance(found, dict) else None
     if not isinstance(changes, list) or not all(isinstance(each, dict) and "time_ms" in each for each in changes):
@@ -83,25 +84,31 @@ def read_policy_changes(address: HostPort, token: str | None) -> list[dict[str, 
 
 
 def read_changes(address: HostPort, token: str | None, days: float) -> dict[str, Any]:
-    """Return who changed what in the last days, as the API has it (docs/web-ui.md). Raises StateUnavailable."""
+    """Return the changes of the last days with their authors, as the API returns them (docs/web-ui.md).
+
+    Raises StateUnavailable.
+    """
     found = _json_from(address, token, "GET", f"/api/changes?days={days:g}", seconds=_CHANGE_SECONDS)
     return _with_known(found, "changes", "the history")
 
 
 def read_fleet(address: HostPort, token: str | None) -> dict[str, Any]:
-    """Return all proxies of a cluster, as the API has them (docs/shared-state.md). Raises StateUnavailable."""
+    """Return all proxies of a cluster as the API returns them (docs/shared-state.md). Raises StateUnavailable."""
     found = _json_from(address, token, "GET", "/api/fleet", seconds=_CHANGE_SECONDS)
     return _with_known(found, "proxies", "the view of the fleet")
 
 
 def read_violations(address: HostPort, token: str | None, query: dict[str, str]) -> dict[str, Any]:
-    """Return the violations of the last days as `GET /api/violations` has them. Raises StateUnavailable."""
+    """Return the violations of the last days as `GET /api/violations` returns them. Raises StateUnavailable."""
     found = _json_from(address, token, "GET", f"/api/violations?{urlencode(query)}", seconds=_CHANGE_SECONDS)
     return _with_known(found, "groups", "the range of violations")
 
 
 def _with_known(found: Any, key: str, what: str) -> dict[str, Any]:
-    """Return what a proxy has read from a topic; `key`: its list, null if it is not known. Raises StateUnavailable."""
+    """Return data that a proxy has read from a topic.
+
+    Raises StateUnavailable. `key` is the key of the list, which is null if the proxy could not read it.
+    """
     if not isinstance(found, dict) or not isinstance(found.get(key, ...), list | None):
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
     if found[key] is not None:
@@ -115,7 +122,7 @@ def _with_known(found: Any, key: str, what: str) -> dict[str, Any]:
 def read_states(
     addresses: Sequence[HostPort], token: str | None, read: Callable[[HostPort, str | None], LiveState] = read_state
 ) -> list[ProxyState]:
-    """Return the state of each proxy, in this order; they are read in parallel."""
+    """Return the state of each proxy, in the order of `addresses`. The states are read in parallel."""
 
     def read_proxy(address: HostPort) -> ProxyState:
         try:
@@ -130,15 +137,19 @@ def read_states(
 def suspend(
     address: HostPort, token: str | None, topic: str | None, reason: str, seconds: int, this_proxy: bool
 ) -> list[str]:
-    """Suspend enforcement for a topic (None: all), and return a text for each suspension. Raises StateUnavailable.
+    """Suspend enforcement for a topic, or for all if `topic` is None.
 
-    `this_proxy`: whether other proxies with the same state topic are left as they are.
+    Return a text for each suspension. If `this_proxy`, other proxies with the same state topic are not changed. Raises
+    StateUnavailable.
     """
     return _change(address, token, SUSPEND, {"reason": reason, "seconds": seconds, **_scope(this_proxy)}, topic)
 
 
 def topics_to_change(address: HostPort, token: str | None, path: str, pattern: str) -> list[str]:
-    """Return the topics that `suspend` or `resume` (`path`) of this pattern would change. Raises StateUnavailable."""
+    """Return the topics that a change with this pattern would affect.
+
+    Raises StateUnavailable. `path` is the API path of `suspend` or `resume`.
+    """
     parameters = {"topic": pattern, "preview": "true"}
     if path == SUSPEND:
         parameters |= {"reason": "preview", "seconds": "1"}
@@ -150,16 +161,19 @@ def topics_to_change(address: HostPort, token: str | None, path: str, pattern: s
 
 
 def resume(address: HostPort, token: str | None, topic: str | None, this_proxy: bool) -> list[str]:
-    """Resume enforcement for a topic (None: all), and return a text for each suspension that is left.
+    """Resume enforcement for a topic, or for all if `topic` is None.
 
-    `this_proxy`: as for `suspend`. Raises StateUnavailable.
+    Return a text for each remaining suspension. If `this_proxy`, other proxies with the same state topic are not
+    changed. Raises StateUnavailable.
     """
     return _change(address, token, RESUME, {**_scope(this_proxy)}, topic)
 
 
 def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[str]:
-    """Reload the configuration, and return a text for the result and each missing file. Raises StateUnavailable, also
-    if the proxy rejects the configuration.
+    """Reload the configuration.
+
+    Return a text for the result and for each missing file. Raises StateUnavailable, also if the proxy rejects the
+    configuration.
     """
     found = _json_from(address, token, "POST", f"/api/reload{'?accept_removed=true' if accept_removed else ''}")
     outcome = found.get("outcome") if isinstance(found, dict) else None
@@ -205,7 +219,10 @@ def _json_from(
     most_bytes: int = _MAX_BYTES,
     seconds: float = SECONDS,
 ) -> Any:
-    """Return what the proxy responds within `seconds`; None if it is not JSON. Raises StateUnavailable."""
+    """Return the proxy's response as JSON, or None if it is not JSON.
+
+    The response must arrive within `seconds`. Raises StateUnavailable.
+    """
     bounds = LookUpLimits(time.monotonic() + seconds, most_bytes)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:

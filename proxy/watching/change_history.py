@@ -10,7 +10,10 @@ _THOUSAND = 1000
 
 
 def lines_of(history: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a history as the API has it; the first says since when, and whether changes are missing."""
+    """Yield the lines of a history that the API has returned.
+
+    The first line tells when the history begins, and whether changes are missing.
+    """
     changes = history["changes"]
     missing = "" if history["is_complete"] else "; not all could be read in time: ask for fewer days"
     yield f"{len(changes)} changes since {iso_time(history['since_ms'])}{missing}"
@@ -25,5 +28,5 @@ def lines_of(history: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _after(ms: int) -> str:
-    """Return a delay in seconds; clocks of machines differ, so it may be negative."""
+    """Return a delay in seconds. It may be negative, because the clocks of machines differ."""
     return f"{ms / _THOUSAND:+.1f} s"

@@ -1,7 +1,8 @@
-"""Reads many proxies and shows them as one: `sluicegate fleet`.
+"""Reads many proxies and shows them as one (`sluicegate fleet`).
 
 Each proxy is read in a thread, at most once a second, with a limit on time and size. A proxy that does not respond
-delays the others by a second at most, and is listed as unreachable; its figures leave the sums ten seconds later.
+delays the others by at most a second, and is listed as unreachable. Ten seconds later its figures are removed from the
+sums.
 """
 
 import time
@@ -40,7 +41,7 @@ _FIND_SECONDS = 30.0
 _AT_ONCE = 64
 _MOST_CHANGES = 20
 UNREACHABLE = "unreachable"
-"""The state of a proxy that has not responded for 10 s, or never."""
+"""The state of a proxy that has not responded for 10 s, or has never responded."""
 _ADVICE = "Look at the proxy's process, its network and the token that the fleet has for it."
 
 TokenOf = Callable[[HostPort], str | None]
@@ -49,7 +50,10 @@ TokenOf = Callable[[HostPort], str | None]
 
 @dataclass(slots=True)
 class _Proxy:
-    """What is known of one proxy. Times are monotonic seconds; `since_ms`: Unix time since when it is unreachable."""
+    """The known data of one proxy.
+
+    Times are in monotonic seconds. `since_ms` is the Unix time since when it is unreachable.
+    """
 
     address: HostPort
     state: LiveState | None = None
@@ -70,7 +74,7 @@ class Fleet:
         read: Callable[[HostPort, str | None, int], LiveState] = read_state,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`find` may block, and is called every 30 s. Raises OSError if it cannot find the proxies."""
+        """`find` may block, and is called every 30 s. It raises OSError if it cannot find the proxies."""
         self._find = find
         self._token_of = token_of
         self._read = read
@@ -99,7 +103,9 @@ class Fleet:
         return {**state, "traffic": sum_of_histories([history for history in found if history is not None])}
 
     def look(self) -> list[tuple[FleetProxy, float | None]]:
-        """Return each proxy, with the seconds since its newest state was read (None: it has never responded)."""
+        """Return each proxy, with the number of seconds since its newest state was read, or None if it has never
+        responded.
+        """
         with self._looking:
             self._look_for_proxies()
             self._look_at_proxies()
@@ -121,7 +127,7 @@ class Fleet:
         state = merged["state"] if fresh else "not serving"
         return {
             **merged,
-            # The oldest one: a reader that asks for changes since then misses nothing of any proxy.
+            # The oldest time, so that a reader that asks for changes since then misses no change of any proxy.
             "time_ms": min((proxy.state["time_ms"] for proxy in fresh if proxy.state is not None), default=_now_ms()),
             "state": "needs attention" if conditions and state == "serving" else state,
             "conditions": conditions + merged["conditions"],
@@ -134,7 +140,10 @@ class Fleet:
         }
 
     def explain(self, topic: str) -> dict[str, Any]:
-        """Return the policy of a topic. If proxies differ, it has only lines, with the proxies before each policy."""
+        """Return the policy of a topic.
+
+        If the proxies differ, return only lines, with the names of the proxies before each policy.
+        """
         found: list[tuple[dict[str, Any], list[str]]] = []
         addresses = list(self._proxies)
         for address, policy in zip(
@@ -151,9 +160,10 @@ class Fleet:
         return {"topic": topic, "owner": None, "lines": lines, "effective": [], "source": None}
 
     def policy_changes(self) -> list[dict[str, Any]]:
-        """Return the last changes of policies of all proxies, the newest first; equal ones have one object.
+        """Return the last changes of policies of all proxies, newest first.
 
-        `proxies` has the addresses. A proxy that does not respond, or of an older version, has none.
+        Equal changes are combined into one object. `proxies` contains the addresses. A proxy that does not respond, or
+        has an older version, contributes no changes.
         """
         found: dict[str, dict[str, Any]] = {}
         addresses = list(self._proxies)
@@ -178,7 +188,7 @@ class Fleet:
             return []
 
     def _look_for_proxies(self) -> None:
-        """Add new proxies, and remove the ones that are gone, every 30 s."""
+        """Add new proxies, and remove those that no longer exist, every 30 s."""
         if self._finding is None and self._seconds() - self._found_at >= _FIND_SECONDS:
             self._finding = self._threads.submit(self._find)
         if self._finding is None:
@@ -212,7 +222,7 @@ class Fleet:
         try:
             merged_state([state, _nothing()])
             rates_of(state["history"])
-        except Exception as error:  # another version: it must not disturb the sums of the others
+        except Exception as error:  # a proxy of another version must not disturb the sums of the others
             raise StateUnavailable(f"its state has another form ({type(error).__name__})") from error
         return state
 
@@ -253,7 +263,7 @@ class Fleet:
 
 
 def _of_proxy(address: HostPort, state: LiveState) -> LiveState:
-    """Return a proxy's state, with its address in the conditions and in the ids of violations."""
+    """Return the state of a proxy, with its address in the conditions and in the ids of violations."""
     conditions: list[ConditionState] = [
         {**each, "detail": f"{address}: {each['detail']}"} for each in state["conditions"]
     ]
@@ -287,7 +297,7 @@ def _now_ms() -> int:
 
 
 def _nothing() -> LiveState:
-    """Return the state if no proxy responds."""
+    """Return the state that is shown if no proxy responds."""
     now_ms = _now_ms()
     return {
         "time_ms": now_ms,

@@ -8,7 +8,7 @@ from sluicegate.proxy.watching.formatting import iso_time
 
 
 def lines_of(fleet: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a fleet as the API has it: findings first, then a line for each proxy."""
+    """Yield the lines for a fleet that the API has returned. Findings come first, then a line for each proxy."""
     proxies = fleet["proxies"]
     stale = sum(each["is_stale"] for each in proxies)
     yield f"{len(proxies)} proxies" + (f", {stale} of them stale" if stale else "")

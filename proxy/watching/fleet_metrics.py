@@ -1,4 +1,4 @@
-"""The metrics of a fleet itself: which proxies respond, and how old their states are."""
+"""The metrics of a fleet itself, which show the proxies that respond and how old their states are."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _NOT_SERVING = (UNREACHABLE, State.NOT_SERVING.value)
 
 
 def fleet_metrics(fleet: Fleet) -> Iterator[Metric]:
-    """Yield the metrics; asks proxies that were not read in the last second."""
+    """Yield the metrics. Proxies that were not read in the last second are read now."""
     seen = fleet.look()
     yield shown(REACHABLE, {proxy["address"]: float(proxy["state"] != UNREACHABLE) for proxy, _ in seen})
     yield shown(READY, {proxy["address"]: float(proxy["state"] not in _NOT_SERVING) for proxy, _ in seen})

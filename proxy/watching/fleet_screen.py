@@ -1,4 +1,4 @@
-"""The screen of `sluicegate top --fleet`: all proxies of a cluster, as they announce themselves, and their sum."""
+"""The screen of `sluicegate top --fleet`, which shows all announced proxies of a cluster, and their sum."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +12,12 @@ from sluicegate.proxy.watching.formatting import iso_time, rate_text
 
 _RATES = {"produce_requests": "requests", "accepted_records": "records", "violations": "violations"}
 _STYLES = {"serving": "green", "not serving": "red", "stale": "red"}
-_LEAST_NAME = 16  # characters, on a narrow terminal
+_LEAST_NAME = 16  # the number of characters on a narrow terminal
 _LEAST_STATE = len("needs attention")
 
 
 def fleet_screen(fleet: Mapping[str, Any]) -> RenderableType:
-    """Return the whole screen of the response of `/api/fleet`; 80 columns are enough."""
+    """Return the whole screen for the response of `/api/fleet`. A terminal with 80 columns is wide enough."""
     now_ms, proxies = fleet["time_ms"], fleet["proxies"]
     title = f"{len(proxies)} proxies at {iso_time(now_ms)}, rates per second"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)

@@ -1,4 +1,4 @@
-"""Formats figures, times and diagnoses for a terminal."""
+"""Formats numbers, times and diagnoses for a terminal."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ _IN_WORDS = {
     "resend": "to be sent again",
     "unknown": "forwarded, outcome unknown",
 }
-# A client that has not retried for this long has given up, or makes progress again.
+# A client that has not retried for this time has given up or makes progress again.
 _RETRYING_MS = 60_000
 _NO_CLIENT_ID = "(no client id)"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -47,12 +47,12 @@ def size(number: float) -> str:
 
 
 def iso_time(ms: int) -> str:
-    """Return a time of the proxy's clock (Unix ms) in ISO 8601, UTC."""
+    """Return a time of the proxy's clock (Unix time, ms) in ISO 8601, in UTC."""
     return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def outcome(event: Mapping[str, Any]) -> str:
-    """Return what became of the batches of an event or a group, in one word."""
+    """Return the outcome of the batches of an event or a group, in one word."""
     copies, changes = event.get("copies"), event.get("changes") or ()
     if event["outcome"] == Outcome.RESEND:
         return _RETRYING if copies == Copies.NOT_STORED else Outcome.RESEND
@@ -65,7 +65,7 @@ def outcome(event: Mapping[str, Any]) -> str:
 
 
 def outcome_in_words(event: Mapping[str, Any]) -> str:
-    """Return what became of the batches of an event or a group."""
+    """Return the outcome of the batches of an event or a group, in a few words."""
     word = outcome(event)
     if word == _RETRYING:
         return NOT_STORED
@@ -75,7 +75,10 @@ def outcome_in_words(event: Mapping[str, Any]) -> str:
 
 
 def main_reason(groups: Sequence[ViolationGroupState], now_ms: int) -> str:
-    """Return the reason of most batches; of those that cannot be stored, if a client retries them at this time."""
+    """Return the most frequent reason.
+
+    If clients are retrying batches that cannot be stored now, only those batches count.
+    """
     retried = [each for each in groups if outcome(each) == _RETRYING and now_ms - each["last_ms"] <= _RETRYING_MS]
     most = max(retried or groups, key=lambda each: each["batches"], default=None)
     if most is None:
@@ -91,7 +94,7 @@ def client_of(event: dict[str, Any]) -> str:
 
 
 def client_owner_of(event: dict[str, Any]) -> str:
-    """Return the owner of an event's client; empty without one."""
+    """Return the owner of an event's client, or an empty text if there is none."""
     owner = event.get("client_owner")
     if not isinstance(owner, dict) or not owner.get("team"):
         return ""

@@ -8,7 +8,10 @@ from sluicegate.proxy.watching.topic_violations import lines_about
 
 
 def lines_of(found: Mapping[str, Any], topic: str | None) -> Iterator[str]:
-    """Yield the lines of the response of `/api/violations`, topic by topic; `topic`: the only one, if there is one."""
+    """Yield the lines for the response of `/api/violations`, topic by topic.
+
+    `topic` is set if only one topic is shown.
+    """
     known = f"from {iso_time(found['since_ms'])} to {iso_time(found['until_ms'])} ({printable_name(found['topic'])})"
     since_ms = found["complete_since_ms"]
     if since_ms is None:

@@ -1,4 +1,6 @@
-"""The screen of `sluicegate top`: proxies and their sum, clients with violations, topics, latest violations."""
+"""The screen of `sluicegate top`, which shows proxies and their sum, clients with violations, topics, and the latest
+violations.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +18,8 @@ from sluicegate.validation.outcome import Outcome
 
 _WORST = 8
 _LAST = 8
-_LEAST_CHARACTERS = 16  # of a column for names, on a narrow terminal
-_LEAST_ADDRESS = 21  # characters: of an IPv4 address and a port
+_LEAST_CHARACTERS = 16  # the width of a column for names on a narrow terminal
+_LEAST_ADDRESS = 21  # the number of characters in an IPv4 address with a port
 _FIGURES = ("requests", "records", "produced", "rejected", "observed", "conns")
 _UNBOUNDED = 10_000
 _LEAST_IMPORTANT = ("observed", "requests", "produced", "conns")
@@ -45,7 +47,7 @@ def screen(proxies: Sequence[ProxyState]) -> RenderableType:
 
 @dataclass(frozen=True, slots=True)
 class _Proxies:
-    """The table of proxies and their sum. On a narrow terminal it omits columns, the least important first."""
+    """The table of proxies with their sum. On a narrow terminal it omits columns, the least important first."""
 
     proxies: Sequence[ProxyState]
 
@@ -62,7 +64,8 @@ class _Proxies:
         return max((len(str(proxy.address)) for proxy in self.proxies), default=0)
 
     def _least_width(self, console: Console, options: ConsoleOptions, columns: Sequence[str]) -> int:
-        unbounded = options.update(max_width=_UNBOUNDED)  # a measure is cut to the width of the terminal
+        # otherwise the measurement would be limited to the terminal's width
+        unbounded = options.update(max_width=_UNBOUNDED)
         whole = console.measure(self._table(columns), options=unbounded).maximum
         return whole - max(0, self._widest_address - _LEAST_ADDRESS)
 
@@ -114,7 +117,9 @@ def _clients(state: LiveState) -> Table:
 
 
 def _topics(state: LiveState) -> Table:
-    """Return the table of topics: rates of the last 10 s, and batches with violations; most of these first."""
+    """Return the table of topics, with the rates of the last 10 s and the number of batches with violations, most
+    violations first.
+    """
     table = Table(
         title="Topics: rates per second, batches with violations since start",
         title_justify="left",
@@ -148,7 +153,7 @@ def _topics(state: LiveState) -> Table:
 
 
 def _is_rejected(group: ViolationGroupState) -> bool:
-    """Return whether the proxy kept the batches of a group from the broker."""
+    """Return whether the proxy did not forward the batches of a group."""
     return group["outcome"] in (Outcome.REJECTED, Outcome.RESEND)
 
 
@@ -166,5 +171,5 @@ def _last(state: LiveState) -> Table:
 
 
 def _name(name: str | None) -> Text:
-    """Return the whole name; the table folds it."""
+    """Return the whole name, which the table wraps."""
     return Text(printable_name(name))

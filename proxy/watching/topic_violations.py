@@ -18,7 +18,7 @@ _MAX_LINE = 16 << 20
 
 
 class EventsUnreadable(Exception):
-    """A file of events cannot be read; the text has the file and the reason."""
+    """A file of events cannot be read. The text has the file and the reason."""
 
 
 def read_files(counts: ViolationCounts, files: Sequence[Path]) -> None:
@@ -39,7 +39,10 @@ def _lines_of(file: Path) -> Iterator[bytes]:
 
 
 def lines_about(topic: str | None, violation_groups: Sequence[ViolationGroupState], known: str) -> Iterator[str]:
-    """Yield the lines of each client, most batches first. `known`: since when violations are known, and from where."""
+    """Yield the lines for each client, most batches first.
+
+    `known` is the source of the violations and the time since when they are known.
+    """
     by_client: dict[str | None, list[ViolationGroupState]] = {}
     for group in violation_groups:
         by_client.setdefault(group["client_id"], []).append(group)
@@ -64,7 +67,7 @@ def _group_lines(group: ViolationGroupState) -> Iterator[str]:
     batches = "1 batch" if group["batches"] == 1 else f"{group['batches']:,} batches"
     records = "1 bad record" if group["bad_records"] == 1 else f"{group['bad_records']:,} bad records"
     times = f"{iso_time(group['first_ms'])} to {iso_time(group['last_ms'])}"
-    rule = group.get("rule")  # not known of a running proxy
+    rule = group.get("rule")  # a running proxy does not report the rule
     reason = group["reason"] if rule is None else f"{group['reason']} ({rule})"
     yield f"  {printable_name(reason)}: {batches}, {records}, {times}; {outcome_in_words(group)}"
     yield f"    example: {diagnosis(group['example'])}"

@@ -12,14 +12,20 @@ _MAX_GROUPS = 10_000
 
 
 class RecordedGroup(ViolationGroupState):
-    """The violations of one client in one topic for one reason and rule; `rule`: the first that each batch violates."""
+    """The violations of one client in one topic for one reason and rule.
+
+    `rule` is the first rule that each batch violates.
+    """
 
     rule: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which events are counted; None: all. `owner`: the team of the topic or of the client. `rule`: or the reason."""
+    """Selects the events that are counted.
+
+    A field that is None selects all. `owner` is the team of the topic or the client. `rule` is a rule or a reason.
+    """
 
     topic: str | None = None
     client: str | None = None
@@ -27,7 +33,7 @@ class Wanted:
     rule: str | None = None
 
     def includes(self, event: dict[str, Any]) -> bool:
-        """Return whether an event is counted. Raises TypeError and KeyError if it is none."""
+        """Return whether an event is counted. Raises TypeError and KeyError if the object is not an event."""
         return (
             self.topic in (None, event["topic"])
             and self.client in (None, event["client_id"])
@@ -37,10 +43,10 @@ class Wanted:
 
 
 class ViolationCounts:
-    """Counts events; each id once, if `ids` is given.
+    """Counts events. If `ids` is given, events with the same id are counted once.
 
-    `skipped`: lines that are not events; `other`: batches beyond 10,000 groups. `first_ms`: the time of the oldest
-    event, wanted or not.
+    `skipped` is the number of lines that are not events. `other` is the number of batches beyond 10,000 groups.
+    `first_ms` is the time of the oldest event, whether or not it is selected.
     """
 
     def __init__(self, wanted: Wanted, ids: set[str] | None = None) -> None:
@@ -62,7 +68,7 @@ class ViolationCounts:
                 self._add(event, ms)
             self.first_ms = ms if self.first_ms is None else min(ms, self.first_ms)
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError, AttributeError):
-            self.skipped += 1  # for example a line cut off when its process was killed
+            self.skipped += 1  # for example a line that is incomplete because the process was killed
 
     def _is_repeated(self, event_id: str) -> bool:
         if self._ids is None:

@@ -1,6 +1,6 @@
 """Reads the violations of the last days from `violations.topic`, to which all proxies write.
 
-A read is bounded: the newest 10,000 events, 64 MiB and some seconds.
+A read is limited to the newest 10,000 events, 64 MiB and some seconds.
 """
 
 import threading
@@ -22,8 +22,9 @@ _WAIT_SECONDS = 1.0
 class RecordedViolations:
     """Violations from `since_ms` to `until_ms` (Unix time, ms) in a topic, most batches first.
 
-    `complete_since_ms`: all events from then on were read; None: not all, for their size or the time that they take.
-    `other`: batches of groups that are not among `groups`. `skipped`: records that are not events.
+    All events from `complete_since_ms` on were read. If it is None, the limit on size or time has ended the read.
+    `other` is the number of batches in groups that are not among `groups`. `skipped` is the number of records that are
+    not events.
     """
 
     topic: str
@@ -36,12 +37,12 @@ class RecordedViolations:
     groups: tuple[RecordedGroup, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the API."""
+        """Return the JSON object for the API."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 class ViolationHistory:
-    """Reads one topic, for one caller at a time. Thread-safe."""
+    """Reads one topic for one caller at a time. Thread-safe."""
 
     def __init__(self, topic: str, upstream: Upstream) -> None:
         self.topic = topic
@@ -50,7 +51,7 @@ class ViolationHistory:
 
     def read(self, since_ms: int, until_ms: int, wanted: Wanted) -> RecordedViolations:
         """Return the violations. Blocks for some seconds. Raises TopicUnavailable."""
-        counts = ViolationCounts(wanted, set())  # a record may be there twice, with one id
+        counts = ViolationCounts(wanted, set())  # the topic may contain a record twice, with the same id
         if not self._reading.acquire(timeout=_WAIT_SECONDS):
             raise TopicUnavailable("other requests read the topic now; try again")
         try:

@@ -1,8 +1,9 @@
-"""Decides who may see the web UI: this machine, or holders of the token. /metrics, /livez and /readyz are always open.
+"""Decides which clients may see the web UI, which are this machine or clients with the token.
 
-Without a token only this machine sees the web UI. A foreign web page could still make a local browser request it: under
-a DNS name that resolves to this machine (DNS rebinding, visible in the Host header), or across sites (visible in
-Sec-Fetch-Site; browsers hide such responses, because no CORS header is sent).
+/metrics, /livez and /readyz are always open. Without a configured token only this machine sees the web UI. Even then, a
+foreign web page could make a local browser request it in two ways. One way is a DNS name that resolves to this machine
+(DNS rebinding), which the Host header shows. The other is a request across sites, which Sec-Fetch-Site shows. Browsers
+hide the responses to such requests, because no CORS header is sent.
 """
 
 import hmac
@@ -20,7 +21,7 @@ _MOST_CHARACTERS = 4096
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether `host` is reachable from this machine only."""
+    """Return whether `host` can be reached only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -36,7 +37,7 @@ class Access:
         self._is_here = is_loopback(listen.host)
 
     def rejection_of_files(self, headers: Mapping[str, str]) -> HttpResponse | None:
-        """Return the response that rejects a request for files, None to allow it. Header names are in lower case."""
+        """Return the response that rejects a request for files, or None to allow it. Header names are in lower case."""
         if self._token is not None:
             return None
         if not self._is_here:
@@ -55,7 +56,7 @@ class Access:
         return None
 
     def rejection_of_data(self, headers: Mapping[str, str]) -> HttpResponse | None:
-        """Return the response that rejects a request for data, None to allow it."""
+        """Return the response that rejects a request for data, or None to allow it."""
         rejection = self.rejection_of_files(headers)
         if rejection is not None:
             return rejection
@@ -77,7 +78,7 @@ class Access:
         )
 
     def rejection_of_change(self, headers: Mapping[str, str]) -> HttpResponse | None:
-        """Return the response that rejects a request for a change, None to allow it: changes need a token."""
+        """Return the response that rejects a request for a change, or None to allow it. Changes need a token."""
         if self._token is None:
             return text_response(
                 403, "Changes need a token: set admin.token_file, and send the token as `Authorization: Bearer …`."
@@ -91,7 +92,7 @@ def _token_in(header: str) -> bytes:
 
 
 def _host_in(header: str) -> str:
-    """Return the host without a port, IPv6 without brackets."""
+    """Return the host without the port. An IPv6 address has no brackets."""
     if not header.startswith("["):
         return header.partition(":")[0]
     host, _, rest = header[1:].partition("]")

@@ -1,4 +1,4 @@
-"""HTTP responses of the admin endpoint: texts, and the files of the web UI from the package."""
+"""HTTP responses of the admin endpoint, which are texts, JSON, and the files of the web UI from the package."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ _KINDS = {
     "vendor/LICENSES.txt": "text/plain",
     **{f"{name}.js": _SCRIPT for name in _SCRIPTS},
 }
-# Only the package's own files are allowed, so names from clients cannot run, load or send anything in a browser.
+# The browser may use only the package's own files, so names from clients cannot run, load or send anything.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -42,7 +42,7 @@ SAFE = (
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A status, a body and headers."""
+    """A response with a status, a body and headers."""
 
     status: int
     body: bytes
@@ -50,7 +50,7 @@ class HttpResponse:
 
 
 Slow = Callable[[], HttpResponse]
-"""Returns a response, possibly after a while: not for an event loop."""
+"""Returns a response, possibly after some time, so it must not be called on an event loop."""
 
 
 def json_response(value: object) -> HttpResponse:
@@ -59,12 +59,12 @@ def json_response(value: object) -> HttpResponse:
 
 
 def text_response(status: int, text: str, *headers: tuple[str, str]) -> HttpResponse:
-    """Return a line of text for a person."""
+    """Return a response with a line of text for a person."""
     return HttpResponse(status, f"{text}\n".encode(), (("Content-Type", TEXT), *headers))
 
 
 def asset(path: str, takes_gzip: bool = False) -> HttpResponse | None:
-    """Return the file of the web UI at `path`, None if there is none."""
+    """Return the file of the web UI at `path`, or None if there is none."""
     name = "index.html" if path == "/" else path.removeprefix("/ui/")
     kind = _KINDS.get(name)
     if kind is None or path not in ("/", f"/ui/{name}"):

@@ -1,9 +1,9 @@
-"""Routes requests of the web UI: / and /ui/ are its files, /api/ its data.
+"""Routes requests of the web UI.
 
-/api/live returns all data once, /api/stream every second, /api/history the traffic of a topic or a client, /api/policy
-the policy of a topic, /api/policy-changes their last changes. /api/changes and /api/fleet are about all proxies with
-the same state topic, /api/violations about all with the same `violations.topic`. POST /api/suspend, /api/resume and
-/api/reload change what is enforced.
+Files are at / and /ui/, and data at /api/. /api/live returns all data once, and /api/stream every second. /api/history
+returns the traffic of a topic or a client, /api/policy the policy of a topic, and /api/policy-changes the last changes
+of policies. /api/changes and /api/fleet cover all proxies with the same state topic, and /api/violations all proxies
+with the same `violations.topic`. POST requests to /api/suspend, /api/resume and /api/reload change what is enforced.
 """
 
 import json
@@ -20,11 +20,11 @@ from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.responses import SAFE, HttpResponse, Slow, asset, text_response
 
 ReadState = Callable[[LiveQuery], LiveState]
-"""Raises NoStateAvailable."""
+"""Returns the state. Raises NoStateAvailable."""
 Explain = Callable[[str], dict[str, Any]]
-"""Returns the policy of a topic as the API does: `lines` for people, `effective` and `source`."""
+"""Returns the policy of a topic in the form of the API, with `lines` for people, `effective` and `source`."""
 ReadReloads = Callable[[], list[dict[str, Any]]]
-"""Returns the last changes of policies as the API does, the newest first."""
+"""Returns the last changes of policies in the form of the API, newest first."""
 _JSON = "application/json"
 _OF_ALL_PROXIES = frozenset({"/api/changes", "/api/fleet", "/api/violations"})
 _ELSEWHERE: dict[str, dict[str, Any]] = {
@@ -35,7 +35,7 @@ _ELSEWHERE: dict[str, dict[str, Any]] = {
         "advice": "open the web UI of a proxy with violations.topic",
     },
 }
-"""The responses of a site without a cluster of its own."""
+"""The responses of a site that has no cluster of its own."""
 _DATA = _OF_ALL_PROXIES | {"/api/live", "/api/stream", "/api/history", "/api/policy", "/api/policy-changes"}
 _CHANGES = ("/api/suspend", "/api/resume", "/api/reload")
 _MOST_TOPIC_CHARACTERS = 300
@@ -54,7 +54,7 @@ class Changes(Protocol):
         ...
 
     def history(self, query: str, /) -> HttpResponse:
-        """Return who changed what. Blocks."""
+        """Return the changes with their authors. Blocks."""
         ...
 
     def fleet(self) -> HttpResponse:
@@ -67,16 +67,16 @@ class Changes(Protocol):
 
 
 class NoStateAvailable(Exception):
-    """No process responded; the text is for people."""
+    """No process has responded. The text is for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRequested:
-    """The response is a stream: live data every second."""
+    """The response is a stream of live data, sent every second."""
 
 
 class Site:
-    """Finds responses. Thread-safe."""
+    """Finds the response to a request. Thread-safe."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Site:
         changes: Changes | None = None,
         read_reloads: ReadReloads = list,
     ) -> None:
-        """`changes`: None if nothing can be changed here."""
+        """`changes` is None if nothing can be changed at this site."""
         self._access = access
         self._changes = changes
         self.read_state = read_state
@@ -94,7 +94,9 @@ class Site:
         self._read_reloads = read_reloads
 
     def find(self, target: str, headers: Mapping[str, str]) -> HttpResponse | Slow | StreamRequested | None:
-        """Return the response to a GET, or a function that returns it; None if the path is not the web UI's."""
+        """Return the response to a GET request, or a function that returns it, or None if the path does not belong to
+        the web UI.
+        """
         path, _, query = target.partition("?")
         if path == "/" or path.startswith("/ui/"):
             return self._access.rejection_of_files(headers) or asset(
@@ -116,7 +118,7 @@ class Site:
         return self._live if path == "/api/live" else lambda: self._policy(query)
 
     def change(self, target: str, headers: Mapping[str, str], address: str) -> HttpResponse:
-        """Return the response to a POST of a client at this address. Blocks."""
+        """Return the response to a POST request from a client at this address. Blocks."""
         path, _, query = target.partition("?")
         if self._changes is None or path not in _CHANGES:
             return text_response(404, f"POST is for {', '.join(_CHANGES)}")

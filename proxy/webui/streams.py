@@ -1,7 +1,7 @@
-"""Streams live data to web UIs: collected once a second for all streams, and not at all without streams.
+"""Streams live data to web UIs.
 
-Streams are bounded in number, in waiting messages and in time. A slow reader loses old messages, and gets the full
-state again when there is room.
+The data are collected once a second for all streams, and not at all without streams. Streams are limited in number, in
+waiting messages and in time. A slow reader loses old messages, and gets the full state again when its queue has room.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ STREAM_SECONDS = 3600.0
 _TICK_SECONDS = 1.0
 _MOST_WAITING = 3
 _ALL = EVERYTHING
-# The last seconds are sent again, because several processes do not report at the same moment.
+# The last seconds are sent again, because different processes do not report at the same moment.
 _OVERLAP_SECONDS = 4
 _NEWEST = replace(EVERYTHING, seconds=_OVERLAP_SECONDS)
 
@@ -31,7 +31,7 @@ AwaitState = Callable[[LiveQuery], Awaitable[LiveState]]
 
 
 class Stream:
-    """The waiting messages of one reader."""
+    """The messages that wait for one reader."""
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
@@ -64,7 +64,7 @@ class Streams:
         self._log = structlog.get_logger("sluicegate.admin")
 
     def open(self) -> Stream | None:
-        """Return a new stream, None if there are too many."""
+        """Return a new stream, or None if there are too many."""
         if len(self._open) >= MAX_STREAMS:
             return None
         stream = Stream()
@@ -74,7 +74,7 @@ class Streams:
         return stream
 
     def close(self, stream: Stream) -> None:
-        """Remove a stream without a reader."""
+        """Remove a stream that no longer has a reader."""
         self._open.discard(stream)
 
     async def end(self) -> None:
@@ -90,7 +90,7 @@ class Streams:
             began = loop.time()
             try:
                 await self._feed_once()
-            except Exception as error:  # an error in one round does not end the endpoint
+            except Exception as error:  # an error in one round must not end the endpoint
                 if self._complaints.due(type(error).__name__) is not None:
                     self._log.error("live data failed", exc_info=error)
                 self._send(set(self._open), event("problem", {"text": f"internal error: {type(error).__name__}"}))
@@ -116,7 +116,7 @@ class Streams:
 
 
 def _message(state: LiveState, query: LiveQuery) -> dict[str, object]:
-    """Return the state, with only the violation groups that changed; `complete` is true if it has all."""
+    """Return the state, with only the violation groups that have changed. `complete` is true if it has all groups."""
     changed = [group for group in state["violation_groups"] if group["last_ms"] > query.after_ms]
     return {**state, "violation_groups": changed, "complete": query.after_ms == 0}
 

@@ -1,6 +1,6 @@
 """Adds the web UI's third-party files to a software bill of materials.
 
-`python -m sluicegate.proxy.webui.vendored sbom.cdx.json` adds them to a CycloneDX file, which is read by scanners.
+`python -m sluicegate.proxy.webui.vendored sbom.cdx.json` adds them to a CycloneDX file, which scanners read.
 """
 
 import json

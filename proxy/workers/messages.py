@@ -1,4 +1,6 @@
-"""Messages between the supervisor and its workers, and threads that send and receive them without blocking a loop."""
+"""The messages between the supervisor and its workers, and threads that send and receive them without blocking an event
+loop.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +23,7 @@ _ENDS_WITHIN_SECONDS = 5.0
 
 
 class Command(Enum):
-    """A supervisor's request without arguments."""
+    """A request from the supervisor that has no arguments."""
 
     REPORT = auto()
     DRAIN = auto()
@@ -34,14 +36,14 @@ class WorkerStarted:
 
 @dataclass(frozen=True, slots=True)
 class CouldNotStart:
-    """The worker could not start; `reason` says what to change."""
+    """The worker could not start. `reason` gives advice."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A worker's counters and its active conditions, and what has succeeded in it."""
+    """The counters and active conditions of a worker, and the times of its last successes."""
 
     snapshot: Snapshot
     conditions: tuple[ActiveCondition, ...]
@@ -50,9 +52,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Compile:
-    """A supervisor's request on a reload, the first time with number 1: compile this configuration's policies.
+    """The supervisor's request to compile the policies of a configuration, on a reload.
 
-    `source`: the places of their keys.
+    The first request has number 1. `source` contains the places of the configuration's keys.
     """
 
     config: Config
@@ -62,7 +64,7 @@ class Compile:
 
 @dataclass(frozen=True, slots=True)
 class PoliciesCompiled:
-    """The policies of that number are compiled; `problem`: why they cannot be used."""
+    """The policies with this number are compiled. `problem` explains why they cannot be used, or is None."""
 
     number: int
     problem: str | None = None
@@ -70,21 +72,21 @@ class PoliciesCompiled:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """A supervisor's request: put the policies of that number in force."""
+    """The supervisor's request to put the policies with this number in force."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The policies of that number are in force."""
+    """The policies with this number are in force."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Suspend:
-    """A supervisor's request: suspend enforcement for these topics, and for no others."""
+    """The supervisor's request to suspend enforcement for exactly these topics."""
 
     suspended: SuspendedTopics
     number: int
@@ -92,14 +94,14 @@ class Suspend:
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """The request with that number is in force."""
+    """The suspensions in the request with this number are in force."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequest:
-    """A supervisor's request for a snapshot, while the web UI is open."""
+    """The supervisor's request for a snapshot, sent while the web UI is open."""
 
     query: LiveQuery
     number: int
@@ -107,21 +109,23 @@ class SnapshotRequest:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSnapshot:
-    """A worker's snapshot, in response to the request with that number."""
+    """A worker's snapshot, in response to the request with this number."""
 
     state: LiveState
     number: int
 
 
 Request = Command | Compile | Adopt | Suspend | SnapshotRequest
-"""What a supervisor sends."""
+"""The messages from a supervisor to a worker."""
 Message = WorkerSnapshot | WorkerStarted | CouldNotStart | Report | PoliciesCompiled | Adopted | Suspended
-"""What a worker sends."""
+"""The messages from a worker to its supervisor."""
 
 
 class Inbox:
-    """Receives all messages of one pipe in a thread. The pipe stays blocking: an event loop would make it non-blocking,
-    and then find only a part of a message that is longer than the system's buffer.
+    """Receives all messages of one pipe in a thread.
+
+    The pipe stays blocking. An event loop would make it non-blocking, and then read only a part of a message that is
+    longer than the system's buffer.
     """
 
     def __init__(
@@ -132,7 +136,10 @@ class Inbox:
         on_message: Callable[[Any], None],
         ended: Callable[[], None],
     ) -> None:
-        """`on_message` is called with each message, `ended` at the end; both on an event loop, by `from_thread`."""
+        """`on_message` is called with each message, and `ended` at the end.
+
+        Both are called on an event loop through `from_thread`.
+        """
         self._pipe = pipe
         self._from_thread = from_thread
         self._on_message = on_message
@@ -141,11 +148,11 @@ class Inbox:
         self._thread.start()
 
     def close(self) -> None:
-        """Wait for the thread to end, before the pipe is closed and its descriptor number is used again."""
+        """Wait until the thread ends, before the pipe is closed and its descriptor number is reused."""
         self._thread.join(_ENDS_WITHIN_SECONDS)
 
     def _listen(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError):  # the event loop is closed
             while True:
                 try:
                     message = self._pipe.recv()
@@ -170,11 +177,11 @@ class Outbox:
         return not self._messages.empty()
 
     def send(self, message: object) -> None:
-        """Queue a message; it must be picklable."""
+        """Queue a message, which must be picklable."""
         self._messages.put(message)
 
     def close(self) -> None:
-        """Wait for the thread to end, before the pipe is closed and its descriptor number is used again."""
+        """Wait until the thread ends, before the pipe is closed and its descriptor number is reused."""
         self._messages.put(None)
         self._thread.join(_ENDS_WITHIN_SECONDS)
 

@@ -1,6 +1,7 @@
-"""Run a server or a supervisor until a signal: SIGTERM and SIGINT drain, a second one stops at once.
+"""Runs a server or a supervisor until a signal.
 
-SIGHUP reloads the configuration; without a file it only logs a line.
+SIGTERM and SIGINT drain it, and a second one stops it at once. SIGHUP reloads the configuration. Without a
+configuration file it only logs a line.
 """
 
 import asyncio
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 def run_until_signal(
     loaded: Loaded, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
 ) -> None:
-    """Run until a signal. `file`: the configuration's file, for reloads; `inherited`: listening sockets that the parent
-    process has opened. Raises CannotStart.
+    """Run until a signal. Raises CannotStart.
+
+    `file` is the configuration file, for reloads. `inherited` are listening sockets that the parent process has opened.
     """
     raise_descriptor_limit()
     reserve_descriptors()

@@ -1,4 +1,4 @@
-"""Runs several workers as one proxy: shared ports, one admin endpoint, one drain for all.
+"""Runs several workers as one proxy, with shared ports, one admin endpoint, and one drain for all.
 
 A worker that ends unexpectedly is restarted.
 """
@@ -61,21 +61,24 @@ if TYPE_CHECKING:
 
 _PRELOADED = "sluicegate.proxy.workers.preloaded"
 _REPORT_SECONDS = 1.0
-# A worker that ends sooner than this is restarted after a delay.
+# A worker that ends within this time after its start is restarted after a delay.
 _SHORT_LIFE_SECONDS = 5.0
 _BEYOND_DRAIN_SECONDS = 5.0
-# How long workers may take to compile new policies, and again to put them in force.
+# Workers may take this long to compile new policies, and as long again to put them in force.
 _RELOAD_STEP_SECONDS = 30.0
 _SUSPEND_SECONDS = 2.0
 
 
 class Supervisor:
-    """Start it, wait, drain it; as `sluicegate.proxy.server.server.Server`, but with processes instead of sessions."""
+    """One proxy, which can be started and drained like `sluicegate.proxy.server.server.Server`.
+
+    It has processes instead of sessions.
+    """
 
     def __init__(
         self, config: Config, policy_query: PolicyQuery | None = None, inherited: InheritedSockets = NOTHING_INHERITED
     ) -> None:
-        """`policy_query` explains the policies in force; `inherited` are sockets that its workers share."""
+        """`policy_query` explains the policies in force. `inherited` are sockets that the workers share."""
         self._query = policy_query or PolicyQuery(Loaded(config, NOWHERE, (), ()))
         self._query.read_settings = partial(read_settings_now, config.upstream)
         self._query.suspended = lambda: self._enforcement.in_force
@@ -106,7 +109,7 @@ class Supervisor:
         self._launcher = WorkerLauncher()
 
     async def start(self) -> None:
-        """Start every worker and wait until each takes connections. Raises CannotStart."""
+        """Start every worker and wait until each accepts connections. Raises CannotStart."""
         shared = self._config.listen.bootstrap
         check_telemetry(self._config)
         choose_socket_folder()
@@ -155,13 +158,16 @@ class Supervisor:
         )
 
     def check(self, loaded: Loaded) -> None:
-        """Check another configuration's policies; this process serves no client. Blocks. Raises ConfigError."""
+        """Check the policies of another configuration.
+
+        Blocks, which is possible because this process serves no client. Raises ConfigError.
+        """
         check_policies(loaded)
 
     async def adopt(self, config: Config, source: Source = NOWHERE) -> None:
-        """Put another configuration's policies in force in every worker, or in none if one cannot compile them.
+        """Put the policies of another configuration in force in all workers, or in none if one cannot compile them.
 
-        Workers that are restarted later start with them. Raises ConfigError.
+        Workers that are restarted later start with the new policies. Raises ConfigError.
         """
         changed, places = self._for_workers.with_policies_of(config), source.only_places(POLICIES)
         number = self._adoptions + 1
@@ -177,7 +183,7 @@ class Supervisor:
             raise ConfigError([Problem("", "policies", problem) for problem in problems])
         self._for_workers, self._places, self._adoptions = changed, places, number
         for worker in self._workers:
-            if worker not in compiling:  # it was restarted meanwhile, with the policies of before
+            if worker not in compiling:  # the worker was restarted meanwhile, with the previous policies
                 worker.outbox.send(Compile(changed, number, places))
             worker.outbox.send(Adopt(number))
         await self._workers.wait_until_all(lambda worker: worker.adopted >= number, _RELOAD_STEP_SECONDS)
@@ -197,7 +203,7 @@ class Supervisor:
             raise TimeoutError
 
     async def drain(self) -> None:
-        """Drain every worker, and wait for their end a little longer than a drain may take."""
+        """Drain every worker, and wait a little longer than a drain may take for them to end."""
         self._draining = True
         self.status.begin(Condition.DRAINING, "draining")
         for task in self._tasks:
@@ -212,7 +218,7 @@ class Supervisor:
 
     def _start_worker(self, index: int) -> None:
         here, there = multiprocessing.Pipe()
-        source = self._places.only_places(POLICIES)  # with what files contain now
+        source = self._places.only_places(POLICIES)  # with the current content of files
         process = self._workshop.Process(
             target=run_worker,
             args=(index, self._for_workers, self._mark, there, self._inherited.sockets, source),
@@ -241,7 +247,7 @@ class Supervisor:
                 worker.suspended = number
             case CouldNotStart(reason) if not self._tasks:
                 self._cannot_start = reason
-            case CouldNotStart(reason):  # a restarted worker; the restart is tried again
+            case CouldNotStart(reason):  # a restarted worker, whose restart is tried again
                 self._log.error("worker restart failed", worker=worker.index, reason=reason)
             case Report() | WorkerSnapshot():
                 self._reports.received(worker, message)
@@ -251,7 +257,7 @@ class Supervisor:
         self._workers.notify()
 
     def _ended(self, worker: WorkerProcess) -> None:
-        if worker not in self._workers:  # all are being ended
+        if worker not in self._workers:  # all workers are being ended
             return
         worker.close()
         worker.process.join(_BEYOND_DRAIN_SECONDS)

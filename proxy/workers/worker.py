@@ -1,4 +1,4 @@
-"""A worker process: a server on shared ports that reports to its supervisor.
+"""A worker process, which is a server on shared ports that reports to its supervisor.
 
 They exchange messages over one pipe. If the supervisor's end closes, the worker drains and ends.
 """
@@ -51,12 +51,14 @@ def run_worker(
     inherited: tuple[socket.socket, ...],
     source: Source = NOWHERE,
 ) -> None:
-    """Run a worker process until its supervisor requests a drain or ends, or until SIGTERM.
+    """Run a worker process until SIGTERM, or until its supervisor requests a drain or ends.
 
-    `mark` and `source`: as its server takes them; `inherited`: listening sockets that the parent process has opened.
+    `mark` and `source` are passed to the worker's server. `inherited` are listening sockets that the parent process has
+    opened.
     """
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor handles it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the supervisor passes it on
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor handles SIGHUP
+    # Ctrl-C reaches the whole process group, and the supervisor passes it on
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     reserve_descriptors()
     adopt_contents(source.kept)
     structlog.contextvars.bind_contextvars(worker=index)
@@ -124,7 +126,7 @@ class _Worker:
         self._outbox.send(WorkerSnapshot(state, message.number))
 
     async def _reload(self, message: Compile | Adopt, before: "asyncio.Task[None] | None") -> None:
-        """Handle requests in their order."""
+        """Handle reload requests in their order."""
         if before is not None:
             await asyncio.wait([before])
         if isinstance(message, Compile):
@@ -135,7 +137,7 @@ class _Worker:
             self._outbox.send(Adopted(message.number))
 
     async def _compile(self, message: Compile) -> str | None:
-        """Return why the policies cannot be used; None: they can."""
+        """Return why the policies cannot be used, or None if they can."""
         self._compiled = None
         adopt_contents(message.source.kept)
         try:

@@ -1,4 +1,4 @@
-"""The worker processes as their supervisor knows them, and the folder for the socket that starts them."""
+"""The supervisor's view of the worker processes, and the folder for the socket that starts them."""
 
 import asyncio
 import os
@@ -19,10 +19,11 @@ from sluicegate.proxy.workers.messages import Inbox, Outbox, Report
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """A process, the pipe to it, and its last messages; times in seconds, monotonic.
+    """A process, the pipe to it, and its last messages.
 
-    `unanswered`: regular requests for a report since its last message. `compiled` and `adopted`: numbers of reloads;
-    `problem`: why it could not compile the last one. `suspended`: number of the suspensions in force.
+    Times are monotonic, in seconds. `unanswered` is the number of regular requests for a report since its last message.
+    `compiled` and `adopted` are numbers of reloads, and `problem` explains why it could not compile the last one.
+    `suspended` is the number of the suspensions in force.
     """
 
     index: int
@@ -41,7 +42,7 @@ class WorkerProcess:
     report: Report | None = None
 
     def close(self) -> None:
-        """Stop sending and receiving, after the process has ended."""
+        """Stop sending and receiving after the process has ended."""
         if self.inbox is not None:
             self.inbox.close()
         self.outbox.close()
@@ -49,8 +50,9 @@ class WorkerProcess:
 
 
 class Workers:
-    """The worker processes of one supervisor, by index, and a signal after each of their messages. Belongs to one event
-    loop; other threads may iterate.
+    """The worker processes of one supervisor by index, with a signal after each of their messages.
+
+    It belongs to one event loop, but other threads may iterate over it.
     """
 
     def __init__(self) -> None:
@@ -67,7 +69,7 @@ class Workers:
         return self._known.get(worker.index) is worker
 
     def add(self, worker: WorkerProcess) -> None:
-        """Add a worker, in place of an earlier one with its index."""
+        """Add a worker, which replaces an earlier one with the same index."""
         self._known[worker.index] = worker
 
     def remove(self, worker: WorkerProcess) -> None:
@@ -84,7 +86,7 @@ class Workers:
             worker.outbox.send(message)
 
     def notify(self) -> None:
-        """Wake up all that wait for a change."""
+        """Wake all tasks that wait for a change."""
         self._changed.set()
 
     async def next_change(self) -> None:
@@ -93,7 +95,7 @@ class Workers:
         await self._changed.wait()
 
     async def wait_until_all(self, done: Callable[[WorkerProcess], bool], seconds: float) -> None:
-        """Wait until `done` is true of all workers, at most `seconds`."""
+        """Wait until `done` returns True for all workers, at most `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not all(map(done, self)):
@@ -107,11 +109,12 @@ class WorkerLauncher:
         self._log = structlog.get_logger("sluicegate")
 
     def look(self) -> None:
-        """Log the end of the process, and start it again, so that it is ready for the next worker."""
+        """If the process has ended, log that and start it again, so that it is ready for the next worker."""
         pid: int | None = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]  # it has no other name
-        if pid is None or sys.platform == "darwin":  # which has no waitid
+        if pid is None or sys.platform == "darwin":  # macOS has no waitid
             return
-        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # multiprocessing collects it
+        # multiprocessing collects the exit status
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if ended is not None:
             self._log.error(
                 "worker launcher ended, restarting",
@@ -123,19 +126,20 @@ class WorkerLauncher:
 
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108  # a folder in it has a random name
-# A socket's name has at most 107 bytes, of which multiprocessing takes 32 for itself.
+# A socket's name has at most 107 bytes, and multiprocessing uses 32 of them.
 _LONGEST_FOLDER = 72
 
 
 def choose_socket_folder() -> None:
-    """Check that multiprocessing can put its socket into the temporary folder; otherwise use shared memory as this
-    process's temporary folder. Raises CannotStart.
+    """Check that multiprocessing can put its socket into the temporary folder.
+
+    Otherwise use shared memory as this process's temporary folder. Raises CannotStart.
     """
     try:
         if len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER:
             return
     except FileNotFoundError:
-        pass  # there is none
+        pass  # there is no shared memory
     if not os.access(_SHARED_MEMORY, os.W_OK):
         raise CannotStart(
             "several workers need a folder for a socket between their processes. It must be writable, and its name at "

@@ -1,4 +1,4 @@
-"""The reports of all workers as those of one proxy: summed counters, the status, and the state for the web UI.
+"""Combines the reports of all workers into those of one proxy, with counters, the status, and the state for the web UI.
 
 The counters of a worker that has ended stay in the sums, up to its last report.
 """
@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from sluicegate.proxy.live.live_state import LiveState
 
 _FRESH_SECONDS = 2.0
-# Of reports that are requested every second. A supervisor that is stopped itself requests none meanwhile.
+# The number of missing reports, which are requested every second. A supervisor that is itself stopped requests none.
 _SILENT_REPORTS = 5
 _STUCK_REPORTS = 10
 
 
 class WorkerReports:
-    """Reads the workers' reports. Belongs to the supervisor's event loop; `snapshot` and `live_state` are called from
-    other threads.
+    """Reads the workers' reports.
+
+    It belongs to the supervisor's event loop. Other threads call `snapshot` and `live_state`.
     """
 
     def __init__(self, workers: Workers, status: Status, counters: Counters) -> None:
-        """`status` and `counters`: the supervisor's own."""
+        """`status` and `counters` are those of the supervisor."""
         self._workers = workers
         self._status = status
         self._counters = counters
@@ -47,13 +48,13 @@ class WorkerReports:
         self._loop = asyncio.get_running_loop()
 
     def request(self) -> None:
-        """Request a report from each worker, except those that have not caught up with earlier requests."""
+        """Request a report from each worker, except from those that have not responded to earlier requests."""
         for worker in self._workers:
             if not worker.outbox.is_behind:
                 worker.outbox.send(Command.REPORT)
 
     def request_regularly(self) -> None:
-        """Request a report from each worker, once a second, and count those that a worker owes."""
+        """Request a report from each worker once a second, and count the reports that a worker has not sent."""
         for worker in self._workers:
             if worker.takes_connections:
                 worker.unanswered += 1
@@ -74,14 +75,15 @@ class WorkerReports:
             self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
 
     def restarted(self, worker: WorkerProcess, detail: str) -> None:
-        """Count the restart of a worker, and show why."""
+        """Count the restart of a worker, and show the reason."""
         self._restarts += 1
         self._status.begin(Condition.WORKER_RESTARTED, detail, f"worker {worker.index}")
 
     def update_status(self) -> None:
-        """Ready while any worker is, and not alive only when all are stuck: a restart ends those that serve, too.
+        """Update the status of the proxy.
 
-        What a silent worker has reported is not known to be true any more.
+        It is ready while any worker is, and not alive only when all workers are stuck, because a restart would also end
+        those that serve. The conditions of a silent worker are no longer assumed to be true.
         """
         now = time.monotonic()
         started = [worker for worker in self._workers if worker.takes_connections]
@@ -107,7 +109,7 @@ class WorkerReports:
         self._status.set(Condition.EVENT_LOOP_STUCK, stuck)
 
     def snapshot(self) -> Snapshot:
-        """Return every worker's counters as they are now, for a scrape."""
+        """Return the current counters of every worker, for a scrape."""
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(self._request_fresh(), self._loop).result(_FRESH_SECONDS)
         workers = list(self._workers)
@@ -132,7 +134,10 @@ class WorkerReports:
         )
 
     async def _request_fresh(self) -> None:
-        """Silent workers are not waited for, or scrapes of a short interval would queue up."""
+        """Request reports and wait for them.
+
+        Silent workers are not awaited, because scrapes with a short interval would queue up.
+        """
         asked_at = time.monotonic()
         self.request()
 
@@ -142,7 +147,7 @@ class WorkerReports:
         await self._workers.wait_until_all(is_fresh, _FRESH_SECONDS / 2)
 
     def live_state(self, query: "LiveQuery") -> "LiveState":
-        """Return what every worker sees now, for the web UI. Raises NoStateAvailable."""
+        """Return the current state of every worker, for the web UI. Raises NoStateAvailable."""
         from sluicegate.proxy.live.conditions import status_state  # noqa: PLC0415  # only the web UI needs them
         from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415  # only the web UI needs them
         from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415  # only the web UI needs them
@@ -180,7 +185,7 @@ def _clock_offsets(reports: Iterable[Report]) -> Iterator[float | None]:
 
 
 def _without_open_connections(counters: Counters) -> Counters:
-    """Return the counters of a worker that has ended: all its connections are closed."""
+    """Return the counters of a worker that has ended, and whose connections are all closed."""
     counters.connections_closed = counters.connections_opened
     counters.ready = False
     return counters

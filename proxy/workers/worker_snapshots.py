@@ -1,5 +1,6 @@
-"""Collect the snapshots of all workers for the web UI. Missing workers are named, because the others' figures would
-otherwise be taken for all.
+"""Collects the snapshots of all workers for the web UI.
+
+Missing workers are named, because otherwise the figures of the others would be taken for the total.
 """
 
 import asyncio
@@ -33,10 +34,12 @@ class SnapshotSource(Protocol):
 
 
 class WorkerSnapshots:
-    """Requests snapshots, at most one at a time from each worker, so that none pile up for a worker that hangs."""
+    """Requests snapshots. Only one request at a time is sent to each worker, so that none pile up for a worker that
+    hangs.
+    """
 
     def __init__(self, within_seconds: float) -> None:
-        """`within_seconds`: how long to wait for all snapshots."""
+        """`within_seconds` is how long to wait for all snapshots."""
         self._within_seconds = within_seconds
         self._number = 0
         self._pending: set[int] = set()
@@ -46,7 +49,7 @@ class WorkerSnapshots:
     async def ask(
         self, workers: Collection[SnapshotSource], query: LiveQuery
     ) -> tuple[list[LiveState], list[ActiveCondition]]:
-        """Return the workers' snapshots, and a line for each missing one. Do not call it concurrently."""
+        """Return the workers' snapshots, and a condition for each missing one. Concurrent calls are not allowed."""
         self._number += 1
         self._states.clear()
         requested = [worker for worker in workers if worker.takes_connections and worker.index not in self._pending]
@@ -62,7 +65,7 @@ class WorkerSnapshots:
         return list(self._states.values()), [self._why_missing(worker) for worker in missing]
 
     def received(self, index: int, snapshot: WorkerSnapshot) -> None:
-        """Store a worker's snapshot, unless it is late."""
+        """Store a worker's snapshot unless it is too late."""
         self._pending.discard(index)
         if snapshot.number == self._number:
             self._states[index] = snapshot.state

@@ -1,9 +1,10 @@
-"""Writes bad records into dead-letter topics, durably: a record counts as stored when all in-sync replicas stored it.
+"""Writes bad records durably into dead-letter topics.
 
-One producer serves all topics and connections of a process, so that records of many clients share batches; its thread
-queues records and receives delivery reports. The callers bound the memory (`limits.max_quarantined_bytes`), so a topic
-that accepts nothing does not block others. A record that is not stored within `within_seconds` fails, and its batch is
-reported as failed. It may be stored all the same, and the producer retries the batch: delivery is at least once.
+A record counts as stored when all in-sync replicas have stored it. One producer serves all topics and connections of a
+process, so that records of many clients share batches. Its thread queues records and receives delivery reports. The
+callers limit the memory (`limits.max_quarantined_bytes`), so a topic that accepts nothing does not block others. A
+record that is not stored within `within_seconds` fails, and its batch is reported as failed. The record may be stored
+nevertheless, and the producer retries the batch, so delivery is at least once.
 """
 
 import contextvars
@@ -37,9 +38,10 @@ _AT_THE_END_SECONDS = 1.0
 
 
 class DeadLetterWriter:
-    """Writes dead letters. `call_soon` calls a function on the event loop. The thread starts with the first record.
+    """Writes dead letters. The thread starts with the first record.
 
-    `health`: where the progress of writes is noted, by topic. The caller notes the failures there.
+    `call_soon` calls a function on the event loop. `health` records the progress of writes by topic. The caller records
+    the failures.
     """
 
     def __init__(
@@ -54,18 +56,21 @@ class DeadLetterWriter:
         self._thread: threading.Thread | None = None
 
     def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: ReportFailures) -> None:
-        """Store all records of `letters`; `report` the batches with failures, and their reasons. Never waits."""
+        """Store all records of `letters` without waiting.
+
+        Call `report` with the batches that have failures, and their reasons.
+        """
         client = client_details(identity)
         job = _Job(client, letters, self._noted(client, letters, report))
         if self._thread is None:
-            context = contextvars.copy_context()  # it has the worker's index for log lines
+            context = contextvars.copy_context()  # the context contains the worker's index for log lines
             self._thread = threading.Thread(target=context.run, args=(self._run,), name="dead letters", daemon=True)
             self._thread.start()
         if not self._queue.put(job, 0):
             self._call_soon(job.report, {each.place: "the quarantine queue is full" for each in letters})
 
     def _noted(self, client: ClientDetails, letters: Sequence[DeadLetters], report: ReportFailures) -> ReportFailures:
-        """Return `report`, and note the beginning and the end of the write."""
+        """Return `report` extended so that it records the end of the write. Record the beginning of the write."""
         wrote = [(each.destination, waiting_for(client, each.source), each.place) for each in letters]
         writes = {(topic, waiting) for topic, waiting, _ in wrote}
         numbers = [self._health.begin(topic, waiting) for topic, waiting in writes]
@@ -80,7 +85,7 @@ class DeadLetterWriter:
         return ended
 
     def close(self) -> None:
-        """Stop; no caller waits for results any more."""
+        """Stop, because no caller waits for results any more."""
         self._queue.close()
         if self._thread is not None:
             self._thread.join(_AT_THE_END_SECONDS)
@@ -91,8 +96,11 @@ class DeadLetterWriter:
                 self._writer.serve(_POLL_SECONDS)
 
     def _begin_next(self) -> bool:
-        """Begin the next job and return True, or return False. The job is not referenced here afterwards."""
-        # Without records in flight there are no delivery reports to wake up for.
+        """Start the next job and return True, or return False if there is none.
+
+        No reference to the job is kept here afterwards.
+        """
+        # Without records in flight there are no delivery reports to wait for.
         job = self._queue.take(0 if self._under_way else None)
         if job is not None:
             self._begin(job)
@@ -104,7 +112,7 @@ class DeadLetterWriter:
             check_client("quarantine")
             for letters in job.letters:
                 self._hand_over(job, letters)
-        except ClientMissing as error:  # a reloaded configuration may need it after the start
+        except ClientMissing as error:  # a reloaded configuration may need the client library after the start
             for letters in job.letters:
                 job.failures.setdefault(letters.place, str(error))
         job.whole = True
@@ -133,12 +141,15 @@ class DeadLetterWriter:
     def _finish_if_done(self, job: "_Job") -> None:
         if job.whole and job.left == 0:
             self._under_way -= 1
-            with suppress(RuntimeError):  # the event loop is closed, and its clients with it
+            with suppress(RuntimeError):  # the event loop is closed, and so are its clients
                 self._call_soon(job.report, job.failures)
 
 
 class _Job:
-    """The dead letters of one request. `left`: records in flight; `whole`: all possible records are queued."""
+    """The dead letters of one request.
+
+    `left` is the number of records in flight. `whole` is true when all possible records are queued.
+    """
 
     def __init__(self, client: ClientDetails, letters: Sequence[DeadLetters], report: ReportFailures) -> None:
         self.client = client
@@ -154,14 +165,14 @@ def _settings(within_seconds: float) -> dict[str, str | int | bool]:
         "acks": "all",
         "enable.idempotence": True,
         "linger.ms": 5,
-        "batch.size": 131_072,  # small, because a topic's max.message.bytes may be below Kafka's default
+        "batch.size": 131_072,  # small, because max.message.bytes of a topic may be below Kafka's default
         "compression.type": "lz4",
-        "partitioner": "murmur2_random",  # as Java clients do, so that records of one key stay in one partition
+        "partitioner": "murmur2_random",  # as in Java clients, so that records with one key stay in one partition
         "message.timeout.ms": int(within_seconds * 1000),
         "message.max.bytes": 1_000_000_000,  # the topic's own limit applies
-        "queue.buffering.max.messages": 2_147_483_647,  # the callers bound the memory
+        "queue.buffering.max.messages": 2_147_483_647,  # the callers limit the memory
         "queue.buffering.max.kbytes": 2_147_483_647,
-        # Notice new and deleted topics soon.
+        # This makes librdkafka notice new and deleted topics soon.
         "topic.metadata.propagation.max.ms": 2_000,
         "topic.metadata.refresh.interval.ms": 10_000,
         "metadata.max.age.ms": 10_000,
@@ -171,10 +182,11 @@ def _settings(within_seconds: float) -> dict[str, str | int | bool]:
 def headers_of(
     record: TakenRecord, letters: DeadLetters, client: ClientDetails, give_way: Callable[[], None]
 ) -> list[Header]:
-    """Return the headers of the dead letter: the record's own, then the violation and the client (known fields only).
+    """Return the headers of the dead letter, which are the record's own, then those of the violation and the client
+    (known fields only).
 
-    Kafka clients return the last of several headers with one name, so ours win even after an earlier quarantine.
-    Calls `give_way` after each few headers.
+    Kafka clients return the last of several headers with one name, so the proxy's headers apply even after an earlier
+    quarantine. Calls `give_way` after every few headers.
     """
     headers = as_written(record.headers, give_way)
     headers += ((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))

@@ -1,7 +1,7 @@
-"""A producer for the proxy's own records: librdkafka, which batches, connects and retries in its own threads.
+"""A producer for the proxy's own records, based on librdkafka, which batches, connects and retries in its own threads.
 
-Its package confluent-kafka is an extra: it is imported for the first record, and `check_client` reports at start if it
-is missing. The producer connects to the brokers directly, never through the proxy's own listeners.
+Its package confluent-kafka is an optional dependency. It is imported for the first record, and `check_client` reports
+at the start if it is missing. The producer connects to the brokers directly, never through the proxy's own listeners.
 """
 
 import logging
@@ -21,23 +21,29 @@ from sluicegate.proxy.tokens.own_token import own_token
 Header = tuple[str, bytes | None]
 Settings = dict[str, str | int | bool]
 Delivered = Callable[[str | None], None]
-"""Called once for each record, within `serve`: with None if it is stored, else with the reason."""
+"""Called once for each record, within `serve`.
+
+The argument is None if the record is stored, and otherwise the reason.
+"""
 
 _PASSWORD_SECONDS = 30.0
-# librdkafka repeats an error that lasts.
+# librdkafka repeats an error that persists.
 _ERROR_SECONDS = 60.0
-# A new producer may fail at once too, so that one is created a second at most.
+# A new producer may also fail at once, so at most one is created in this time.
 _REST_SECONDS = 1.0
-# librdkafka writes fatal errors to standard error at every log level, unless it has a logger.
+# Without a logger, librdkafka writes fatal errors to standard error at every log level.
 _DISCARDED = logging.Logger("librdkafka", logging.CRITICAL + 1)
 
 
 class ClientMissing(Exception):
-    """confluent-kafka is not installed; the text has the key that needs it and the command that installs it."""
+    """confluent-kafka is not installed.
+
+    The text has the configuration key that needs it and the command that installs it.
+    """
 
 
 class RecordNotAccepted(Exception):
-    """A record cannot be accepted now; the text has the reason."""
+    """A record cannot be accepted now. The text gives the reason."""
 
 
 class NoRoom(RecordNotAccepted):
@@ -55,26 +61,27 @@ def check_client(key: str) -> None:
 
 
 class TopicWriter:
-    """Writes records, for one thread. Creates the producer with the first record, and again after a fatal error.
+    """Writes records for one thread.
 
-    `settings`: librdkafka settings in addition to those of the connection.
+    It creates the producer with the first record, and again after a fatal error. `settings` are librdkafka settings in
+    addition to those for the connection.
     """
 
     def __init__(self, upstream: Upstream, settings: Mapping[str, str | int | bool]) -> None:
         self._upstream = upstream
         self._settings = settings
         self._producer: Any = None
-        self._ended: list[Any] = []  # failed producers with deliveries that are not reported yet
+        self._ended: list[Any] = []  # failed producers whose deliveries are not all reported
         self._password: str | bool | int | None = None
         self._password_at = 0.0
-        self._error = ""  # the last error of librdkafka
+        self._error = ""  # librdkafka's last error
         self._error_at = 0.0
         self._ended_at = -_REST_SECONDS
 
     def write(
         self, topic: str, key: bytes | None, value: bytes | None, headers: list[Header], delivered: Delivered
     ) -> None:
-        """Queue one record. Raises RecordNotAccepted, or NoRoom if it may be retried after others are stored."""
+        """Queue one record. Raises RecordNotAccepted, or NoRoom if a later retry may succeed."""
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         producer = self._producer_now()
@@ -93,7 +100,7 @@ class TopicWriter:
             raise RecordNotAccepted(self._reason_of(error)) from None
 
     def serve(self, seconds: float) -> None:
-        """Report deliveries; wait at most `seconds` for the first one."""
+        """Report deliveries. Wait at most `seconds` for the first one."""
         for ended in self._ended:
             self._poll(ended, seconds)
         self._ended = [ended for ended in self._ended if len(ended)]
@@ -103,7 +110,10 @@ class TopicWriter:
                 self._end()
 
     def _poll(self, producer: Any, seconds: float) -> bool:
-        """Return False after a fatal error, which librdkafka raises here once and does not report as an error."""
+        """Report deliveries of one producer.
+
+        Return False after a fatal error, which librdkafka raises here once and does not report as an error.
+        """
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         try:
@@ -140,7 +150,7 @@ class TopicWriter:
         return self._producer
 
     def _renew_password(self) -> None:
-        """Use a changed password file from the next connection on."""
+        """Use a changed password file for new connections."""
         sasl = self._upstream.sasl
         now = time.monotonic()
         if (
@@ -154,7 +164,7 @@ class TopicWriter:
         try:
             password = sasl.current_password.get()
         except PasswordUnreadable:
-            return  # keep the previous one; the cluster watch reports the error
+            return  # keep the previous password; the cluster watch reports the error
         if password != self._password:
             self._password = password
             self._producer.set_sasl_credentials(sasl.username, password)
@@ -168,12 +178,13 @@ class TopicWriter:
         now, errors = time.monotonic(), confluent_kafka.KafkaError
         if error.code() == errors._AUTHENTICATION:
             self._password_at = -_PASSWORD_SECONDS  # the file may have changed
-        has_reason = error.code() != errors._ALL_BROKERS_DOWN  # it follows the error with the reason
+        # librdkafka sends this error after the one with the reason
+        has_reason = error.code() != errors._ALL_BROKERS_DOWN
         if has_reason or now - self._error_at > _ERROR_SECONDS:
             self._error, self._error_at = str(error.str()), now
 
     def _reason_of(self, error: Any) -> str:
-        """Return the reason of a failed delivery, with librdkafka's last error after a timeout or a fatal error."""
+        """Return the reason of a failed delivery. After a timeout or a fatal error, append librdkafka's last error."""
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         reason = str(error.str())
@@ -187,9 +198,9 @@ class TopicWriter:
 def client_settings(
     upstream: Upstream, copies: MemoryFiles, on_missing_token: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Return what any client of librdkafka needs to connect to `upstream` with the proxy's own login.
+    """Return the settings with which a client of librdkafka connects to `upstream` with the proxy's own login.
 
-    `on_missing_token` gets the reason if there is no token. Raises PasswordUnreadable and OSError.
+    `on_missing_token` is called with the reason if there is no token. Raises PasswordUnreadable and OSError.
     """
     settings: dict[str, Any] = {**connection_settings(upstream, copies), "logger": _DISCARDED}
     if upstream.sasl is not None and settings.get("sasl.mechanism") == "OAUTHBEARER":
@@ -200,8 +211,10 @@ def client_settings(
 def _token(
     sasl: Sasl, seconds: float, on_missing_token: Callable[[str], None], _: str
 ) -> tuple[str, float, str, dict[str, str]]:
-    """Return token, expiry, principal (brokers take the token's) and extensions for librdkafka, which asks again
-    after 80 % of the time, or 10 s after a failure, and logs in again before a broker's session ends (KIP-368).
+    """Return the token, its expiry, the principal and the extensions for librdkafka.
+
+    Brokers use the principal in the token. librdkafka asks again after 80 % of the token's lifetime, or 10 s after a
+    failure, and logs in again before a broker's session ends (KIP-368).
     """
     try:
         token = own_token(sasl, seconds)
@@ -212,10 +225,11 @@ def _token(
 
 
 def connection_settings(upstream: Upstream, copies: MemoryFiles) -> Settings:
-    """Return addresses, TLS and login of `upstream` as librdkafka settings, with current passwords and certificates.
+    """Return the addresses, TLS and login of `upstream` as librdkafka settings, with current passwords and
+    certificates.
 
-    Certificates are copied into `copies`, which librdkafka reads while it creates a producer. Raises
-    PasswordUnreadable and OSError.
+    Certificates are copied into `copies`, which librdkafka reads while it creates a producer. Raises PasswordUnreadable
+    and OSError.
     """
     tls, sasl = upstream.tls, upstream.sasl
     settings: Settings = {
@@ -224,7 +238,7 @@ def connection_settings(upstream: Upstream, copies: MemoryFiles) -> Settings:
         "security.protocol": ("SASL_" if sasl is not None else "") + ("SSL" if tls is not None else "PLAINTEXT"),
         "socket.connection.setup.timeout.ms": max(1000, int(upstream.connect_timeout_seconds * 1000)),
         "reconnect.backoff.max.ms": 2000,
-        "log_level": 0,  # no output to standard error; delivery failures have the reasons
+        "log_level": 0,  # no output to standard error, because delivery failures contain the reasons
     }
     if tls is not None:
         settings |= _tls_settings(tls, copies)

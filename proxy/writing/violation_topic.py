@@ -1,8 +1,8 @@
 """Sends violation events to a Kafka topic (`violations.topic`), from a thread with a bounded queue.
 
-Clients never wait for the cluster: events that do not fit into the queue are dropped and counted, events that the
-cluster does not accept are counted, and one log line a minute has the reason. A record's key is the topic that the
-event is about, so that the events of a topic stay in order; its value is the event (docs/violations.md).
+Clients never wait for the cluster. Events that do not fit into the queue are dropped and counted. Events that the
+cluster does not accept are counted, and one log line a minute gives the reason. The key of a record is the topic of the
+event, so that the events of a topic stay in order. Its value is the event (docs/violations.md).
 """
 
 import contextvars
@@ -42,7 +42,7 @@ _SETTINGS: dict[str, str | int | bool] = {
 
 
 class ViolationTopic:
-    """Sends events to `topic`. Needs confluent-kafka (`check_client`). `health`: where the results are noted."""
+    """Sends events to `topic`. Requires confluent-kafka (`check_client`). `health` records the results."""
 
     def __init__(
         self,
@@ -65,18 +65,18 @@ class ViolationTopic:
         self._ends_at: float | None = None
         self._log = structlog.get_logger("sluicegate.violations")
         self._complaints = OnceAMinute()
-        context = contextvars.copy_context()  # it has the worker's index for log lines
+        context = contextvars.copy_context()  # the context contains the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="violation topic", daemon=True)
         self._thread.start()
 
     def write(self, event: Event) -> None:
-        """Queue an event; never waits."""
+        """Queue an event without waiting."""
         if not self._queue.put(event, event.size):
             self._counters.violation_topic_events_dropped += 1
             self._health.failed(self._destination, QUEUE_FULL)
 
     def close(self) -> None:
-        """Send the queued events for at most 3 s; the rest is counted as failed."""
+        """Send the queued events for at most 3 s. The remaining events are counted as failed."""
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
         self._queue.close()
         self._thread.join(_AT_THE_END_SECONDS + _POLL_SECONDS)
@@ -88,7 +88,7 @@ class ViolationTopic:
     def _run(self) -> None:
         turns = ShortTurns()
         while not self._queue.ended:
-            # Without records in flight there are no delivery reports to wake up for.
+            # Without records in flight there are no delivery reports to wait for.
             event = self._queue.take(_POLL_SECONDS if self._under_way else None)
             if event is not None:
                 self._send(event)
@@ -100,11 +100,14 @@ class ViolationTopic:
             self._writer.serve(_POLL_SECONDS)
 
     def _send(self, event: Event) -> None:
-        """Send an event. Waits while the producer's queue is full; then this queue fills and drops events."""
+        """Send an event. Waits while the producer's queue is full.
+
+        Meanwhile this object's queue fills and drops events.
+        """
         try:
             key = None if event.topic is None else event.topic.encode(errors="replace")
             value = self._encode(event)
-        except Exception as error:  # one event that cannot be encoded does not stop the next ones
+        except Exception as error:  # an event that cannot be encoded must not stop the next ones
             self._lost(str(error))
             return
         while True:

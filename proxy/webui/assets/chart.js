@@ -1,4 +1,4 @@
-// A chart of the last 15 minutes (uPlot), with a text of its content. Seconds without data are hatched.
+// A chart of the last 15 minutes (uPlot), with its content as text. Seconds without data are hatched.
 
 import { Component, createRef, html } from "./html.js";
 import { clock, rate, span } from "./format.js";
@@ -32,7 +32,7 @@ class Chart extends Component {
   #resized = new ResizeObserver(() => this.#plot?.setSize({ width: this.#place.current.clientWidth, height: HEIGHT }));
   #recoloured = () => { this.#plot?.destroy(); this.#draw(this.props); };
 
-  // uPlot draws on a canvas of its own: Preact only makes its place.
+  // uPlot draws on its own canvas, for which Preact only provides the element.
   shouldComponentUpdate(next) {
     this.#plot?.setData(next.series);
     return false;

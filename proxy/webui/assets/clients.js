@@ -1,4 +1,4 @@
-// All clients, and the page of one client.
+// The list of all clients, and the page of one client.
 
 import { BrokerErrors, connectionColumns } from "./connections.js";
 import { Example, groupColumns } from "./examples.js";
@@ -13,7 +13,7 @@ import { eventColumns } from "./violations.js";
 const CONNECTED = "connected";
 const VIOLATIONS = "with violations";
 
-// Clients that are connected or have violations, most batches first.
+// Returns the clients that are connected or have violations, most batches first.
 export function clientRows(store) {
   const found = new Map();
   const rowOf = (id) => {

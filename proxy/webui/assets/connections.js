@@ -1,4 +1,4 @@
-// Connections of clients and why they are paused, and the brokers.
+// The connections of clients with the reasons for pauses, and the brokers.
 
 import { named, size, whole } from "./format.js";
 import { html } from "./html.js";
@@ -33,7 +33,7 @@ export function Connections({ store, route }) {
   <//>`;
 }
 
-// Errors that brokers sent to clients, most responses first.
+// Shows the errors that brokers sent to clients, most responses first.
 export function BrokerErrors({ store, client, route }) {
   const columns = [
     ...(client === undefined ? [{ title: "Client", show: (row) => html`<${ClientLink} id=${row.client_id} />`, className: "id", value: (row) => row.client_id }] : []),

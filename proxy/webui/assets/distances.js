@@ -1,4 +1,4 @@
-// Distance of timestamps from now, the bounds in force, and what other bounds would reject.
+// The distance of timestamps from now, the bounds in force, and what other bounds would reject.
 
 import { Component, createRef, html } from "./html.js";
 import { batches, share, span, whole } from "./format.js";
@@ -16,7 +16,7 @@ const NO_BOUND = 2 ** 62;
 const BEHIND = -1;
 const AHEAD = 1;
 
-// As validation/units.py: four steps from one power of two to the next.
+// Uses the same steps as validation/units.py, which are four from one power of two to the next.
 export function beginningOf(step) {
   if (step < 4) return step;
   return (4 + (step % 4)) * 2 ** (Math.floor(step / 4) - 1);
@@ -33,7 +33,7 @@ const sum = (counts) => rows(counts).reduce((total, [, count]) => total + count,
 const beyond = (counts, limit) => rows(counts).reduce((total, [step, count]) => total + (step > limit ? count : 0), 0);
 
 export class Distances extends Component {
-  // `tried`: the step of the tried bound on each side; null: the bound in force.
+  // `tried` is the step of the tried bound on each side. If it is null, the bound in force applies.
   state = { name: "defaults", tried: null };
   #place = createRef();
   #dragged = null;
@@ -88,7 +88,7 @@ export class Distances extends Component {
 
 const countOf = (distances) => sum(distances.behind) + Math.max(sum(distances.rejected_behind), sum(distances.rejected_ahead));
 
-// The distance at both ends of the drawing, in ms.
+// Returns the distance at both ends of the drawing, in ms.
 function mostOf(distances, bounds, steps) {
   const found = Object.values(distances).flatMap((counts) => rows(counts).map(([step]) => step));
   const finite = [bounds.before_ms, bounds.after_ms, beginningOf(steps[BEHIND]), beginningOf(steps[AHEAD])].filter((ms) => ms < NO_BOUND);
@@ -121,7 +121,7 @@ function drawing(distances, bounds, inMs, most) {
   </svg>`;
 }
 
-// HTML, because SVG text would be stretched with the drawing. Labels that would overlap are left out.
+// The labels are HTML, because SVG text would be stretched with the drawing. Labels that would overlap are left out.
 function labels(most, pixels) {
   const taken = [];
   const label = (text, x) => {

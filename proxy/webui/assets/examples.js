@@ -1,10 +1,10 @@
-// One violation in detail, and violations by client, topic and reason.
+// Shows one violation in detail, and lists violations by client, topic and reason.
 
 import { diagnosisOf, moment, named, outcome, ownerText, rate, softwareOf, whole } from "./format.js";
 import { html } from "./html.js";
 import { ClientLink, Facts, TopicLink, When, figure } from "./parts.js";
 
-// `other`: what differs between the rows, "client" or "topic".
+// `other` is the column in which the rows differ, either "client" or "topic".
 export function groupColumns(store, other) {
   const now = store.state.time_ms;
   const rateOf = (group) => store.violationRate((one) => one.client_id === group.client_id && one.topic === group.topic && outcome(one) === outcome(group) && one.mode === group.mode && one.reason === group.reason);
@@ -22,7 +22,8 @@ export function groupColumns(store, other) {
 
 const shownPart = (part) => (part === null ? "null" : html`<code>${part.text}</code>${part.size > part.text.length ? ` (${whole(part.size)} bytes)` : ""}`);
 
-// The newest event of a violation group. A sample has the key and value only if the topic's policy has samples: true.
+// Shows the newest event of a violation group. It contains the key and value only if the topic's policy has samples:
+// true.
 export function Example({ group }) {
   const event = group.example;
   const sample = (event.samples ?? [])[0];

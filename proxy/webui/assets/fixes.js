@@ -1,10 +1,12 @@
-// How to correct a producer, by client library (docs/how-to/my-producer-gets-invalid-timestamp.md has the same lines).
+// Shows how to correct a producer, by client library (docs/how-to/my-producer-gets-invalid-timestamp.md has the same
+// lines).
 
 import { html } from "./html.js";
 import { Choice, Section } from "./parts.js";
 import { href } from "./route.js";
 
-// The software name that a library reports, or the beginning of its default client id; and the correct call.
+// Each entry has the software name that the library reports, or the beginning of its default client id, and the correct
+// call.
 const LIBRARIES = [
   { name: "Java kafka-clients", guide: "java", software: /^apache-kafka-java/, clientId: /^producer-\d+$/,
     timestamp: "new ProducerRecord<>(topic, null, Instant.now().toEpochMilli(), key, value)", key: "new ProducerRecord<>(topic, key, value)" },
@@ -28,7 +30,7 @@ const LIBRARIES = [
     timestamp: "producer.send({topic, messages: [{key, value, timestamp: String(Date.now())}]})", key: "producer.send({topic, messages: [{key, value}]})" },
 ];
 
-// The library of a client by what it reports; null if unknown.
+// Returns the library of a client from what the client reports, or null if it is unknown.
 export function libraryOf(software, clientId) {
   return LIBRARIES.find((one) => software && one.software.test(software)) ?? LIBRARIES.find((one) => !software && clientId && one.clientId?.test(clientId)) ?? null;
 }
@@ -40,7 +42,7 @@ const KINDS = [
 
 const GUIDE = "https://docs.example.com/OWNER/clients-guide.html";
 
-// The page about client libraries; for a library with a section of its own, that section.
+// Links to the page about client libraries, and to the library's own section if there is one.
 const guide = (library) => html`<a href=${library?.guide ? `${GUIDE}#${library.guide}` : GUIDE} rel="noreferrer">Client guide${library?.guide && `: ${library.name}`}</a>`;
 
 const docs = (kinds, library) => html`<p class="quiet">Documentation: ${guide(library)}, ${kinds.some((one) => one.kind === "timestamp") ? html`<code>docs/how-to/my-producer-gets-invalid-timestamp.md</code> and ` : ""}<code>docs/policies.md</code></p>`;
@@ -50,7 +52,7 @@ function calls(kind, libraries) {
     <dl class="facts">${libraries.map((each) => html`<div key=${each.name}><dt>${each.name}</dt><dd><code>${each[kind.kind]}</code></dd></div>`)}</dl></div>`;
 }
 
-// The view with a URL for each library, to send to the developers of a producer.
+// The view has a URL for each library, which can be sent to the developers of a producer.
 export function Fixes({ route }) {
   const name = route.params.get("library");
   const libraries = LIBRARIES.filter((one) => name === null || one.name === name);

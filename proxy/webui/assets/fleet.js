@@ -1,4 +1,4 @@
-// The proxies of a fleet: their state, version and conditions.
+// The proxies of a fleet with their state, version and conditions.
 
 import { State } from "./connections.js";
 import { figure, Section, Table, When } from "./parts.js";
@@ -9,7 +9,7 @@ export const STATE_KINDS = { serving: "good", "needs attention": "attention", "n
 
 export const rateText = (row, name, show = rate) => figure(row.rates === null ? null : row.rates[name], (value) => `${show(value)}/s`);
 
-// With a route: all columns.
+// If `route` is given, all columns are shown.
 export function fleetTable(store, route) {
   const columns = [
     { title: "Proxy", show: (row) => html`${row.address}${row.name && row.name !== row.address && html` <small class="quiet">${row.name}</small>`}`, className: "id", value: (row) => row.address },

@@ -31,7 +31,7 @@ export function ago(ms, now) {
   return now - ms < 1000 ? "just now" : `${span(now - ms)} ago`;
 }
 
-// 2026-11-27T15:19:40Z, and 15:19:40Z
+// Returns 2026-11-27T15:19:40Z (moment) or 15:19:40Z (clock).
 export const moment = (ms) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 export const clock = (ms) => moment(ms).slice(11);
 
@@ -42,23 +42,24 @@ export const share = (part, all) => (all === 0 ? "0 %" : `${small.format((100 * 
 
 export const named = (name) => (name === null || name === undefined ? "(none)" : name === "" ? "(empty)" : name);
 
-// The team that owns a topic or a client, with its contact; empty without an owner.
+// Returns the team that owns a topic or a client with its contact, or an empty text without an owner.
 export const ownerText = (owner) => (!owner ? "" : owner.contact ? `${owner.team} (${owner.contact})` : owner.team);
 
 const NOT_STORED = "cannot be stored, retrying";
 const FORWARDED = { accepted: "accepted", unknown: "forwarded, outcome unknown" };
 
-// What became of the batches of an event or a group.
+// Returns the outcome of the batches of an event or a group, in a few words.
 export function outcome({ outcome: what, changes, copies }) {
   if (what === "resend") return copies === "not_stored" ? NOT_STORED : "to be sent again";
   if (what === "rejected") return copies === "quarantined" ? "quarantined" : "rejected";
   return [FORWARDED[what] ?? what, ...changes, ...(copies === "copied" ? ["copied"] : [])].join(", ");
 }
 
-// A client that has not retried for this long has given up, or makes progress again.
+// A client that has not retried for this time has given up or makes progress again.
 const RETRYING_MS = 60e3;
 
-// The reason of most batches; of those that cannot be stored, if a client retries them at this time.
+// Returns the most frequent reason. If clients are retrying batches that cannot be stored now, only those batches
+// count.
 export function mainReason(groups, now) {
   const retried = groups.filter((one) => outcome(one) === NOT_STORED && now - one.last_ms <= RETRYING_MS);
   const most = (retried.length > 0 ? retried : groups).reduce((a, b) => (a === null || b.batches > a.batches ? b : a), null);
@@ -70,7 +71,7 @@ export function softwareOf(event) {
   return [event.software_name, event.software_version].filter((text) => text).join(" ");
 }
 
-// The diagnosis of a violation event (docs/violations.md).
+// Returns the diagnosis of a violation event (docs/violations.md).
 export function diagnosisOf(event) {
   const sample = (event.samples ?? [])[0];
   const trial = (event.rehearsed ?? []).map((bound) => `${bound.key} of ${span(bound.max_ms)} would reject ${whole(bound.bad_records)}`);

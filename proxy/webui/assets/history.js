@@ -1,4 +1,4 @@
-// Charts of the last 15 minutes of one topic or one client, before and after the page was opened.
+// Charts of the last 15 minutes of one topic or client, including the time before the page was opened.
 
 import { Figure } from "./chart.js";
 import { Component, html } from "./html.js";
@@ -7,7 +7,7 @@ import { ask } from "./stream.js";
 const AGAIN_MS = 10_000;
 const BINS = 90;
 
-// Bins of the last 15 minutes: [seconds], [rates]; null before the first count.
+// Returns the bins of the last 15 minutes as [seconds], [rates]. A rate is null before the first count.
 export function seriesOf(history, column) {
   const { begin, bin_seconds: bin } = history;
   const counts = history[column].slice(-BINS);
@@ -16,7 +16,7 @@ export function seriesOf(history, column) {
   return [seconds, seconds.map((_, i) => (i < BINS - counts.length ? null : counts[i - BINS + counts.length] / bin))];
 }
 
-// Reads the history of `kind` (topic or client) `name` now and every 10 s, except while the page is paused.
+// Reads the history of the topic or client `name` at once and every 10 s, except while the page is paused.
 export class History extends Component {
   state = { of: null, history: null, error: null };
   #timer = null;

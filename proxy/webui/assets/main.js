@@ -1,4 +1,4 @@
-// Assembles the web UI: follows the stream, and draws the view that the URL names.
+// Assembles the web UI. Follows the stream, and draws the view that the URL names.
 
 import { ClientPage, Clients } from "./clients.js";
 import { Brokers, Connections } from "./connections.js";
@@ -32,12 +32,12 @@ const VIEWS = {
 };
 
 const store = new Store();
-let pausedAt = null; // ms of the data that is shown while paused
-let trouble = null; // why there are no new data
-let rejection = null; // { status, text } while access is denied
+let pausedAt = null; // the time (ms) of the data that are shown while paused
+let trouble = null; // the reason why there are no new data
+let rejection = null; // has { status, text } while access is denied
 let summary = "";
 let summaryAt = 0;
-let summarized = null; // the state that the summary names
+let summarized = null; // the state that the summary describes
 let isDue = false;
 let stop = new AbortController();
 
@@ -104,7 +104,7 @@ function focusOnce(input) {
   input.focus();
 }
 
-// The fragment of the URL is the view's.
+// The fragment of the URL belongs to the view.
 function skip(event) {
   event.preventDefault();
   document.getElementById("main").focus();
@@ -129,7 +129,7 @@ function App() {
     <footer class="quiet"><p>Read-only. Times are in UTC. Same data: <a href="api/live">/api/live</a>, <a href="metrics">/metrics</a>, <code>sluicegate top</code></p></footer>`;
 }
 
-// Another state is said at once, as the header shows it; new figures only now and then.
+// Announces a changed state at once, like the header, and new figures only from time to time.
 function summarize() {
   const [, text] = stateText(store.state);
   if (text === summarized && Date.now() - summaryAt <= SUMMARY_EVERY_MS) return;
@@ -137,7 +137,7 @@ function summarize() {
   [summarized, summaryAt, summary] = [text, Date.now(), hasFigures ? summaryOf(store) : text];
 }
 
-// Draws at most once a frame.
+// Draws at most once in a frame.
 function draw() {
   if (isDue) return;
   isDue = true;
@@ -166,7 +166,7 @@ function begin() {
   );
 }
 
-// While paused there is no stream; resuming begins with the full state.
+// While the page is paused there is no stream. Resuming begins with the full state.
 function togglePause() {
   if (pausedAt === null && store.state !== null) {
     pausedAt = store.state.time_ms;

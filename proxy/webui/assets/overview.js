@@ -1,4 +1,4 @@
-// The first view: current rates, the last 15 minutes, and the clients, topics and violations to look at first.
+// The first view, with current rates, the last 15 minutes, and the clients, topics and violations to check first.
 
 import { Figure } from "./chart.js";
 import { clientRows, clientColumns } from "./clients.js";
@@ -60,7 +60,7 @@ function paced(number, one, many) {
   return `${shown} ${shown === "1" ? one : many} per second`;
 }
 
-// A sentence for screen readers.
+// Returns a sentence for screen readers.
 export function summaryOf(store) {
   const rates = store.rates;
   const flow = rates === null ? "no data on traffic" : `${paced(rates.records, "record", "records")}; ${paced(rates.rejected, "rejected batch", "rejected batches")}`;

@@ -1,4 +1,4 @@
-// Parts that several views share: tables, search fields, figures, links and times.
+// Parts that several views share, such as tables, search fields, figures, links and times.
 
 import { html } from "./html.js";
 import { ago, moment, named, rate, whole } from "./format.js";
@@ -8,7 +8,7 @@ const MOST_ROWS = 50;
 
 export const NoData = () => html`<span class="no-data">no data</span>`;
 
-// A number from `show`, or "no data" for null: unlike zero, it was not measured.
+// Shows a number formatted by `show`, or "no data" for null, which means that the number was not measured.
 export function figure(value, show = rate) {
   return value === null || value === undefined ? html`<${NoData} />` : show(value);
 }
@@ -20,10 +20,10 @@ export function When({ ms, now }) {
 
 const UNITS = /(\d) (?=(?:h|min|s|ms|days?|[kMGT]?B)\b)/g;
 
-// A sentence of the proxy: code between backticks, and no line break between a number and its unit.
+// Shows a sentence from the proxy, with text between backticks as code and no line break between a number and its unit.
 export function Prose({ text }) {
   const parts = text.replace(UNITS, "$1\u00a0").split("`");
-  if (parts.length % 2 === 0) return text; // a backtick without its pair
+  if (parts.length % 2 === 0) return text; // a backtick has no partner
   return parts.map((part, i) => (i % 2 === 1 ? html`<code key=${i}>${part}</code>` : part));
 }
 
@@ -40,7 +40,7 @@ export function Figures({ id, items }) {
   </dl>`;
 }
 
-// A list of facts about one thing; facts without a value say so.
+// Shows a list of facts about one object. A fact without a value is shown as such.
 export function Facts({ items }) {
   return html`<dl class="facts">${items.map(([title, value]) => html`<div key=${title}><dt>${title}</dt><dd>${value === null || value === "" ? html`<span class="quiet">none</span>` : value}</dd></div>`)}</dl>`;
 }
@@ -61,14 +61,14 @@ export function Choice({ route, name, label, options }) {
   </select></label>`;
 }
 
-// Whether one of the texts contains what was typed into the search field.
+// Returns whether one of the texts contains the text in the search field.
 export function matches(route, ...texts) {
   const wanted = (route.params.get("q") ?? "").trim().toLowerCase();
   return wanted === "" || texts.some((text) => text && text.toLowerCase().includes(wanted));
 }
 
-// `columns`: title, show (row to text or element), and optionally className and value (to sort by). With a route, the
-// order and the number of rows are in the URL.
+// Each of `columns` has a title and `show` (row to text or element), and optionally className and value (to sort by).
+// If `route` is given, the URL contains the order and the number of rows.
 export function Table({ id, caption, columns, rows, keyOf, none, route, most = MOST_ROWS }) {
   const sorted = route ? sortedBy(columns, rows, route) : rows;
   const limit = route && route.params.get("rows") === "all" ? Infinity : most;

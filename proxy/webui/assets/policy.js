@@ -1,4 +1,5 @@
-// The policy of a topic with the lines of the configuration, changes of policies, and what other timestamp bounds would reject.
+// The policy of a topic with the lines of the configuration, the changes of policies, and what other timestamp bounds
+// would reject.
 
 import { Distances } from "./distances.js";
 import { html } from "./html.js";

@@ -1,4 +1,4 @@
-// The last changes of policies while the proxy runs: when they took effect, in which files, and what became stricter or looser.
+// The last changes of policies while the proxy runs, with the time, the files, and what became stricter or looser.
 
 import { Component, html } from "./html.js";
 import { counted, whole } from "./format.js";
@@ -40,7 +40,7 @@ export class PolicyChanges extends Component {
     this.#read();
   }
 
-  // `now` stops while the page is paused.
+  // `now` does not advance while the page is paused.
   componentDidUpdate() {
     if (this.props.now - this.readAt >= READ_EVERY_MS) this.#read();
   }

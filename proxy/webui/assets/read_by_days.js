@@ -1,4 +1,4 @@
-// Views of the last days, which the proxy reads from a topic when somebody asks for them.
+// Views of the last days, which the proxy reads from a topic on request.
 
 import { Component, html } from "./html.js";
 import { setParams } from "./route.js";
@@ -6,7 +6,7 @@ import { ask } from "./stream.js";
 
 const RANGES = [["", "not read"], ["1", "1 day"], ["7", "7 days"], ["30", "30 days"]];
 
-// `days` is in the URL; the topic is read once for each choice. A subclass has the static `path` of the API.
+// The URL contains `days`, and the topic is read once for each choice. A subclass has the static `path` of the API.
 export class ReadByDays extends Component {
   state = { found: null, error: null };
 
@@ -36,7 +36,8 @@ export class ReadByDays extends Component {
     }
   }
 
-  // The choice of days, and why nothing is shown. `what` is not known if the topic cannot be read.
+  // Shows the choice of days, and the reason if there is nothing to show. `what` is unknown if the topic cannot be
+  // read.
   choice(topic, what) {
     const { found, error } = this.state;
     const days = this.#days();

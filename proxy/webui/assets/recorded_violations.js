@@ -1,4 +1,4 @@
-// The violations of the last days of all proxies, which the proxy reads from violations.topic when somebody asks.
+// The violations of the last days of all proxies, which the proxy reads from violations.topic on request.
 
 import { moment, named, outcome, ownerText, whole } from "./format.js";
 import { html } from "./html.js";

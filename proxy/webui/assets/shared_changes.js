@@ -1,4 +1,5 @@
-// Who changed policies and suspensions in the last days, in all proxies with the same state topic.
+// The changes of policies and suspensions in the last days with their authors, for all proxies with the same state
+// topic.
 
 import { counted, moment } from "./format.js";
 import { html } from "./html.js";

@@ -1,4 +1,4 @@
-// All proxies with the same state topic, as the proxy has read them from the presence topic.
+// All proxies with the same state topic, which the proxy reads from the presence topic.
 
 import { State } from "./connections.js";
 import { STATE_KINDS } from "./fleet.js";
@@ -23,7 +23,7 @@ const columns = (now) => [
 
 const hasNoStateTopic = (fleet) => fleet.proxies === null && !fleet.problem;
 
-// Reads the fleet from the proxy while the view is shown. Nothing is shown without a state topic.
+// Reads the fleet from the proxy while the view is shown. Without a state topic nothing is shown.
 export class SharedFleet extends Component {
   state = { fleet: null, error: null };
 
@@ -31,7 +31,7 @@ export class SharedFleet extends Component {
     this.#read();
   }
 
-  // `now` stops while the page is paused.
+  // `now` does not advance while the page is paused.
   componentDidUpdate() {
     const isShared = this.state.fleet === null || !hasNoStateTopic(this.state.fleet);
     if (isShared && this.props.now - this.readAt >= READ_EVERY_MS) this.#read();

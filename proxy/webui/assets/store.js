@@ -1,4 +1,5 @@
-// What the stream has sent so far: traffic by second, violation groups, the newest violations, and rates.
+// Stores the data that the stream has sent, which are traffic by second, violation groups, the newest violations, and
+// rates.
 
 const SECONDS = 900;
 const MOST_VIOLATIONS = 200;
@@ -16,13 +17,13 @@ export const keyOfConnection = (one) => `${one.client_address} ${one.broker}`;
 export class Store {
   state = null;
   isPaused = false;
-  #seconds = new Map(); // second to its counts; kept over a restart of the proxy
+  #seconds = new Map(); // second to its counts; kept when the proxy restarts
   #groups = new Map(); // key to { group, counts: [second, batches] of the last 15 minutes }
   #violations = new Map();
-  #topics = new Map(); // name to { name, first_ms, last_ms, rates }, the one that was written to last at the end
+  #topics = new Map(); // name to { name, first_ms, last_ms, rates }; the topic with the latest traffic is last
   #clients = new Map(); // the same by client id
-  #received = []; // the last seconds' [ms, Map of connection to bytes]
-  #beganAt = 0; // the first second of which this page knows the violation groups
+  #received = []; // the [ms, Map of connection to bytes] of the last seconds
+  #beganAt = 0; // the first second for which this page knows the violation groups
 
   take(state) {
     const now = Math.floor(state.time_ms / 1000);
@@ -40,7 +41,7 @@ export class Store {
     this.#received = this.#received.slice(-NOW_SECONDS - 1);
   }
 
-  // A complete message replaces what the page knows: the proxy may have been restarted meanwhile.
+  // A complete message replaces all data of the page, because the proxy may have been restarted.
   #restart(state, now) {
     const isSame = this.state !== null && this.state.since_ms === state.since_ms;
     const sent = new Set(state.violation_groups.map(keyOfGroup));
@@ -62,7 +63,7 @@ export class Store {
     this.#groups.set(keyOfGroup(group), { group, counts });
   }
 
-  // The newest second; it is incomplete.
+  // Returns the newest second, which is incomplete.
   get end() {
     return this.#seconds.size > 0 ? Math.max(...this.#seconds.keys()) : Math.floor(this.state.time_ms / 1000);
   }
@@ -83,29 +84,30 @@ export class Store {
     return this.#clients.get(id);
   }
 
-  // Rates of the last 10 s of a topic or a client; it is not sent again while it is quiet. Null if they are not known.
+  // Returns the rates of a topic or a client in the last 10 s, or null if they are unknown. A quiet one is not sent
+  // again.
   ratesOf(traffic) {
     if (!traffic || traffic.rates === null) return null;
     return this.state.time_ms - traffic.last_ms > QUIET_MS ? NO_TRAFFIC : traffic.rates;
   }
 
-  // Those of a client; zero without a connection.
+  // Returns the rates of a client, which are zero without a connection.
   ratesOfClient(id, connections) {
     return this.ratesOf(this.client(id)) ?? (this.#isDisconnected(connections) ? NO_TRAFFIC : null);
   }
 
-  // Of a client without listed connections: whether it has no others either.
+  // Returns whether a client without listed connections has no other connections either.
   #isDisconnected(connections) {
     const { count, listed } = this.state.connections;
     return connections.length === 0 && count === listed.length;
   }
 
-  // The newest first.
+  // Returns the violations, newest first.
   get violations() {
     return [...this.#violations.values()].sort((a, b) => (a.time < b.time ? 1 : -1));
   }
 
-  // Average of the last whole seconds; null without data.
+  // Returns the average of the last complete seconds, or null without data.
   get rates() {
     return this.#average(this.end - NOW_SECONDS, NOW_SECONDS);
   }
@@ -117,7 +119,8 @@ export class Store {
     return Object.fromEntries(FLOWS.map((name) => [name, rows.reduce((total, row) => total + row[name], 0) / rows.length]));
   }
 
-  // The last 15 minutes of one flow: [seconds], [rates], in bins of `bin` seconds; null without data.
+  // Returns the last 15 minutes of one flow as [seconds], [rates] in bins of `bin` seconds. A rate is null without
+  // data.
   series(name, bin = 10) {
     return this.#binned(bin, (begin) => this.#average(begin, bin)?.[name] ?? null);
   }
@@ -129,7 +132,7 @@ export class Store {
     return [begins, begins.map(valueOf)];
   }
 
-  // Batches/s in the last minute, or since this page was opened; null if it was opened just now.
+  // Returns batches/s in the last minute, or since this page was opened. Returns null if it has only just been opened.
   violationRate(isWanted) {
     const now = Math.floor(this.state.time_ms / 1000);
     const seconds = Math.min(RATE_SECONDS, now - this.#beganAt);
@@ -138,8 +141,8 @@ export class Store {
     return chosen.reduce((total, one) => total + countAt(one.counts, now) - countAt(one.counts, now - seconds), 0) / seconds;
   }
 
-  // Received bytes/s of a client's listed connections; zero without a connection, and null if this page does not know
-  // two counts of one of them.
+  // Returns the received bytes/s of a client's listed connections. The result is zero without a connection, and null if
+  // this page does not have two counts for one of them.
   receivedRate(connections) {
     if (this.#isDisconnected(connections)) return 0;
     if (this.#received.length < 2) return null;

@@ -1,4 +1,4 @@
-// Reads the stream of live data while the web UI is open; the token is kept until the tab is closed.
+// Reads the stream of live data while the web UI is open. The token is kept until the tab is closed.
 
 const KEY = "sluicegate token";
 const AGAIN_MS = 2000;
@@ -13,7 +13,7 @@ export function ask(path, signal) {
   return fetch(path, { headers, signal, cache: "no-store" });
 }
 
-// Calls `handlers.live`, `handlers.problem` and `handlers.rejected` with each message; ends after a rejection.
+// Calls `handlers.live`, `handlers.problem` and `handlers.rejected` with each message. Ends after a rejection.
 export async function follow(handlers, signal) {
   while (!signal.aborted) {
     try {

@@ -1,4 +1,4 @@
-// Topics that producers wrote to, and the page of one topic.
+// The list of topics that producers write to, and the page of one topic.
 
 import { newest } from "./clients.js";
 import { Example, groupColumns } from "./examples.js";
@@ -12,7 +12,7 @@ import { eventColumns } from "./violations.js";
 
 const VIOLATIONS = "with violations";
 
-// Topics that were written to lately or have violations since start, most batches with violations first.
+// Returns topics with recent traffic or with violations since the start, most batches with violations first.
 export function topicRows(store) {
   const found = new Map();
   const rowOf = (name) => {
