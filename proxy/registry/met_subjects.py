@@ -21,7 +21,7 @@ _OF_TOPICS: Final = frozenset({SubjectName.TOPIC, SubjectName.TOPIC_RECORD})
 
 @dataclass(frozen=True, slots=True)
 class RuleOverSchemas:
-    """A rule whose text is compiled for each schema: an expression, or a JSON Schema of the data as JSON."""
+    """A rule whose text is compiled for each schema. The text is an expression or a JSON Schema of the data as JSON."""
 
     name: str
     text: str
@@ -32,11 +32,14 @@ class RuleOverSchemas:
 class MetSubjects:
     """The subjects of one registry that rules and sensitive fields can meet.
 
-    `all_subjects`: one of them takes records of any subject, or of subjects that are named after records. `by_side`:
-    patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`. `by_record`: of those whose subject is
-    `TOPIC-RECORD`. `constrained`: those whose constraints apply (`protovalidate`); `conditioned`: those whose
-    conditions apply; `inlined`: those whose rules inside schemas apply; `compiled_for`: those of rules over schemas;
-    `tagged`: those of sensitive fields with tags.
+    `all_subjects` is true if one of them applies to records of any subject, or of subjects that are named after
+    records. `by_side` contains patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`, and `by_record`
+    patterns of topics whose subject is `TOPIC-RECORD`.
+
+    The other fields are subsets. For the subjects in `constrained`, the constraints of the schema apply
+    (`protovalidate`). For those in `conditioned`, its conditions apply, and for those in `inlined`, the rules inside
+    it. `compiled_for` contains the subjects of each rule over schemas, and `tagged` the subjects of sensitive fields
+    with tags.
     """
 
     all_subjects: bool = False

@@ -128,7 +128,7 @@ class SchemaRules(InlineRules):
         return MeetsConditions(self._of_registry(schema, side), side)
 
     def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
-        """Make a rule about the rules inside the schemas of a registry."""
+        """Make a rule that checks the rules inside the schemas of a registry."""
         return MeetsRulesInside(self._of_registry(schema, side), side, time_ns)
 
     def of_constraints(self, schema: Schema, side: Side) -> RecordRule:

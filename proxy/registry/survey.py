@@ -40,7 +40,10 @@ _MOST_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class UnusableSchema:
-    """The newest schema of a subject, and why records written with it cannot be validated; `fault`: what is wrong."""
+    """The newest schema of a subject whose records cannot be validated with it.
+
+    `fault` is the predicate of the message, and the reason follows it.
+    """
 
     subject: str
     version: int
@@ -84,8 +87,11 @@ _Key = tuple[str, int, int | UUID, int]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Why a schema cannot be used, in one line, empty if it can; the rules inside it that cannot be evaluated, as
-    `reason`; the tags of sensitive fields that it has; and what of its records is not validated.
+    """The result for one schema.
+
+    `reason` explains in one line why the schema cannot be used, and is empty if it can. `unusable_rules` explains in
+    the same way why rules inside the schema cannot be evaluated. The other fields are the tags of sensitive fields that
+    the schema has, and the parts of its records that are not validated.
     """
 
     reason: str = ""
@@ -266,7 +272,10 @@ def _compile_rule(rule: RuleOverSchemas, content: Content) -> None:
 
 
 def _unusable_rules(content: Content, rules: WriteRules) -> str:
-    """Return which rules inside a schema cannot be evaluated; empty if all can be. Raises SchemaUnusable and Outage."""
+    """Return which rules inside a schema cannot be evaluated, or an empty text if all can.
+
+    Raises SchemaUnusable and Outage.
+    """
     if rules.rewrites:
         return ""
     failure = "the rules inside it cannot be compiled"
@@ -286,8 +295,9 @@ def _unusable(subject: str, version: int, schema_id: int | UUID, found: _Found) 
 
 
 def _compile(expression: ExpressionOfSchema, failure: str) -> str:
-    """Compile what the first record would compile in the rules process; return which rules inside a schema cannot be
-    evaluated. Raises SchemaUnusable and Outage.
+    """Compile an expression in the rules process before the first record needs it.
+
+    Return which rules inside a schema cannot be evaluated, or an empty text. Raises SchemaUnusable and Outage.
     """
     if isinstance(expression, StoppableExpression):
         try:

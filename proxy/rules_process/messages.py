@@ -38,13 +38,13 @@ JSON_ENCODING = "json_encoding"
 """The option of an Avro specification whose data are in JSON encoding."""
 
 ENCRYPTED = "encrypted"
-"""The key of the FieldChange of each rule that encrypts fields."""
+"""The option with the FieldChange of each rule that encrypts fields."""
 
 CHANGES = "changes"
-"""The key of the FieldChange of each rule that changes fields, in the options of the rules inside a schema."""
+"""The option for the rules inside a schema with the FieldChange of each rule that changes fields."""
 
 FORMATS = "formats"
-"""The key of a Formats."""
+"""The option that contains a Formats."""
 
 
 class EvaluatorKind(Enum):
@@ -68,17 +68,20 @@ class EvaluatorKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """One schema or rule. `number` identifies it in the caches of both processes, even if two have the same text.
+    """One schema or rule.
 
-    `text`: the text of a schema or an expression; for PROTOBUF a descriptor set. `references`: the schemas that it
-    refers to, by the name that it uses, each after its own references. `name`: the message of a Protobuf file (empty
-    for a registered schema, whose messages the data names), the entry point of a custom rule, or the key of a
-    CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of a custom rule, the
-    side and the keys of a CONTENT_RULE, or the `expression` over a schema (a text, or a registry's
-    Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS has alone, INLINE_RULES with CHANGES,
-    and AS_JSON with a `json_schema`; for a registered Protobuf schema NAMING, a MessageNaming; for a registered schema
-    ENCRYPTED;
-    for a JSON Schema whose formats are annotations FORMATS; for Avro in JSON encoding JSON_ENCODING.
+    `number` identifies it in the caches of both processes, even if two have the same text. `text` is the text of a
+    schema or an expression, or a descriptor set for PROTOBUF. `references` are the schemas that it refers to, by the
+    names that it uses, each after its own references.
+
+    `name` is the message of a Protobuf file, the entry point of a custom rule, the key of a CONTENT_RULE, or the folder
+    of the descriptor set for PROTO_SOURCE. It is empty for a registered schema, because the data name its messages.
+
+    `options` depend on the kind. A custom rule has its own options. A CONTENT_RULE has the side and its keys. An
+    expression over a schema has `expression` (a text, or a registry's Condition) and `schema` (the kind of that
+    schema). PROTOBUF_CONSTRAINTS has only `schema`, INLINE_RULES also has CHANGES, and AS_JSON a `json_schema`. A
+    registered Protobuf schema has NAMING, a registered schema ENCRYPTED, a JSON Schema whose formats are annotations
+    FORMATS, and Avro in JSON encoding JSON_ENCODING.
     """
 
     kind: EvaluatorKind
@@ -132,11 +135,11 @@ class ResponseOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResponse:
-    """`seconds`: the CPU time taken; `grown`: by how many bytes the process has grown. `words` of a compilation that is
-    DONE: the rules inside the schema that cannot be evaluated, if there are some.
+    """One response of the rules process.
 
-    `seconds` is the CPU time that was used, and `grown` is how many bytes the process has grown. A request about
-    several subjects has a response for each. If `is_last`, no response follows, although subjects may remain.
+    `seconds` is the CPU time that was used, and `grown` is how many bytes the process has grown. If a compilation is
+    DONE, `words` names the rules inside the schema that cannot be evaluated, if there are any. A request about several
+    subjects has a response for each. If `is_last`, no response follows, although subjects may remain.
     """
 
     outcome: ResponseOutcome

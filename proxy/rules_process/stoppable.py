@@ -179,7 +179,7 @@ class StoppableContent:
         return StoppableExpression(specification, None, self._process)
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
-        """Return the rules inside the schema; None: it is known to have none. Raises RuleUnusable."""
+        """Return the rules inside the schema, or None if it is known to have none. Raises RuleUnusable."""
         content, given = self._content, self._specification
         inline = content.inline_rules(changes, now) if isinstance(content, HasInlineRules) else None
         if content is not None and inline is None:
@@ -189,8 +189,10 @@ class StoppableContent:
         return StoppableExpression(specification, inline, self._process)
 
     def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
-        """Return the rules inside the schema; none of Protobuf that is too costly to compile here. Those of another
-        schema that is too costly have no places, so a change of fields may concern each of them.
+        """Return the rules inside the schema with their places.
+
+        The result is empty for a Protobuf schema that is too costly to compile here. In another schema that is too
+        costly, the rules have no places, so a change of fields may concern each of them.
         """
         content, given = self._content, self._specification
         if content is not None:
@@ -242,9 +244,10 @@ class StoppableExpression:
         self._process = process
 
     def compile(self) -> str:
-        """Compile it now, where a record's evaluation would; return which rules inside a schema are unusable, or "".
+        """Compile the rule now instead of with the first record.
 
-        Raises SchemaUnusable, Outage and WaitNotAllowed.
+        Return which rules inside a schema are unusable, or an empty text. Raises SchemaUnusable, Outage and
+        WaitNotAllowed.
         """
         if self._inline is not None:
             return unusable_rules_of(self._inline)
@@ -316,5 +319,5 @@ def exceeds_limit(evaluate: Callable[Given, object], *given: Given.args, **named
 
 
 def too_costly(error: TooCostly) -> str:
-    """Return the predicate of a sentence whose verb is "is"."""
+    """Return the end of a sentence that begins with the subject and "is"."""
     return f"too costly to validate: it takes {error}; send smaller records, or have the limit raised"
