@@ -1,7 +1,7 @@
-"""Tables for terminals of any width; numbers are never truncated.
+"""Renders tables for terminals of any width. Numbers are never truncated.
 
-A table that is too wide has its text folded. If that is not enough, columns that contain only zeros are dropped; after
-that, each row becomes a table with one line for each column.
+If a table is too wide, its text is folded. If this is not enough, columns that contain only zeros are dropped. If it is
+still too wide, each row becomes a table with one line for each column.
 """
 
 from collections.abc import Sequence

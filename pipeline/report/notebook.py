@@ -1,4 +1,4 @@
-"""How a job's result appears in a notebook: the conclusion and the table of its report. The text form is one line."""
+"""Shows a job's result in a notebook: the conclusion and the table of its report. The text form is one line."""
 
 from html import escape
 
@@ -9,7 +9,7 @@ _TEXT_CHARACTERS = 200
 
 
 class Shown:
-    """The base class of results: a subclass returns the conclusion and the table of its job's report."""
+    """The base class of results. A subclass returns the conclusion and the table of its job's report."""
 
     __slots__ = ()
 
@@ -18,7 +18,7 @@ class Shown:
         raise NotImplementedError
 
     def table(self) -> ConsoleTable | None:
-        """Return the table that the command prints; None if the conclusion says all."""
+        """Return the table that the command prints; None if the conclusion contains everything."""
         return None
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The HTML report: finding, recommendation, plots and tables in one file."""
+"""Builds the HTML report: finding, recommendation, plots and tables in one file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class Table:
 
     @property
     def numbers(self) -> set[int]:
-        """Return the indices of columns that hold only numbers."""
+        """Return the indices of columns that contain only numbers."""
         return {
             i for i in range(len(self.heads)) if self.rows and all(isinstance(r[i], int | float) for r in self.rows)
         }
@@ -122,7 +122,7 @@ class ReportSection:
 
 
 def page(title: str, conclusion: Conclusion, about: str, sections: Sequence[ReportSection], made_at_ms: int) -> str:
-    """Return the HTML. `about`: notes for reading the figures, and what was left out."""
+    """Return the HTML. `about` has notes for reading the figures, and about omissions."""
     made = datetime.fromtimestamp(made_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(_TEMPLATE).render(
@@ -138,5 +138,5 @@ def page(title: str, conclusion: Conclusion, about: str, sections: Sequence[Repo
 
 
 def _length_of(cell: str) -> str:
-    """Return a cell's CSS class: short cells stay on one line, long ones get a minimum width."""
+    """Return a cell's CSS class. Short cells stay on one line, long ones get a minimum width."""
     return "short" if len(cell) <= _SHORT else "long" if len(cell) > _LONG else "middling"

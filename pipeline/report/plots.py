@@ -1,4 +1,4 @@
-"""Plots of reports as SVG, each with a description in words, and the colours of reports."""
+"""Draws the plots of reports as SVG, each with a description in words, and defines the colours of reports."""
 
 import re
 import warnings
@@ -85,7 +85,9 @@ def describe_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[in
 
 
 def describe_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
-    """Return the share beyond the first bound, and the bound beyond which there is none. Shares are fractions of 1."""
+    """Return the share beyond the first bound, and the bound beyond which there are no records. Shares are fractions of
+    1.
+    """
     parts = []
     for name, shares in series.items():
         if not any(shares):
@@ -208,8 +210,10 @@ class _Drawing:
         return colour
 
     def plot(self, description: str) -> Plot:
-        """Return the SVG without its XML head. Text uses the page's fonts, because matplotlib's lack most scripts; ids
-        of groups are removed, because they would repeat.
+        """Return the SVG without its XML head.
+
+        Text uses the page's fonts, because matplotlib's lack most scripts. Ids of groups are removed, because they
+        would repeat.
         """
         settings: Any = {"svg.hashsalt": self._title, "svg.fonttype": "none", **_THEME}
         with mpl.rc_context(settings), warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Wording of reports: the conclusion, counts, moments, names of clients, and long lists."""
+"""Words the texts of reports: the conclusion, counts, moments, names of clients, and long lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,17 +20,19 @@ class Conclusion:
 
 
 def share(count: int, of: int) -> str:
-    """Return `50 (5 %)`."""
+    """Return a share such as `50 (5 %)`."""
     return f"{count:,} ({100 * count / of:.4g} %)" if of else f"{count:,}"
 
 
 def counted(count: int, what: str) -> str:
-    """Return `1 topic` or `2 topics`."""
+    """Return a count such as `1 topic` or `2 topics`."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def counts_in_words(counts: Mapping[str, int], at_most: Mapping[str, int] = MappingProxyType({})) -> str:
-    """Return `nanoseconds 40, zero 10`, largest first. `at_most`: counts that are ranges."""
+    """Return counts such as `nanoseconds 40, zero 10`, largest first. `at_most` has the upper ends of counts that are
+    ranges.
+    """
     ranges = {name: (n, max(n, at_most.get(name, n))) for name, n in counts.items()}
     ordered = sorted(ranges.items(), key=lambda item: (-item[1][1], item[0]))
     return ", ".join(
@@ -41,7 +43,7 @@ def counts_in_words(counts: Mapping[str, int], at_most: Mapping[str, int] = Mapp
 
 
 def between(least: int, most: int) -> int | str:
-    """Return a count, or `10 to 50` if it is only known to be between two."""
+    """Return a count, or a range such as `10 to 50` if both differ."""
     return least if least == most else f"{least:,} to {most:,}"
 
 
@@ -52,19 +54,24 @@ WORST = 12
 
 
 def cut(rows: Sequence[T], where: str) -> tuple[Sequence[T], str]:
-    """Return the first rows and a note about the rest, "" if there is none. `where`: the file or table that has all."""
+    """Return the first rows and a note about the rest, or "" if there is none.
+
+    `where` is the file or table with all rows.
+    """
     if len(rows) <= MOST_ROWS:
         return rows, ""
     return rows[:MOST_ROWS], f"The first {MOST_ROWS} of {len(rows):,}; all are in {where}."
 
 
 def worst_and_others(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
-    """Split sorted rows into the worst and the others, which a table shows as one row; a single other row stays."""
+    """Split sorted rows into the worst and the others, which a table shows as one row. A single other row is not split
+    off.
+    """
     return (rows, ()) if len(rows) <= WORST + 1 else (rows[:WORST], rows[WORST:])
 
 
 def moment(milliseconds: int) -> str:
-    """Return `2026-11-21 09:30:00 UTC`, or `no date` outside the calendar."""
+    """Return a moment such as `2026-11-21 09:30:00 UTC`, or `no date` outside the calendar."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):
@@ -72,7 +79,7 @@ def moment(milliseconds: int) -> str:
 
 
 def dated(milliseconds: int | None) -> str:
-    """Return `1970-01-01 00:00:00 UTC (0)`, or `none` for None."""
+    """Return a moment such as `1970-01-01 00:00:00 UTC (0)`, or `none` for None."""
     return "none" if milliseconds is None else f"{moment(milliseconds)} ({milliseconds})"
 
 
@@ -93,7 +100,7 @@ def shortened(name: str) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """Return `1 h` or `30 s`."""
+    """Return a duration such as `1 h` or `30 s`."""
     for size, unit in _UNITS:
         if milliseconds >= size and milliseconds % size == 0:
             return f"{milliseconds // size} {unit}"
@@ -101,5 +108,5 @@ def duration(milliseconds: int) -> str:
 
 
 def owner_in_words(topic: Mapping[str, Any]) -> str:
-    """Return the owner of a topic of a summary as a sentence; nothing without an owner."""
+    """Return a sentence with the owner of a topic in a summary; an empty text without an owner."""
     return f"Owner: {printable(topic['owner'])}." if "owner" in topic else ""

@@ -1,1 +1,1 @@
-"""A run of a job, apart from Kafka: its arguments, folder, results, tables, errors and interruption."""
+"""Runs a job, apart from Kafka: its arguments, folder, results, tables, errors and interruption."""

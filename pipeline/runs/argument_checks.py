@@ -21,16 +21,17 @@ _SECRET = frozenset({"settings", "webhook"})
 
 
 class BadParameter(PipelineError, ValueError):
-    """An argument of a function is invalid; the text says what it takes."""
+    """Raised if an argument of a function is invalid. The text has the valid values."""
 
 
 class Unfit(Exception):
-    """A value is not of the declared kind; the text says what is expected."""
+    """Raised if a value is not of the declared kind. The text has the expected kind."""
 
 
 def checked_by(checks: Mapping[str, Check]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that checks all arguments of a function. Raises TypeError, when the function is defined, for a
-    parameter that is not declared.
+    """Return a decorator that checks all arguments of a function.
+
+    For an undeclared parameter, raises TypeError when the function is defined.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -53,8 +54,9 @@ def checked_by(checks: Mapping[str, Check]) -> Callable[[Callable[P, R]], Callab
 
 
 def value_checked_by(checks: Mapping[str, Check], name: str, value: Any, *, is_optional: bool) -> Any:
-    """Return the value that a function gets for its parameter of that name. `is_optional`: whether None is valid.
-    Raises BadParameter.
+    """Return the value that a function receives for its parameter `name`.
+
+    `is_optional` is whether None is valid. Raises BadParameter.
     """
     if value is None and is_optional:
         return None
@@ -72,12 +74,12 @@ def _is_short(value: Any) -> bool:
 
 
 def is_integer(value: Any) -> bool:
-    """Return whether a value is an integer and no bool."""
+    """Return whether a value is an integer but not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def spark_session(value: Any) -> Any:
-    """Return a Spark session. Raises Unfit."""
+    """Return the value if it is a Spark session. Raises Unfit."""
     if not callable(getattr(value, "createDataFrame", None)):
         raise Unfit("a Spark session")
     return value

@@ -1,4 +1,4 @@
-"""The base class of the pipeline's errors."""
+"""Defines the base class of the pipeline's errors."""
 
 
 class PipelineError(Exception):
@@ -6,8 +6,8 @@ class PipelineError(Exception):
 
 
 class EarlierBuild(PipelineError):
-    """Results in a folder are of an earlier build, whose tables and files have other names in them."""
+    """Raised if results in a folder are of an earlier build, whose tables and files use other names."""
 
     def __init__(self, path: str) -> None:
-        """`path`: the file or folder."""
+        """Take `path`, the file or folder."""
         super().__init__(f"{path} was written by an earlier build of sluicegate: run the job again with a new --out")

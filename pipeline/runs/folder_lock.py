@@ -31,7 +31,7 @@ _held_here: Final = set[str]()
 
 
 class FolderInUse(PipelineError):
-    """Another run uses the folder; the text names it."""
+    """Raised if another run uses the folder. The text names the run."""
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def lock_folder(results: Results, job: str) -> Iterator[None]:
             ended.set()
             renewing.join(_RENEW_SECONDS)
     finally:
-        with suppress(Py4JError, OSError):  # if Java has ended, the next run finds this process gone
+        with suppress(Py4JError, OSError):  # if Java has ended, the next run finds that this process no longer exists
             _release(results, token)
         _held_here.discard(token)
 
@@ -108,7 +108,7 @@ def _forget(results: Results, token: str) -> None:
 
 
 def _release(results: Results, token: str) -> None:
-    """Withdraw the claim, also if the first signal arrives meanwhile; a second one ends the process at once."""
+    """Withdraw the claim, even if the first signal arrives meanwhile. A second signal ends the process at once."""
     try:
         _forget(results, token)
     except Interrupted:

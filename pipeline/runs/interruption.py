@@ -25,9 +25,10 @@ _AGAIN_SECONDS = 0.01
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal interrupted the command. A KeyboardInterrupt, because py4j closes its connection only for that.
+    """Raised if a signal interrupted the command.
 
-    `is_reported`: whether its line was printed.
+    It is a KeyboardInterrupt, because py4j closes its connection only for that. `is_reported` is whether its line was
+    printed.
     """
 
     _raised: ClassVar["Interrupted | None"] = None
@@ -41,7 +42,7 @@ class Interrupted(KeyboardInterrupt):
 
     @classmethod
     def pending(cls) -> "Interrupted | None":
-        """Return the interruption that was raised and not reported; another error may have replaced it."""
+        """Return the interruption that was raised but not reported, because another error may have replaced it."""
         raised = cls._raised
         return None if raised is None or raised.is_reported else raised
 
@@ -52,13 +53,15 @@ class Interrupted(KeyboardInterrupt):
 
 
 class StopRequest:
-    """Whether a signal asked a loop to end after its current step. `number` is the signal's, None before it."""
+    """Whether a signal asked a loop to end after its current step. `number` is the signal's number; None before a
+    signal.
+    """
 
     number: int | None = None
 
 
 def raise_on_signals() -> None:
-    """Make the first signal raise Interrupted; call it in the main thread."""
+    """Make the first signal raise Interrupted. Call this in the main thread."""
     for number in _SIGNALS:
         signal.signal(number, _raise)
     sys.unraisablehook = _raise_again
@@ -66,14 +69,14 @@ def raise_on_signals() -> None:
 
 @contextmanager
 def kept_handlers() -> Iterator[None]:
-    """Restore the signal handlers on exit: Spark replaces the one for SIGINT when a session starts."""
+    """Restore the signal handlers on exit, because Spark replaces the handler of SIGINT when a session starts."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         yield
     except KeyboardInterrupt as error:
         if isinstance(error, Interrupted):
             raise
-        raise Interrupted(signal.SIGINT) from None  # raised by Spark's handler
+        raise Interrupted(signal.SIGINT) from None  # Spark's handler raises it
     finally:
         if _is_main_thread():
             for number, handler in before.items():
@@ -82,8 +85,9 @@ def kept_handlers() -> Iterator[None]:
 
 @contextmanager
 def stop_request() -> Iterator[StopRequest]:
-    """Record the first signal instead of raising; the second signal raises Interrupted. Threads other than the main
-    thread get no signals.
+    """Record the first signal instead of raising. The second signal raises Interrupted.
+
+    Threads other than the main thread receive no signals.
     """
     request = StopRequest()
 
@@ -109,7 +113,9 @@ def _raise(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _raise_again(swallowed: "sys.UnraisableHookArgs") -> None:
-    """Raise an interruption again that Python has swallowed, a moment later: the finalizer may still be running."""
+    """Raise an interruption again that Python has swallowed, a moment later, because the finalizer may still be
+    running.
+    """
     interrupted = swallowed.exc_value
     if not isinstance(interrupted, Interrupted):
         sys.__unraisablehook__(swallowed)

@@ -1,4 +1,4 @@
-"""Moments and spans that users write: --epoch and --as-of."""
+"""Parses moments and spans that users write: --epoch and --as-of."""
 
 import re
 from datetime import UTC, datetime
@@ -14,11 +14,11 @@ _MILLISECONDS = re.compile(r"\d{12,15}", re.ASCII)
 
 
 class BadEpoch(ValueError):
-    """The value of --epoch is invalid; the text lists valid ones."""
+    """Raised if the value of --epoch is invalid. The text lists valid values."""
 
 
 class BadMoment(ValueError):
-    """The value of --as-of is invalid; the text lists valid ones."""
+    """Raised if the value of --as-of is invalid. The text lists valid values."""
 
 
 def epoch_ms_from(text: str, now_ms: int) -> int | None:

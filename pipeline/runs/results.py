@@ -33,14 +33,17 @@ def java_of(spark: SparkSession) -> "JVMView":
 
 
 class BadFolder(PipelineError):
-    """The path is not a folder and cannot be created; the text gives path and reason."""
+    """Raised if the path is not a folder and cannot be created. The text has the path and the reason."""
 
 
 class Results:
-    """The folder `out`; a run replaces the results of the run before."""
+    """The folder `out`. A run replaces the results of the previous run."""
 
     def __init__(self, spark: SparkSession, out: str) -> None:
-        """The folder need not exist. Raises BadFolder if it is a file, or if Spark does not support its file system."""
+        """Open the folder, which need not exist.
+
+        Raises BadFolder if it is a file, or if Spark does not support its file system.
+        """
         self._spark = spark
         self._out = out.rstrip("/")
         self._path_of = java_of(spark).org.apache.hadoop.fs.Path
@@ -61,7 +64,7 @@ class Results:
             raise BadFolder(f"{self._out} cannot be made: {_why(self._out, error)}") from error
 
     def path(self, name: str) -> str:
-        """Return the path of a file or folder in it."""
+        """Return the path of a file or folder in this folder."""
         return f"{self._out}/{name}"
 
     def uri(self, name: str) -> str:
@@ -112,7 +115,7 @@ class Results:
         self._files.rename(self._path_of(self.path(f".{name}.part")), target)
 
     def create_text(self, name: str, text: str) -> None:
-        """Write a file in place, so that the file system dates it now; readers may see it half written."""
+        """Write a file in place, so that the file system dates it now. Readers may see it half written."""
         with _closed(self._files.create(self._path_of(self.path(name)), True)) as stream:
             stream.write(bytearray(text.encode()))
 
@@ -137,7 +140,7 @@ class Results:
 
 @contextmanager
 def _closed(stream: Any) -> Iterator[Any]:
-    """Close a stream of Java's. After an error, an error of closing is ignored: it is a consequence of the first."""
+    """Close a stream of Java's. After an error, an error of closing is ignored, because it follows from the first."""
     try:
         yield stream
     except BaseException:
@@ -158,8 +161,9 @@ def _why(out: str, error: Py4JJavaError) -> str:
 
 
 def _way_on(out: str, message: str) -> str:
-    """Return a hint if the store denies access or Spark lacks the connector; Spark ships only those for files
-    and hdfs.
+    """Return a hint if the store denies access or Spark lacks the connector.
+
+    Spark contains only the connectors for files and hdfs.
     """
     scheme = out.partition(":")[0]
     if scheme == "s3a" and _NO_BUCKET in message:

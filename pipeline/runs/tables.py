@@ -34,7 +34,7 @@ class TableFormat(StrEnum):
 
 CLASSES = {TableFormat.DELTA: "io.delta.sql.DeltaSparkSessionExtension", TableFormat.ICEBERG: _ICEBERG}
 """A class that is on the classpath if the format is available."""
-# One for each minor release of Spark; `make test` and `make sparks` test them.
+# One package for each minor release of Spark. `make test` and `make sparks` test them.
 _PACKAGES = {
     "4.0": {
         TableFormat.DELTA: "io.delta:delta-spark_2.13:4.0.0",
@@ -49,12 +49,15 @@ _PACKAGES = {
 
 
 class BadTables(PipelineError):
-    """Tables cannot be kept at this location or in this format; the text gives reason and fix."""
+    """Raised if tables cannot be kept at this location or in this format. The text has the reason and a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableLocation:
-    """Where tables are kept (`where`: a folder, or `catalog:NAME.NAMESPACE` for Iceberg), and their format."""
+    """The location and the format of tables.
+
+    `where` is a folder, or `catalog:NAME.NAMESPACE` for Iceberg.
+    """
 
     where: str
     format: TableFormat
@@ -65,7 +68,7 @@ class TableLocation:
         return self.where.removeprefix(_CATALOG) if self.where.startswith(_CATALOG) else None
 
     def settings(self) -> Mapping[str, str]:
-        """Return settings that the session must start with. Iceberg's can be set later."""
+        """Return settings that the session must start with. Settings of Iceberg can also be set later."""
         if self.format is not TableFormat.DELTA:
             return {}
         return {
@@ -84,12 +87,12 @@ class TableLocation:
 
 
 def minor_of(spark: str) -> str:
-    """Return 4.0 for 4.0.0."""
+    """Return the minor release, such as 4.0 for 4.0.0."""
     return ".".join(spark.split(".")[:2])
 
 
 def package_of(form: TableFormat, spark: str) -> str | None:
-    """Return the Maven package of a format for a release of Spark (4.0.0); None if none is known."""
+    """Return the Maven package of a format for a release of Spark (4.0.0); None if no package is known."""
     return _PACKAGES.get(minor_of(spark), {}).get(form)
 
 
@@ -131,10 +134,10 @@ class Tables(Protocol):
     """The operations of every format."""
 
     def replace(self, name: str, rows: DataFrame, by: str, values: Sequence[str]) -> None:
-        """Replace the rows that have one of `values` in the column `by`; each new row has one of them."""
+        """Replace the rows that have one of `values` in the column `by`. Each new row has one of these values."""
 
     def read(self, name: str, schema: str) -> DataFrame:
-        """Return the table, empty if it does not exist. `schema` is Spark's DDL."""
+        """Return the table, which is empty if it does not exist. `schema` is Spark's DDL."""
 
 
 def tables_in(spark: SparkSession, kept: TableLocation) -> Tables:
@@ -248,7 +251,7 @@ def _table_errors(name: str) -> Iterator[None]:
 
 
 def _check_class(spark: SparkSession, form: TableFormat) -> None:
-    """Check that Spark has the format; a later error would not name the jar."""
+    """Check that Spark has the format, because a later error would not name the jar."""
     try:
         java_of(spark).org.apache.spark.util.Utils.classForName(CLASSES[form], True, False)
     except Py4JJavaError as error:
@@ -278,7 +281,8 @@ def day_of(milliseconds: Column) -> Column:
 
 
 def batch_name(stream: str, number: int) -> str:
-    """Return the name of a stream's batch, at most 16 characters: Iceberg keeps so many of each file's bounds and finds
-    files by them.
+    """Return the name of a stream's batch, which has at most 16 characters.
+
+    Iceberg keeps so many characters of each file's bounds, and finds files by them.
     """
     return f"{stream.replace('-', '')[:6]}-{number:08}"

@@ -11,12 +11,12 @@ _SPARK_TYPES = {
     FieldType.LONG: "bigint",
     FieldType.BOOLEAN: "boolean",
     FieldType.STRINGS: "array<string>",
-    FieldType.ANY: "string",  # the value's JSON text
+    FieldType.ANY: "string",  # the JSON text of the value
 }
 
 
 def _columns(fields: tuple[EventField, ...], separator: str = " ") -> str:
-    """Return the fields as Spark's DDL has them: of a table, or with `: ` as separator those of a struct."""
+    """Return the fields in Spark's DDL: those of a table or, with `: ` as separator, those of a struct."""
     return ", ".join(f"`{field.name}`{separator}{_spark_type(field)}" for field in fields)
 
 
@@ -31,12 +31,12 @@ _EVENT = _columns(EVENT_FIELDS)
 
 
 def event_of_line(line: str) -> Column:
-    """Return the event in the column `line`, in either of the formats of `violations.format`; null if it has none."""
+    """Return the event in the column `line`, in either format of `violations.format`; null if it has none."""
     is_cloud_event = f.get_json_object(line, "$.specversion").isNotNull()
     event = f.when(is_cloud_event, f.get_json_object(line, "$.data")).otherwise(f.col(line))
     return f.from_json(event, _EVENT)
 
 
 def is_of_this_version(event: str) -> Column:
-    """Return whether the column `event` has an event of the version that this build reads; null for no event."""
+    """Return whether the column `event` has an event of the version that this build reads; null without an event."""
     return f.col(f"{event}.schema_version") == SCHEMA_VERSION

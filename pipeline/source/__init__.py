@@ -1,1 +1,1 @@
-"""The Spark data source `sluicegate`: topics as stored, with timestamps as int64."""
+"""The Spark data source `sluicegate`, which reads topics as stored, with timestamps as int64."""

@@ -22,7 +22,7 @@ _HEADERS_DDL = "array<struct<key: string, value: binary>>"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` is Spark's DDL type."""
+    """A column. `type` is Spark's DDL type."""
 
     name: str
     type: str
@@ -55,11 +55,11 @@ _BY_NAME = {column.name: column for column in (*ALL, *BY_NAME_ONLY)}
 
 
 class UnknownColumn(ValueError):
-    """An unknown column; the text lists the valid ones."""
+    """Raised for an unknown column. The text lists the valid ones."""
 
 
 def columns_named(text: str | None) -> tuple[Column, ...]:
-    """Parse a comma-separated list; None selects all columns except those in `BY_NAME_ONLY`. Raises UnknownColumn."""
+    """Parse a comma-separated list. None selects all columns except those in `BY_NAME_ONLY`. Raises UnknownColumn."""
     if text is None:
         return ALL
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -87,7 +87,7 @@ _HEADERS_TYPES = {
     "headers_binary": pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])),
 }
 _BYTES = {"key": _KEY, "value": _VALUE}
-_NUMBERS = {  # which row of the columns, and how wide
+_NUMBERS = {  # the row of the columns, and the width of its values
     "offset": (0, np.int64),
     "timestamp": (1, np.int64),
     "key_size": (_KEY + 1, np.int32),
@@ -160,7 +160,7 @@ class ArrowRows:
         return sum(column.filled for column in self._bytes.values())
 
     def add(self, batch: DecodedBatch, start: int, end: int) -> None:
-        """Add the records with offsets in [start, end). Raises BrokenRecords, and then adds none."""
+        """Add the records with offsets in [start, end). Raises BrokenRecords, and then adds no records."""
         offsets = batch.offset
         first, last = 0, len(offsets)
         if last == 0 or offsets[0] < start or offsets[-1] >= end:
@@ -229,8 +229,9 @@ class ArrowRows:
 
 
 def _as_java_decodes(name: bytes) -> str:
-    """Decode UTF-8 as Java's `String` does, and so as Spark's own source: it replaces half of a surrogate pair by one
-    character, where Python replaces each of its bytes.
+    """Decode UTF-8 as Java's `String` does, and therefore as Spark's own source.
+
+    Java replaces half of a surrogate pair by one character; Python replaces each of its bytes.
     """
     try:
         return name.decode()
@@ -239,7 +240,7 @@ def _as_java_decodes(name: bytes) -> str:
 
 
 def _repeated_text(text: str, count: int) -> pa.Array:
-    """Return the same text in every row; building the buffer at once is faster than Arrow's copies."""
+    """Return the same text in every row. Building the buffer at once is faster than Arrow's copies."""
     data = text.encode()
     ends = np.arange(0, (count + 1) * len(data), len(data), dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(ends), pa.py_buffer(data * count)])

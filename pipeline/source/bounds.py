@@ -20,7 +20,7 @@ _PairsOf = tuple[tuple[TopicPartition, int], ...]
 
 
 class BadOption(PipelineError, ValueError):
-    """An option is unknown or invalid; the text names it."""
+    """Raised if an option is unknown or invalid. The text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ReadBound:
 
 
 def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream: bool) -> ReadBound:
-    """Parse the options that begin with `which` ("starting" or "ending"); names are lower-case. Raises BadOption."""
+    """Parse the options that begin with `which` ("starting" or "ending"). Names are lower-case. Raises BadOption."""
     is_start = which == "starting"
     latest_if_none = not is_start or _is_latest_if_none(options)
     stamp = options.get(f"{which}timestamp")
@@ -76,7 +76,7 @@ def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream:
 
 
 def check_order(start: ReadBound, end: ReadBound) -> None:
-    """Raise BadOption if reading would start at a later time than that at which it ends."""
+    """Raise BadOption if reading would start at a later time than its end."""
     starts, ends = dict(start.times), dict(end.times)
     for of in dict.fromkeys([None, *starts, *ends]):
         begun = start.timestamp if of is None else starts.get(of, start.timestamp)

@@ -21,7 +21,7 @@ from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.tasks import begin_task, map_in_tasks
 
 BLOCK_OFFSETS = 65_536
-_BLOCKS_AT_LEAST = 4  # a smaller chunk is read faster than a task starts
+_BLOCKS_AT_LEAST = 4  # reading a smaller chunk takes less time than starting a task
 
 MissingRanges = tuple[tuple[int, int], ...]
 """Ranges of offsets, [first, end) each, that retention deleted before they were read."""
@@ -29,8 +29,9 @@ MissingRanges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The batches of `whole`, the range that is read of a partition, that end in [start, end). A last batch that
-    extends beyond `whole` belongs to the last chunk; its records after the end are ignored.
+    """The batches of `whole`, the range of a partition that is read, that end in [start, end).
+
+    A last batch that extends beyond `whole` belongs to the last chunk; its records after the end are ignored.
     """
 
     whole: OffsetRange
@@ -48,13 +49,14 @@ class Chunk:
         return OffsetRange(self.whole.of, self.start, self.end)
 
     def place(self, batch: StoredBatch) -> int:
-        """Return the offset that decides to which chunk the batch belongs."""
+        """Return the offset that determines the chunk to which the batch belongs."""
         return min(batch.last_offset, self.whole.end - 1)
 
 
 def cut(ranges: Sequence[OffsetRange], tasks: int) -> list[list[Chunk]]:
-    """Cut each range that exceeds its share of `tasks` tasks and is worth a task; return the chunks of each range in
-    order.
+    """Cut each range that exceeds its share of `tasks` tasks and is large enough for a task.
+
+    Returns the chunks of each range in order.
     """
     share = max(sum(each.size for each in ranges) // tasks, _BLOCKS_AT_LEAST * BLOCK_OFFSETS)
     return [_chunks(each, max(1, round(each.size / share))) for each in ranges]
@@ -68,8 +70,9 @@ def _chunks(whole: OffsetRange, count: int) -> list[Chunk]:
 
 
 def read_chunk(options: SourceOptions, chunk: Chunk, take: Callable[[StoredBatch], None]) -> MissingRanges:
-    """Call `take` for each batch of a chunk in order; return the ranges that retention deleted meanwhile. Raises
-    TopicTrouble and BrokerUnreachable.
+    """Call `take` for each batch of a chunk in order; return the ranges that retention deleted meanwhile.
+
+    Raises TopicTrouble and BrokerUnreachable.
     """
     missing: list[tuple[int, int]] = []
     start = chunk.start

@@ -27,7 +27,7 @@ from sluicegate.pipeline.source.task_ranges import ranges_of_tasks
 
 
 class TopicSource(DataSource):
-    """See the module; the options are those of `sluicegate.pipeline.source.options`."""
+    """The data source, as described in the module. Its options are those of `sluicegate.pipeline.source.options`."""
 
     @classmethod
     def name(cls) -> str:
@@ -35,7 +35,9 @@ class TopicSource(DataSource):
         return "sluicegate"
 
     def schema(self) -> str:
-        """Return the requested columns. Raises BadOption, BadSetting and UnknownColumn, when a query is defined."""
+        """Return the requested columns. When a query is defined, this raises BadOption, BadSetting and
+        UnknownColumn.
+        """
         return ddl_of(source_options(self.options, is_stream=True).columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -61,12 +63,12 @@ class TopicReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[TaskRanges]:
-        """Return the ranges of each task; many small partitions share tasks."""
+        """Return the ranges of each task. Many small partitions share tasks."""
         options = self._options
         with KafkaCluster(options.bootstrap, options.settings) as cluster:
             ranges = planned_ranges(cluster, options)
         return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Return the records of a task's ranges, range by range; Spark passes None if there are no ranges."""
+        """Return the records of a task's ranges, range by range. Spark passes None if there are no ranges."""
         return rows_of_task(self._options, partition)

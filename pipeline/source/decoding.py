@@ -1,4 +1,4 @@
-"""Decodes stored batches of every magic and codec into columns, and describes those that cannot be read."""
+"""Decodes stored batches of every magic and codec into columns, and describes unreadable batches."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ _SIZE_BYTES = 4
 
 
 class BrokenRecords(Exception):
-    """Stored data violates the record format; the text says where."""
+    """Raised if stored data violate the record format. The text has the position."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """Values that all records of a batch share; `records` is their count, sizes are in bytes."""
+    """Values that all records of a batch share. `records` is the number of records; sizes are in bytes."""
 
     magic: int
     codec: str
@@ -48,10 +48,11 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class DecodedBatch:
-    """`payload` holds keys, values and headers at the positions in `columns`; valid until the next batch is decoded.
+    """A decoded batch.
 
-    `columns` is an array of eight rows (offset, timestamp, key position and size, value position and size, headers
-    position and size) with one column for each record.
+    `payload` contains keys, values and headers at the positions in `columns`, and is valid until the next batch is
+    decoded. `columns` is an array of eight rows (offset, timestamp, key position and size, value position and size,
+    headers position and size) with one column for each record.
     """
 
     facts: BatchFacts
@@ -60,7 +61,7 @@ class DecodedBatch:
 
     @property
     def offset(self) -> NDArray[np.int64]:
-        """Return the offsets, ascending; compaction leaves gaps."""
+        """Return the offsets in ascending order. Compaction leaves gaps."""
         return np.asarray(self.columns[0])
 
     @property
@@ -70,7 +71,9 @@ class DecodedBatch:
 
 
 class BatchDecoder:
-    """Reuses its buffers between batches. `plain_bytes`: decompressed size of the last batch's records."""
+    """Decodes batches into buffers that it reuses. `plain_bytes` is the decompressed size of the last batch's
+    records.
+    """
 
     def __init__(self) -> None:
         self._decompressor = Decompressor()
@@ -82,7 +85,7 @@ class BatchDecoder:
         return self._decode_v2(batch, batch.header) if batch.header is not None else self._decode_legacy(batch)
 
     def add_up(self, batch: StoredBatch) -> tuple[BatchFacts, BatchTotals] | None:
-        """Return totals of a batch, several times faster than decoding; None if it must be decoded.
+        """Return totals of a batch, several times faster than decoding; None if the batch must be decoded.
 
         Raises BrokenRecords.
         """
@@ -110,7 +113,7 @@ class BatchDecoder:
         return DecodedBatch(_facts_of(header), payload, columns)
 
     def _records_of(self, batch: StoredBatch, header: RecordBatch) -> tuple[memoryview, int, int]:
-        """Return the plain payload and where the records start and end in it."""
+        """Return the plain payload, and the positions at which the records start and end in it."""
         if not has_valid_crc(batch.data, header):
             raise BrokenRecords(f"the CRC of the batch at offset {header.base_offset} does not match")
         start, end = batch.start + HEADER_BYTES, batch.end
@@ -121,7 +124,7 @@ class BatchDecoder:
         return payload, 0, len(payload)
 
     def _decode_legacy(self, batch: StoredBatch) -> DecodedBatch:
-        """Decode a message of magic 0 or 1, which may contain others."""
+        """Decode a message of magic 0 or 1, which may contain other messages."""
         try:
             outer = read_message(batch.data, batch.start, batch.end)
             _check_crc(batch.data, outer)
@@ -138,7 +141,8 @@ class BatchDecoder:
             raise BrokenRecords(f"the message at offset {batch.last_offset}: {error}") from error
         self.plain_bytes = len(payload)
         columns = np.empty((8, len(inner)), np.int64)
-        # Inner offsets of magic 1 are relative (the wrapper has the last one's); those of magic 0 are absolute.
+        # Inner offsets of magic 1 are relative to that of the last message, which the wrapper has. Those of magic 0 are
+        # absolute.
         shift = outer.offset - inner[-1].offset if outer.magic > 0 and inner else 0
         stamped = outer.is_log_append_time
         for row, message in enumerate(inner):
@@ -206,9 +210,10 @@ _MOST_NAMED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """`batches` from `first_offset` to `last_offset` with a size of `stored_bytes`; `reason`: the reason for the first.
+    """Unreadable `batches` from `first_offset` to `last_offset`. `stored_bytes` is their size, `reason` that of the
+    first.
 
-    Offsets come from headers, as far as they agree with the next batch.
+    Offsets are those in headers, if they agree with the next batch.
     """
 
     first_offset: int
@@ -222,7 +227,7 @@ class Unreadable:
         return f"offsets {self.first_offset} to {self.last_offset} ({count}) cannot be read: {self.reason}"
 
     def with_next(self, other: "Unreadable") -> "Unreadable":
-        """Return both as one."""
+        """Return both entries as one."""
         batches, size = self.batches + other.batches, self.stored_bytes + other.stored_bytes
         return Unreadable(self.first_offset, other.last_offset, batches, size, self.reason)
 
@@ -241,7 +246,7 @@ def join_adjacent(found: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
 
 
 class UnreadableRanges:
-    """Joins adjacent entries and limits their number, so that a fully damaged partition needs little memory."""
+    """Joins adjacent entries and limits their number, so that a completely damaged partition needs little memory."""
 
     def __init__(self) -> None:
         self.found: list[Unreadable] = []

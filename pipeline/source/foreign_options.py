@@ -1,8 +1,7 @@
-"""Options of Spark's own Kafka source, and settings of Java's client, that this source does not have: each with what to
-write instead.
+"""Lists options of Spark's own Kafka source and settings of Java's client that this source lacks, with replacements.
 
-The options are those of Spark's `KafkaSourceProvider`, and the settings those of Kafka's `ConsumerConfig`; a test
-compares both with the classes that are installed.
+The options are those of Spark's `KafkaSourceProvider`, and the settings those of Kafka's `ConsumerConfig`. A test
+compares both with the installed classes.
 """
 
 _NO_GROUP = "this source reads without a consumer group, and needs no right to one: omit it"
@@ -91,8 +90,9 @@ _TUNING = (
 
 
 def advice_instead_of(name: str) -> str | None:
-    """Return what to write instead of an option, by its lower-case name; None for an option that Spark's own source
-    does not have either.
+    """Return what to write instead of an option, by its lower-case name.
+
+    Returns None for an option that Spark's own source does not have either.
     """
     if name in _OPTIONS:
         return _OPTIONS[name]

@@ -1,8 +1,7 @@
-"""Finds records that a stream or a job has not read and that no longer exist, by comparing its offsets with the
-cluster's.
+"""Finds records that a stream or a job has not read and that no longer exist.
 
-Offsets alone do not show that a topic was deleted and created again with as many records, so a checkpoint also has the
-ids of its topics. Brokers older than Kafka 2.8 have none.
+It compares offsets with the cluster's. Offsets alone do not show that a topic was deleted and created again with as
+many records, so a checkpoint also has the ids of its topics. Brokers older than Kafka 2.8 have no ids.
 """
 
 import warnings
@@ -24,7 +23,7 @@ StoredOffsets = dict[str, dict[str, Any]]
 
 
 class LostOffsets(PipelineError):
-    """Records that were to be read no longer exist; the text has topic, partition and both offsets."""
+    """Raised if records that should be read no longer exist. The text has topic, partition and both offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,9 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class LogStates:
-    """First offset and end of each partition that exists, and the topics' ids; "" is unknown. The end counts open
-    transactions.
+    """The first offset and the end of each existing partition, and the topics' ids, in which "" is unknown.
+
+    The end includes open transactions.
     """
 
     starts: Mapping[TopicPartition, int]
@@ -68,8 +68,9 @@ class LogStates:
 def existing_partitions(
     cluster: KafkaCluster, subscription: Subscription, *, must_exist: bool
 ) -> tuple[list[TopicPartition], dict[str, str]]:
-    """Return the subscribed partitions and the ids of their topics. Raises BadOption, BrokerUnreachable, and with
-    `must_exist` TopicTrouble if a topic does not exist.
+    """Return the subscribed partitions and the ids of their topics.
+
+    Raises BadOption, BrokerUnreachable and, with `must_exist`, TopicTrouble if a topic does not exist.
     """
     names = subscription.names(cluster)
     if must_exist:
@@ -86,7 +87,7 @@ def existing_partitions(
 
 
 def log_states(cluster: KafkaCluster, subscription: Subscription, *, must_exist: bool) -> LogStates:
-    """Return the states of the subscribed partitions. Raises what `existing_partitions` raises."""
+    """Return the states of the subscribed partitions. Raises the errors of `existing_partitions`."""
     partitions, ids = existing_partitions(cluster, subscription, must_exist=must_exist)
     starts, ends = (cluster.offsets(partitions, at, committed=False) for at in (EARLIEST, LATEST))
     return LogStates(starts, ends, ids)
@@ -145,7 +146,7 @@ def _planned(
 
 
 def _no_longer(of: TopicPartition, begun: int | None, until: int | None, now: LogStates) -> str | None:
-    """Return why a partition cannot be read any more; None if nothing of it was to be read."""
+    """Return why a partition can no longer be read; None if none of it was to be read."""
     if begun is None and until is None:
         return None
     if of.topic not in now.ids:

@@ -1,6 +1,6 @@
-"""Options of the data source; names are those of Spark's own Kafka source where it has the same option.
+"""Parses the options of the data source. Options of Spark's own Kafka source have the same names.
 
-Each option of that source is supported, or rejected with what to write instead (`foreign_options`).
+Each option of that source is either supported, or rejected with its replacement (`foreign_options`).
 """
 
 import warnings
@@ -35,7 +35,7 @@ _OUTSIDE = "path"
 
 
 class Trigger(StrEnum):
-    """A stream's trigger, as the option of that name states it. Only releases before Spark 4.2 need it."""
+    """A stream's trigger, as the option `trigger` names it. Only releases before Spark 4.2 need the option."""
 
     PROCESSING_TIME = "processingtime"
     AVAILABLE_NOW = "availablenow"
@@ -44,8 +44,10 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """All options, checked. `most_records`: limit of offsets that one task reads. `max_offsets`: limit of a stream's
-    batch. `trigger`: None if it is not stated.
+    """All options, checked.
+
+    `most_records` is the maximum number of offsets that one task reads, `max_offsets` that of a stream's batch.
+    `trigger` is None if the option is not set.
     """
 
     bootstrap: tuple[Address, ...]
@@ -64,8 +66,9 @@ class SourceOptions:
 
 
 def source_options(given: Mapping[str, str], *, is_stream: bool = False) -> SourceOptions:
-    """Parse Spark's options; names are case-insensitive. A stream starts at the end by default. Raises BadOption,
-    BadSetting and UnknownColumn.
+    """Parse Spark's options, whose names are case-insensitive. A stream starts at the end by default.
+
+    Raises BadOption, BadSetting and UnknownColumn.
     """
     options = {name.lower(): value for name, value in given.items()}
     clients = {}
@@ -118,7 +121,7 @@ def check_stream_options(given: Mapping[str, str]) -> None:
 
 
 def _columns(options: Mapping[str, str]) -> tuple[Column, ...]:
-    """`includeHeaders` applies if `columns` is not given."""
+    """Return the requested columns. `includeHeaders` applies if `columns` is not given."""
     columns = columns_named(options.get("columns"))
     if "includeheaders" not in options:
         return columns

@@ -1,6 +1,6 @@
-"""One line on the terminal, or below the cell of a notebook, that shows how many offsets a job has read.
+"""Shows one line with the number of offsets that a job has read, on the terminal or below the cell of a notebook.
 
-It counts offsets and not tasks, because a large partition is only a few tasks. Executors send their counts
+It counts offsets and not tasks, because a large partition has only a few tasks. Executors send their counts
 (`sluicegate.pipeline.kafka.read_offsets`).
 """
 
@@ -34,7 +34,7 @@ class ReadOffsets:
 
     @property
     def done(self) -> int:
-        """Return the offsets read, of those planned."""
+        """Return the number of planned offsets that were read."""
         return sum(self._of_processes.values()) - self._before
 
     def plan(self, offsets: int) -> None:
@@ -54,7 +54,7 @@ class ReadOffsets:
             self._of_processes[process] = count
 
     def in_words(self, per_second: float) -> str:
-        """Return the line: `1,200,000 of 3,000,000 offsets read (40 %), 600,000/s`."""
+        """Return a line such as `1,200,000 of 3,000,000 offsets read (40 %), 600,000/s`."""
         of = f" of {self._planned:,}" if self.done <= self._planned else ""
         share = f" ({100 * self.done // self._planned} %)" if of and self._planned else ""
         return f"{self.done:,}{of} offsets read{share}, {per_second:,.0f}/s"
@@ -102,7 +102,7 @@ class _Display:
 
 
 def _notebook() -> Callable[..., Any] | None:
-    """Return how a notebook's kernel displays; None outside of one."""
+    """Return the display function of a notebook's kernel; None outside a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None or getattr(shell, "kernel", None) is None:

@@ -12,8 +12,9 @@ Offsets = Mapping[TopicPartition, int]
 
 
 def planned_ranges(cluster: KafkaCluster, options: SourceOptions) -> list[OffsetRange]:
-    """Return the ranges of a batch query, one for each partition. Raises BadOption, LostOffsets, TopicTrouble and
-    BrokerUnreachable.
+    """Return the ranges of a batch query, one for each partition.
+
+    Raises BadOption, LostOffsets, TopicTrouble and BrokerUnreachable.
     """
     partitions = options.subscription.partitions(cluster)
     starts = checked_starts(cluster, options, partitions)
@@ -28,8 +29,9 @@ def planned_ranges(cluster: KafkaCluster, options: SourceOptions) -> list[Offset
 
 
 def checked_starts(cluster: KafkaCluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
-    """Return where each partition starts. Offsets that a user named are compared with those that exist. Raises
-    BadOption, LostOffsets, TopicTrouble and BrokerUnreachable.
+    """Return the start of each partition. Offsets that a user named are compared with those that exist.
+
+    Raises BadOption, LostOffsets, TopicTrouble and BrokerUnreachable.
     """
     starts = offsets_at(cluster, options.start, partitions, committed=options.committed)
     named = [of for of, offset in options.start.of if offset >= 0]

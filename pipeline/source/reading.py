@@ -35,8 +35,9 @@ def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Record
 
 
 def count_rows(options: SourceOptions, wanted: OffsetRange) -> int:
-    """Return how many records `read_rows` yields. Headers are trusted if unreadable batches end the reading. Raises
-    what `read_rows` raises.
+    """Return how many records `read_rows` yields. Raises the errors of `read_rows`.
+
+    If unreadable batches end the reading, headers are trusted.
     """
     decoder, count = BatchDecoder(), 0
     with pooled_cluster(options.bootstrap, options.settings) as cluster:

@@ -40,7 +40,7 @@ class TaskRanges(InputPartition):
 
 
 def rows_of_task(options: SourceOptions, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task's ranges, range by range; none for None."""
+    """Yield the records of a task's ranges, range by range; no records for None."""
     if isinstance(partition, TaskRanges):
         begin_task()
         for wanted in partition.ranges:
@@ -48,7 +48,7 @@ def rows_of_task(options: SourceOptions, partition: InputPartition | None) -> It
 
 
 class TopicStream(DataSourceStreamReader):
-    """What readers for every release of Spark share."""
+    """The base of the readers for all releases of Spark."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -61,10 +61,11 @@ class TopicStream(DataSourceStreamReader):
             return Position(checked_starts(cluster, options, partitions), ids).stored()
 
     def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[TaskRanges]:
-        """Return the ranges of each task: all partitions with new records. Raises LostOffsets if records between the
-        positions are gone.
+        """Return the ranges of each task: all partitions with new records.
+
+        Raises LostOffsets if records between the positions no longer exist.
         """
-        if start == end:  # Spark gives a restarted query its position
+        if start == end:  # Spark passes its position to a restarted query this way
             return []
         options = self._options
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
@@ -74,11 +75,11 @@ class TopicStream(DataSourceStreamReader):
         return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Return the records of a task's ranges, range by range; Spark passes None if there are no ranges."""
+        """Return the records of a task's ranges, range by range. Spark passes None if there are no ranges."""
         return rows_of_task(self._options, partition)
 
     def commit(self, end: StoredOffsets) -> None:
-        """Do nothing: Spark keeps the checkpoint."""
+        """Do nothing, because Spark keeps the checkpoint."""
 
     def log_end(self) -> Position:
         """Return the current end of all partitions. Raises TopicTrouble and BrokerUnreachable."""
@@ -88,8 +89,9 @@ class TopicStream(DataSourceStreamReader):
             return Position(cluster.offsets(partitions, LATEST, options.committed), ids)
 
     def batch_end(self, begun: Position, end: Position, most: int | None) -> Position:
-        """Return the end of the batch that begins at `begun`: `end`, or at most so many offsets, shared by what each
-        partition has left, as Spark's own source does.
+        """Return the end of the batch that begins at `begun`: `end`, or at most `most` offsets.
+
+        As in Spark's own source, the offsets are divided in proportion to what remains of each partition.
         """
         options = self._options
         known = {of: at for of, at in begun.offsets.items() if not is_recreated(begun.ids, end.ids, of.topic)}
@@ -117,7 +119,7 @@ class TopicStreamReader(TopicStream):
         return self._reached.stored()
 
     def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[TaskRanges]:
-        """See `TopicStream`. After a restart this gives the reader its position."""
+        """Return the ranges as `TopicStream` does. After a restart this call passes the position to the reader."""
         if self._reached is None:
             self._reached = Position.from_stored(end)
         return super().partitions(start, end)
@@ -135,8 +137,9 @@ class TopicStreamReader(TopicStream):
 
 
 def _still_there(cluster: KafkaCluster, begun: Offsets, ends: Offsets) -> dict[TopicPartition, int]:
-    """Return the start of partitions that end before it only for readers of committed records, so that a stream that
-    read uncommitted ones does not go back.
+    """Return the start of partitions whose end is earlier only for readers of committed records.
+
+    This prevents a stream that reads uncommitted records from going back.
     """
     behind = [of for of, end in ends.items() if end < begun.get(of, 0)]
     written = cluster.offsets(behind, LATEST, committed=False) if behind else {}

@@ -1,4 +1,4 @@
-"""Reads streams with the limits that Spark states since 4.2; earlier releases cannot import this module."""
+"""Reads streams with the limits that Spark states since 4.2. Earlier releases cannot import this module."""
 
 from typing import Any
 
@@ -14,8 +14,9 @@ from sluicegate.pipeline.source.stream import TopicStream
 
 
 class LimitedStreamReader(TopicStream, SupportsTriggerAvailableNow):
-    """Limits a batch as the trigger demands: to maxOffsetsPerTrigger, or not at all with the trigger once. With
-    availableNow a query ends at the log's end of its start.
+    """Limits a batch as the trigger requires: to maxOffsetsPerTrigger, or not at all with the trigger once.
+
+    With availableNow a query ends at the log's end when the query started.
     """
 
     def __init__(self, options: SourceOptions) -> None:

@@ -1,4 +1,6 @@
-"""Which partitions a query reads: the options subscribe, subscribePattern and assign, of which exactly one is given."""
+"""Determines the partitions that a query reads, by exactly one of the options subscribe, subscribePattern and
+assign.
+"""
 
 import json
 from collections.abc import Mapping
@@ -16,8 +18,9 @@ _OPTIONS = {"subscribe": "subscribe", "subscribepattern": "subscribePattern", "a
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Exactly one is given: names of `topics`, a `pattern` (an RE2 expression for whole names), or the partitions that
-    are `assigned`.
+    """A subscription, of which exactly one field is set.
+
+    It has the names of `topics`, a `pattern` (an RE2 expression for whole names), or the `assigned` partitions.
     """
 
     topics: tuple[str, ...] = ()
@@ -25,8 +28,9 @@ class Subscription:
     assigned: tuple[TopicPartition, ...] = ()
 
     def names(self, cluster: KafkaCluster) -> tuple[str, ...]:
-        """Return the topics; a pattern selects from those that exist now, without internal ones. Raises BadOption and
-        BrokerUnreachable.
+        """Return the topics. A pattern selects from the existing topics, without internal ones.
+
+        Raises BadOption and BrokerUnreachable.
         """
         if self.pattern is None:
             return self.topics or tuple(dict.fromkeys(of.topic for of in self.assigned))
@@ -57,7 +61,7 @@ class Subscription:
 
 
 def subscription_of(options: Mapping[str, str]) -> Subscription:
-    """Parse the options; names are lower-case. Raises BadOption."""
+    """Parse the options, whose names are lower-case. Raises BadOption."""
     given = [name for name in _OPTIONS if options.get(name, "").strip()]
     if len(given) != 1:
         found = f"found {' and '.join(_OPTIONS[name] for name in given)}" if given else "found none"

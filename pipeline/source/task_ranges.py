@@ -40,8 +40,9 @@ def ranges_of_tasks(
 
 
 def split(ranges: Iterable[OffsetRange], at_least: int | None, most_records: int | None = None) -> list[OffsetRange]:
-    """Split the larger ranges into pieces of similar size, so that there are at least `at_least`, each of at most
-    `most_records` offsets.
+    """Split the larger ranges into pieces of similar size.
+
+    There are at least `at_least` pieces, each of at most `most_records` offsets. None means no limit.
     """
     whole = list(ranges)
     total = sum(each.size for each in whole)

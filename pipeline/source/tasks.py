@@ -35,7 +35,7 @@ WITHOUT_PANDAS = "SLUICEGATE_WITHOUT_PANDAS"
 
 
 def begin_task() -> None:
-    """Prepare the process for a task, and count what it reads for its driver."""
+    """Prepare the process for a task, and count the offsets that it reads for its driver."""
     read_offsets.begin_task()
     _forget_zip_importers()
     _freeze_once()
@@ -45,9 +45,10 @@ def begin_task() -> None:
 
 @cache
 def _freeze_once() -> None:
-    """Freeze what exists when the process begins its first task; freezing again would keep the previous task's garbage.
+    """Freeze the existing objects when the process begins its first task.
 
-    `gc.get_freeze_count` is no alternative: it visits every frozen object, which takes 5 ms.
+    Freezing again would keep the previous task's garbage. `gc.get_freeze_count` is no alternative, because it visits
+    every frozen object, which takes 5 ms.
     """
     gc.freeze()
 
@@ -60,7 +61,7 @@ def _forget_zip_importers() -> None:
 
 
 def leave_pandas_out() -> None:
-    """Let PyArrow's one check for pandas find none."""
+    """Make PyArrow's only check for pandas fail."""
     sys.meta_path.insert(0, _NoPandas)
     try:
         pa.array([])
@@ -73,7 +74,7 @@ class _NoPandas:
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> None:
-        """Raises ModuleNotFoundError for pandas."""
+        """Raise ModuleNotFoundError for pandas."""
         if name == "pandas":
             raise ModuleNotFoundError("left out", name=name)
 

@@ -1,6 +1,6 @@
-"""The ids of the topics that the results of a job are about.
+"""Stores the ids of the topics that the results of a job are about.
 
-So a later run or job does not apply them to a topic of the same name that was created again, with however many records.
+So a later run or job does not apply the results to a topic of the same name that was created again.
 """
 
 import json
@@ -14,11 +14,11 @@ _FILE = "topic_ids.json"
 
 
 class TopicRecreated(PipelineError):
-    """A topic was created again since results about it were written; the text has both ids and a fix."""
+    """Raised if a topic was created again after results about it were written. The text has both ids and a fix."""
 
 
 def topic_ids(topics: Topics) -> dict[str, str]:
-    """Return the topics' ids by name; "" for brokers older than Kafka 2.8. Raises BrokerUnreachable."""
+    """Return the topics' ids by name, which are "" for brokers older than Kafka 2.8. Raises BrokerUnreachable."""
     with topics.cluster() as cluster:
         return cluster.topic_ids(topics.names)
 
@@ -29,8 +29,9 @@ def keep_topic_ids(results: Results, ids: Mapping[str, str]) -> None:
 
 
 def check_topic_ids(results: Results, topics: Topics, fix: str) -> None:
-    """Raises TopicRecreated if one of the topics has another id than in the results, which ends with `fix`. Results of
-    earlier releases have no ids.
+    """Raise TopicRecreated if a topic has another id than in the results. The error's text ends with `fix`.
+
+    Results of earlier releases have no ids.
     """
     if not results.has(_FILE):
         return

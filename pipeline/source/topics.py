@@ -1,4 +1,4 @@
-"""The topics of a job, selected by name, glob, or RE2 expression between slashes, as in the proxy's configuration."""
+"""Selects the topics of a job by name, glob, or RE2 expression between slashes, as in the proxy's configuration."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,13 +26,15 @@ _OWN = "__"
 
 
 class BadSelection(PipelineError):
-    """The selection matches no topics, or too many; the text gives the reason."""
+    """Raised if the selection matches no topics, or too many. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`names`: in the order of the request, those of a pattern sorted. `left_out`: internal topics that a pattern
-    matched.
+    """The selected topics.
+
+    `names` has the order of the request; names that a pattern matched are sorted. `left_out` has the internal topics
+    that a pattern matched.
     """
 
     names: tuple[str, ...]
@@ -40,7 +42,7 @@ class Selection:
 
 
 def selection(cluster: KafkaCluster, patterns: Sequence[str]) -> Selection:
-    """Resolve names and patterns; asks the cluster only if there is a pattern. Raises BadSelection."""
+    """Resolve names and patterns. The cluster is asked only if there is a pattern. Raises BadSelection."""
     wanted = {pattern: _matcher(pattern) for pattern in patterns if exact_name_of(pattern) is None}
     there = cluster.topics() if wanted else []
     names: dict[str, None] = {}
@@ -63,7 +65,9 @@ def selection(cluster: KafkaCluster, patterns: Sequence[str]) -> Selection:
 
 
 def only_names(patterns: Iterable[str]) -> Selection:
-    """Accept names only, for jobs that write or resume: a pattern could match their results. Raises BadSelection."""
+    """Accept only names, for jobs that write or resume, because a pattern could match their results. Raises
+    BadSelection.
+    """
     for each in patterns:
         if exact_name_of(each) is None:
             raise BadSelection(f"{each!r} is a pattern, and this job takes names: give each topic with --topic")
@@ -71,7 +75,7 @@ def only_names(patterns: Iterable[str]) -> Selection:
 
 
 def left_out_warnings(left_out: Sequence[str]) -> list[str]:
-    """Return a warning about internal topics that were left out, or nothing."""
+    """Return a warning about internal topics that were left out; an empty list without any."""
     if not left_out:
         return []
     return [f"internal topics are skipped unless named: {_named(left_out)}"]
@@ -113,9 +117,13 @@ _CRITICAL = 2
 
 @dataclass(frozen=True)
 class Topics:
-    """`settings`: librdkafka's names and values. `left_out`: internal topics that a pattern matched. `skip_unreadable`:
-    skip batches that cannot be read instead of failing. `skip_missing`: continue after offsets that are gone. `owners`:
-    the owner of each topic that is known to have one.
+    """The topics of a job, and how to read them.
+
+    - `settings`: librdkafka's names and values.
+    - `left_out`: internal topics that a pattern matched.
+    - `skip_unreadable`: whether to skip batches that cannot be read instead of failing.
+    - `skip_missing`: whether to continue after offsets that no longer exist.
+    - `owners`: the owner of each topic that has a known owner.
     """
 
     bootstrap: str
@@ -145,27 +153,30 @@ class Topics:
 
     @cached_property
     def client(self) -> tuple[tuple[Address, ...], ClientSettings]:
-        """Return addresses and settings to connect with. Raises BadOption and BadSetting."""
+        """Return the addresses and settings for connections. Raises BadOption and BadSetting."""
         checked = source_options(self.options)
         return checked.bootstrap, checked.settings
 
     def cluster(self) -> KafkaCluster:
-        """Return a new cluster; the caller closes it."""
+        """Return a new cluster, which the caller must close."""
         return KafkaCluster(*self.client, timeout_seconds=_TIMEOUT_SECONDS)
 
     def partitions(self) -> list[TopicPartition]:
-        """Return all partitions; a job calls it first. Raises TopicTrouble, BrokerUnreachable, ClusterLoginRejected."""
+        """Return all partitions. A job calls this first. Raises TopicTrouble, BrokerUnreachable,
+        ClusterLoginRejected.
+        """
         with self.cluster() as cluster:
             return cluster.partitions(self.names)
 
     def ranges(self) -> list[OffsetRange]:
-        """Return the committed offsets that exist now, as a range for each partition that is not empty."""
+        """Return the committed offsets that exist now, as a range for each non-empty partition."""
         with self.cluster() as cluster:
             return planned_ranges(cluster, source_options(self.options))
 
     def selected(self) -> "Topics":
-        """Return the same with patterns among `names` resolved to topics. Raises BadSelection and what `partitions`
-        raises.
+        """Return a copy in which patterns among `names` are resolved to topics.
+
+        Raises BadSelection and the errors of `partitions`.
         """
         if not self.names:
             raise BadSelection("no topics: use --topic with a name or a pattern, or --all-topics")
@@ -174,7 +185,7 @@ class Topics:
         return replace(self, names=found.names, left_out=found.left_out)
 
     def open_transactions(self) -> list[str]:
-        """Return a sentence for each partition with records after the start of an open transaction; they are
+        """Return a sentence for each partition with records after the start of an open transaction, which are
         skipped.
         """
         with self.cluster() as cluster:

@@ -1,6 +1,6 @@
-"""The progress of a repair or a replay: a group's committed offset, in the same transaction as the records.
+"""Stores the progress of a repair or a replay: a group's committed offset, in the same transaction as the records.
 
-Its metadata name the plan and the number of records written by it.
+The offset's metadata name the plan and the number of records that it has written.
 """
 
 import json
@@ -24,8 +24,10 @@ _COORDINATOR_MOVES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WriteProgress:
-    """`reached`: the next source offset to write. `records`: number of records written by the plan `plan_id`, which is
-    "" if the commit does not state it.
+    """The progress in one partition.
+
+    `reached` is the next source offset to write. `records` is the number of records written by the plan `plan_id`,
+    which is "" if the commit does not name it.
     """
 
     reached: int
@@ -40,7 +42,7 @@ class WriteProgress:
 
 @contextmanager
 def group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
-    """Open the group of the progress; nothing is consumed with it."""
+    """Open the group of the progress. No records are consumed with it."""
     consumer = Consumer({**client, "group.id": group_id})
     try:
         yield consumer
@@ -49,7 +51,7 @@ def group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
 
 
 def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, WriteProgress]:
-    """Return the progress of those partitions that have any. Raises KafkaException."""
+    """Return the progress of the partitions that have any. Raises KafkaException."""
     wanted = [ClientPartition(of.topic, of.partition) for of in partitions]
     end = time.monotonic() + SECONDS
     while wanted:
@@ -67,13 +69,16 @@ def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
             if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > end:
                 raise
             time.sleep(_PAUSE_SECONDS)  # Kafka does not announce that a coordinator is ready
-        except UnicodeDecodeError:  # see `_progress`; the next response lies elsewhere in memory
+        except UnicodeDecodeError:  # see `_progress`; the next response is elsewhere in memory
             if time.monotonic() > end:
                 raise
     return {}
 
 
 def _progress(reached: int, metadata: str | None) -> WriteProgress:
-    """Read what was committed. librdkafka does not mark the end of the text, so bytes of its memory may follow."""
+    """Return the committed progress.
+
+    librdkafka does not mark the end of the metadata, so bytes of its memory may follow.
+    """
     content: dict[str, Any] = json.JSONDecoder().raw_decode(metadata)[0] if metadata else {}
     return WriteProgress(reached, content.get("records", 0), content.get("plan", ""))

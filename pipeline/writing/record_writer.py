@@ -1,4 +1,4 @@
-"""Writes a partition's records in transactions, by librdkafka."""
+"""Writes a partition's records in transactions, with librdkafka."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -24,13 +24,15 @@ Headers = Sequence[tuple[bytes, bytes | None]]
 
 
 class CannotWriteTopic(PipelineError):
-    """A record or a topic cannot be written; the text gives reason and fix."""
+    """Raised if a record or a topic cannot be written. The text gives the reason and a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How the records of a partition are written. `group_id`: group of their progress. `largest_batch`: the topics'
-    limit in bytes. `topics`: how to connect. `into`: the destination, for messages.
+    """How the records of a partition are written.
+
+    `group_id` is the group of their progress. `largest_batch` is the topics' maximum batch size (bytes). `topics`
+    determines how to connect. `into` names the destination, for messages.
     """
 
     group_id: str
@@ -46,8 +48,9 @@ class Writing:
 
 
 def why_unwritable(timestamp: int, headers: Headers) -> str | None:
-    """Return why librdkafka would change the record, None if it would not: it treats a timestamp of 0 as none, and
-    header names as UTF-8 C strings.
+    """Return why librdkafka would change the record; None if it would not.
+
+    It reads a timestamp of 0 as no timestamp, and header names as UTF-8 C strings.
     """
     if timestamp == 0:
         return "client libraries cannot write a timestamp of 0"
@@ -73,7 +76,7 @@ _LINGER_MS = 50
 
 
 def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) -> "LibrdkafkaWriter":
-    """Return a writer for a partition's records. `consumer`: of the group of their progress."""
+    """Return a writer for a partition's records. `consumer` belongs to the group of their progress."""
     producer = Producer(
         {
             **writing.topics.for_librdkafka,
@@ -93,10 +96,10 @@ def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) 
 
 
 class LibrdkafkaWriter:
-    """A producer with a transactional id, that sends several batches at once.
+    """A producer with a transactional id, which sends several batches at once.
 
-    A new one fences an earlier producer of the same id and aborts its open transaction. Every method may raise
-    KafkaException. `ends`: the last offset written to each partition.
+    A new producer fences an earlier producer of the same id and aborts its open transaction. Every method may raise
+    KafkaException. `ends` has the last offset written to each partition.
     """
 
     def __init__(self, producer: Producer, consumer: Consumer) -> None:
@@ -112,7 +115,7 @@ class LibrdkafkaWriter:
     def write(
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
-        """Queue a record; `timestamp` is in ms. Raises CannotWriteTopic if librdkafka would change it."""
+        """Queue a record. `timestamp` is in ms. Raises CannotWriteTopic if librdkafka would change the record."""
         if (reason := why_unwritable(timestamp, headers)) is not None:
             raise CannotWriteTopic(f"a record for {to}: {reason}")
         carried: list[Any] = [(name.decode(), held) for name, held in headers]
@@ -134,7 +137,7 @@ class LibrdkafkaWriter:
         self._producer.commit_transaction(SECONDS)
 
     def abort(self) -> None:
-        """Abort the transaction. The writer is not used afterwards."""
+        """Abort the transaction. The writer cannot be used afterwards."""
         self._producer.abort_transaction(SECONDS)
 
     def _delivered(self, error: Any, message: Any) -> None:
@@ -145,8 +148,9 @@ class LibrdkafkaWriter:
 
 
 def _served(call: Callable[[], object]) -> None:
-    """Process delivery reports. Raises KafkaException. The binding raises a fatal error as a KafkaError, which is not
-    an exception, or as the cause of a SystemError.
+    """Process delivery reports. Raises KafkaException.
+
+    The binding raises a fatal error as a KafkaError, which is not an exception, or as the cause of a SystemError.
     """
     try:
         call()

@@ -100,7 +100,7 @@ class Transactions:
     def write(
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
-        """Write a record in the open transaction; `timestamp` is in ms."""
+        """Write a record in the open transaction. `timestamp` is in ms."""
         with self._failures:
             self._writer.write(to, key, value, timestamp, headers)
 

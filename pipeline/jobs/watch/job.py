@@ -1,4 +1,4 @@
-"""`sluicegate-spark watch`: processes new records in batches.
+"""Runs `sluicegate-spark watch`, which processes new records in batches.
 
 Batches are planned here and not by Spark's streaming, because a batch needs aggregates and not rows: chunks of
 partitions are aggregated and validated where they are read, as in the other jobs. A batch's rows have its name and

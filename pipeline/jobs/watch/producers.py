@@ -1,4 +1,4 @@
-"""The known state of each producer, so that each beginning, change and end is reported once.
+"""Tracks the known state of each producer, so that each beginning, change and end is reported once.
 
 A producer is an id in a topic; clients without idempotence share the id -1. A mark of a producer is an invalid
 timestamp or a violation. It begins when it is first seen, and has ended when its producer has written for a while
