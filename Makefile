@@ -85,7 +85,7 @@ bench: setup kafka .bench/kroxylicious/.complete ## the proxy against a broker, 
 	$(BIN)/python -m bench.resumed bench.encrypted
 bench-scan bench-rules bench-instructions: setup kafka # against Kafka's validator; of one value; against bench/baseline.json
 	$(BIN)/python -m bench.$(@:bench-%=%)
-bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Spark's own source; writes docs/pipeline.md
+bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Spark's own source; writes bench/results/pipeline.md
 	$(BIN)/python -m bench.spark_sources
 	$(BIN)/python -m bench.pipeline_speed
 

@@ -2,7 +2,7 @@
 fetches, bytes shuffled, and memory at the top.
 
 Run: python -m bench.pipeline_scale [--millions 1,5,20,100] [--partitions 1,4,16,64]. Needs brokers and jars: make kafka
-.spark/.complete; and 40 GB of disk for 100 million. Writes bench/results/pipeline.json and a table in docs/pipeline.md.
+.spark/.complete; and 40 GB of disk for 100 million. Writes pipeline.json and a table of pipeline.md in bench/results.
 """
 
 import argparse
@@ -42,7 +42,7 @@ _DAMAGED = 2000
 _MIDDLE_MILLIONS, _MIDDLE_PARTITIONS = 5, 4
 _AT_ONCE = 2
 _RESULTS = Path(__file__).parent / "results" / "pipeline.json"
-PAGE = Path(__file__).parent.parent / "docs" / "pipeline.md"
+PAGE = Path(__file__).parent / "results" / "pipeline.md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 partitions and many producers cost.
 
 Run: python -m bench.pipeline_speed [--records N] [--rounds N] [--partitions N] [--producers N] (make bench-pipeline).
-Writes bench/results/pipeline_speed.json and two tables in docs/pipeline.md. Needs brokers and jars: make kafka
+Writes bench/results/pipeline_speed.json and two tables in bench/results/pipeline.md. Needs brokers and jars: make kafka
 .spark/.complete
 """
 

@@ -2,7 +2,7 @@
 connections and requests of one query.
 
 Run: python -m bench.spark_sources [--rounds N] [--topics 1000x280,4x750000] (make bench-pipeline). Writes
-bench/results/spark_sources.json and a table in docs/pipeline.md. Needs brokers and jars: make kafka .spark/.complete
+spark_sources.json and a table of pipeline.md in bench/results. Needs brokers and jars: make kafka .spark/.complete
 """
 
 import argparse
@@ -27,7 +27,7 @@ from bench.request_counts import Counts, counting_relay
 from bench.targets import broker
 from tests.pipeline.session import LONG_LIVED, spark_session
 
-_PAGE = Path(__file__).parent.parent / "docs" / "pipeline.md"
+_PAGE = RESULTS / "pipeline.md"
 _FILE = RESULTS / "spark_sources.json"
 _TICK = os.sysconf("SC_CLK_TCK")
 _QUERIES = ("numbers", "full rows")

@@ -21,6 +21,7 @@ SUMMARY = "summary.json"
 REPORT = "report.html"
 _NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException: Class org.apache.hadoop.fs.")
 _NO_BUCKET = "NoSuchBucket"
+_PAGE = "docs/how-to/spark-platforms.md"
 _REJECTED = ("AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoAuthWithAWSException")
 _CONNECTORS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "gs": "gcs-connector"}
 
@@ -169,10 +170,10 @@ def _way_on(out: str, message: str) -> str:
     if scheme == "s3a" and _NO_BUCKET in message:
         return ". Create the bucket first, or name an existing one"
     if scheme == "s3a" and any(text in message for text in _REJECTED):
-        return ". Set keys with write access as fs.s3a.access.key and fs.s3a.secret.key (docs/pipeline.md)"
+        return f". Set keys with write access as fs.s3a.access.key and fs.s3a.secret.key ({_PAGE})"
     if not any(text in message for text in _NO_CONNECTOR):
         return ""
     if scheme == "s3":
         return ". Use s3a:// instead of s3://"
     jars = f": add {_CONNECTORS[scheme]} and its dependencies to spark.jars" if scheme in _CONNECTORS else ""
-    return f". Spark has no connector for {scheme}:// here{jars} (docs/pipeline.md), or give a folder"
+    return f". Spark has no connector for {scheme}:// here{jars} ({_PAGE}), or give a folder"

@@ -255,7 +255,8 @@ def _check_class(spark: SparkSession, form: TableFormat) -> None:
     try:
         java_of(spark).org.apache.spark.util.Utils.classForName(CLASSES[form], True, False)
     except Py4JJavaError as error:
-        raise BadTables(f"Spark has no {form} here{_what_to_do(form, spark.version)} (docs/pipeline.md)") from error
+        to_do = f"{_what_to_do(form, spark.version)} (docs/pipeline/kept-tables.md)"
+        raise BadTables(f"Spark has no {form} here{to_do}") from error
 
 
 def _what_to_do(form: TableFormat, spark: str) -> str:

@@ -50,6 +50,12 @@ NOT_TYPED = {
     "python3 -m venv /opt/sluicegate": "installs for the whole machine; test_tutorials.py installs elsewhere",
     "sluicegate --install-completion": "changes the user's shell; tests/proxy/cli/test_completion.py",
     "sluicegate-spark audit  --bootstrap": "needs bad records; tests/pipeline/test_replay_findings.py types both",
+    **{
+        f"sluicegate-spark {job} --bootstrap localhost:9092": "how-to/clean-a-topic.md is followed with this job"
+        for job in ("profile", "advise", "audit", "repair", "verify", "replay", "watch")
+    },
+    "sluicegate-spark extract --bootstrap localhost:9092": "tests/pipeline/test_extract.py runs the job",
+    "sluicegate-spark violations ": "needs events of a proxy; tests/pipeline/test_violations.py runs the job",
     "spark-submit ": "needs a cluster; tests/packaging/test_wheel.py runs the archive",
     "PYSPARK_PYTHON=./environment/bin/python spark-submit": "needs a cluster, and venv-pack",
     "pip install --only-binary": "it is not published; tests/packaging/test_wheel.py installs the wheel",

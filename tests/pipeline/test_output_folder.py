@@ -73,7 +73,7 @@ def test_a_topic_may_have_a_name_as_long_as_a_files() -> None:
         ("abfs://c@a.dfs.core.windows.net/x", "no connector for abfs:// here: add hadoop-azure and its dependencies"),
         ("gs://b/out", "Spark has no connector for gs:// here: add gcs-connector and its dependencies"),
         ("s3://b/out", "Use s3a:// instead of s3://"),
-        ("nosuch://b/out", r"Spark has no connector for nosuch:// here \(docs/pipeline\.md\), or give a folder"),
+        ("nosuch://b/out", r"no connector for nosuch:// here \(docs/how-to/spark-platforms\.md\), or give a folder"),
         ("hdfs://127.0.0.1:1/x", "cannot be used: .*Connection refused"),
     ],
 )

@@ -72,7 +72,7 @@ def _output_folder(spark: SparkSession, results: Results) -> OutputFolder:
         reason = " ".join(str(error).split())
         raise BadFolder(
             f"{found.uri} cannot be used: tasks write files by Arrow, which reports {reason}. Use a folder that all "
-            "executors share, or s3a:// with fs.s3a settings in Spark's configuration (docs/pipeline.md)"
+            "executors share, or s3a:// with fs.s3a settings in Spark's configuration (docs/how-to/spark-platforms.md)"
         ) from error
     return found
 
