@@ -155,7 +155,7 @@ class AdminConnections:
         protocol = asyncio.StreamReaderProtocol(connection.reader)
         tls = None if self._tls is None else self._tls()
         transport, _ = await self._loop.connect_accepted_socket(lambda: protocol, connection.socket, ssl=tls)
-        # with these limits `drain` waits until all data are sent; with high=0, TLS would wait forever
+        # With these limits `drain` waits until all data are sent. With high=0, TLS would wait forever.
         transport.set_write_buffer_limits(high=1, low=0)
         return asyncio.StreamWriter(transport, protocol, connection.reader, self._loop)
 

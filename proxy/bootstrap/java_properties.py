@@ -1,7 +1,7 @@
 """Reads a .properties file as `java.util.Properties.load` does, with its escapes, continued lines, comments and
 separators.
 
-There is one difference: text outside ASCII is kept as it was decoded, while Kafka's tools read ISO 8859-1.
+In one respect it differs. Text outside ASCII is kept as it was decoded, while Kafka's tools read ISO 8859-1.
 """
 
 import re

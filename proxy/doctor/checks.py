@@ -23,8 +23,8 @@ from sluicegate.validation.origins import NOWHERE
 class CheckedCluster:
     """A cluster that accepts the proxy's own requests.
 
-    `config` names the addresses that accept them, and `asked` is one of these. `source` contains the places of the
-    configuration's keys.
+    `config` names the addresses that accept these requests, and `asked` is one of them. `source` contains the places
+    of the configuration's keys.
     """
 
     config: Config

@@ -1,9 +1,9 @@
-"""Limits on new connections, applied before any TLS handshake: allowed addresses and connection rates (KIP-612).
+"""Limits new connections to allowed addresses and connection rates (KIP-612), before any TLS handshake.
 
-`limits.max_new_connections_per_second` works like a broker's max.connection.creation.rate: the proxy delays a
+`limits.max_new_connections_per_second` works like a broker's max.connection.creation.rate. The proxy delays a
 connection above the rate and does not close it, because the client would retry at once.
-`limits.max_new_connections_per_second_per_address` works like a broker's connection_creation_rate of an IP: the proxy
-closes connections above the rate. If it delayed them, one address could delay all others.
+`limits.max_new_connections_per_second_per_address` works like a broker's connection_creation_rate of an IP. The proxy
+closes connections above this rate. If it delayed them, one address could delay all others.
 """
 
 import asyncio

@@ -21,7 +21,7 @@ class BadSocket(Exception):
 
 
 class InheritedSockets:
-    """The inherited sockets of one process; several processes may share them."""
+    """The inherited sockets of one process. Several processes may share them."""
 
     def __init__(self, sockets: tuple[socket.socket, ...] = ()) -> None:
         self.sockets = sockets

@@ -296,7 +296,7 @@ cdef class PlainSocket(DirectOutlet):
             self._receive()
             while self._failed and not (self._paused or self._closing or self._ended):
                 self._receive()
-        # an internal error; if the socket stayed open, the loop would call this again at once, forever
+        # An internal error. If the socket stayed open, the loop would call this again at once, forever.
         except Exception as error:
             self._all.loop.call_exception_handler({"message": "a connection cannot be read", "exception": error})
             self._give_up(error)

@@ -34,8 +34,8 @@ class BadProxyHeader(Exception):
 class ProxyProtocol:
     """The settings of the PROXY protocol.
 
-    `trusted` are the addresses that may begin a connection with a header. If `is_required`, each of their connections
-    must begin with one.
+    `trusted` are the addresses that may begin a connection with a header. If `is_required`, each connection from
+    them must begin with one.
     """
 
     is_required: bool

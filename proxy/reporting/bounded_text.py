@@ -14,7 +14,7 @@ _MAX_BITS = 128
 
 
 class CutText(str):
-    """A text that was cut from a text of `whole` characters. It may be cut again."""
+    """A text that was cut from a text of `whole` characters, and may be cut again."""
 
     __slots__ = ("kept", "whole")
     kept: str

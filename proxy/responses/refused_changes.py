@@ -14,7 +14,10 @@ from sluicegate.protocol.messages import topic_changes as messages
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 
 MOST_ELEMENTS = 2_500
-"""Topics, partitions and settings of a request that names one of these topics; reading more delays other clients."""
+"""The maximum number of topics, partitions and settings in a request that names one of these topics.
+
+Reading more of them would delay other clients.
+"""
 _TOPIC_RESOURCE = 2
 _NO_ID = bytes(16)
 _CLUSTER = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED}

@@ -1,7 +1,8 @@
-"""The main program of the rules process. It loads libraries and forks the evaluator, which evaluates rules.
+"""The main program of the rules process.
 
-The host replaces an ended evaluator within milliseconds, without importing libraries again. It does nothing else: it
-has one thread and never handles clients' data.
+It loads libraries and forks the evaluator, which evaluates rules. The host replaces an ended evaluator within
+milliseconds, without importing libraries again. It has no other task, has only one thread, and never handles clients'
+data.
 """
 
 import ctypes

@@ -129,7 +129,7 @@ class ResponseOutcome(Enum):
     UNUSABLE = "unusable"  # the specification cannot be compiled, for the reason in `words`
     OUTAGE = "outage"  # a service that the rule uses, named in `words`, does not respond
     FAILED = "failed"  # an error at the place in `words`, in the proxy's code or in a custom rule
-    # sent by the host: the process ended by `signal` or with `code`, and the host ended too if `is_final`
+    # The host sends this after the process has ended by `signal` or with `code`. If `is_final`, the host has ended too.
     ENDED = "ended"
 
 

@@ -123,7 +123,7 @@ class EvaluationProcess:
         return bool(poll.poll(0))
 
     def kill(self) -> None:
-        """Kill the process, from any thread; a pending request raises Ended."""
+        """Kill the process. Any thread may call this. A pending request raises ProcessEnded."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

@@ -1,6 +1,6 @@
 """Shares work and slots fairly between clients.
 
-It uses no thread, lock or clock: callers pass monotonic times in seconds.
+The classes use no thread, lock or clock. Callers pass monotonic times in seconds.
 """
 
 import math

@@ -52,7 +52,7 @@ class WaitingThreads(Generic[J]):
         self._validate = validate
         self._wait_budget = wait_budget
         self._cpu_time = cpu_time
-        # the jobs by client; the client that was served most recently is last
+        # The jobs by client. The client that was served most recently is last.
         self._jobs: dict[Hashable, deque[J]] = {}
         self._places = FairSlots(threads)
         self._changing = threading.Lock()

@@ -28,7 +28,8 @@ _NOT_LISTED = "it responds, but the cluster does not list it"
 class Probes:
     """The results of probes, by node id.
 
-    It does no I/O: the caller probes the brokers and passes the time. `cluster_id` is None if it is unknown.
+    This class does no I/O, because its caller probes the brokers and passes the time. `cluster_id` is None if it is
+    unknown.
     """
 
     def __init__(self) -> None:

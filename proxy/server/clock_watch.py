@@ -21,7 +21,7 @@ _TOO_FAR_MS = 10_000
 def pause_after(found: ClockOffset | NotMeasured | None) -> float:
     """Return the time in seconds until the next measurement.
 
-    It is short during the election of a controller, which ends soon, and long after a denial, which does not.
+    This pause is short during the election of a controller, which ends soon. It is long after a denial, which persists.
     """
     is_denied = isinstance(found, NotMeasured) and found.is_denied
     return _AFTER_DENIAL_SECONDS if is_denied else _EVERY_SECONDS

@@ -229,7 +229,7 @@ class Connection:
         return not self.peer_info.is_tls
 
     def write_eof(self) -> None:
-        """Send the buffered output, then end the output; reading continues."""
+        """Send the buffered output, then end the output. Reading continues."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write_eof()
 
@@ -273,7 +273,7 @@ class Connection:
                 self._continue()
 
     def _lift(self, reason: PauseReason) -> bool:
-        """Remove a pause reason; return whether it was the last one."""
+        """Remove a pause reason, and return whether it was the last one."""
         if not self._pause_reasons or reason not in self._pause_reasons:
             return False
         self._pause_reasons.discard(reason)

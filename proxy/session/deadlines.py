@@ -12,8 +12,8 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.limit_names import FRAME_SECONDS, GATHERED_BYTES, IDLE_SECONDS
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# A request that arrives more slowly is disconnected: after one slow second while other connections wait for memory,
-# otherwise after frame_timeout_seconds.
+# A request that arrives more slowly is disconnected. It has one second while other connections wait for memory, and
+# otherwise frame_timeout_seconds.
 _LEAST_BYTES_A_SECOND = 32 * 1024
 # Other connections wait for memory this long before a slow request is disconnected.
 _PRESSED_SECONDS = 1.0
@@ -93,7 +93,7 @@ class _Arrival:
 
 
 class Deadlines:
-    """The deadlines of one connection; times are in seconds."""
+    """The deadlines of one connection. Times are in seconds."""
 
     def __init__(self, frame_timeout_seconds: float, idle_timeout_seconds: float) -> None:
         self._frame_seconds = frame_timeout_seconds

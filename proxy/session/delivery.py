@@ -40,7 +40,7 @@ class Delivery:
         self.flush_ready()
 
     def close_in_turn(self, reason: str) -> None:
-        """Close the connection after the responses to all earlier requests; `reason` is for the trace."""
+        """Close the connection after the responses to all earlier requests. The trace contains `reason`."""
         if self._trace is not None:
             self._trace.session_ending(f"proxy: {reason}")
         self._client.pause(PauseReason.DRAINING)

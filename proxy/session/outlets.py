@@ -13,7 +13,7 @@ class UpstreamUnreachable(Exception):
 
 
 class Transport(Protocol):
-    """The output of a connection: the part of an asyncio Transport that sessions use."""
+    """The output of a connection, which is the part of an asyncio Transport that sessions use."""
 
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
         """Send bytes."""

@@ -49,7 +49,7 @@ class Lines(Protocol):
         """A client with an unverified principal logged in while policies name principals."""
 
     def upstream_unreachable(self, broker: str, reason: str, /) -> None:
-        """No upstream address accepted the connection; the client was disconnected."""
+        """No upstream address accepted the connection, and the client was disconnected."""
 
     def connection_limit_reached(self, peer: str, limit: str, value: int, /) -> None:
         """A connection was rejected because of the configuration key `limit`, whose value is `value`."""
@@ -109,7 +109,7 @@ class SessionTrace(Protocol):
         """A SASL token without a header has arrived."""
 
     def response_sent(self, head: bytes, size: int, /) -> None:
-        """A response of `size` bytes is sent to the client; `head` is its beginning."""
+        """A response of `size` bytes is sent to the client. `head` is its beginning."""
 
     def reading_paused(self, side: str, reason: str, /) -> None:
         """The proxy has paused reading from one side."""
@@ -125,4 +125,4 @@ class SessionTrace(Protocol):
 
 
 BeginTrace = Callable[[], SessionTrace | None]
-"""Called for a new connection; returns None if tracing is off."""
+"""Called for a new connection. Returns None if tracing is off."""

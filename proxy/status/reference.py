@@ -1,4 +1,7 @@
-"""Writes docs/conditions.md: python -m sluicegate.proxy.status.reference > docs/conditions.md."""
+"""Generates the page about conditions.
+
+`python -m sluicegate.proxy.status.reference > docs/conditions.md` writes the page.
+"""
 
 import sys
 

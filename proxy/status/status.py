@@ -75,7 +75,7 @@ def gauges_of(active: Sequence[ActiveCondition]) -> dict[tuple[str, str], int]:
 class Status:
     """The status of one process, which begins as `starting`.
 
-    Thread-safe: the event loop writes it, and the admin endpoint's thread reads it.
+    It is thread-safe, because the event loop writes it and the admin endpoint's thread reads it.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""Writes docs/reasons.md: python -m sluicegate.proxy.reporting.events.reasons_reference > docs/reasons.md."""
+"""Generates the page about reasons for rejections.
+
+`python -m sluicegate.proxy.reporting.events.reasons_reference > docs/reasons.md` writes the page.
+"""
 
 import sys
 from typing import NamedTuple

@@ -1,5 +1,6 @@
-"""Writes the JSON Schema of violation events:
-python -m sluicegate.proxy.reporting.events.schema_reference > docs/violation-event.schema.json.
+"""Generates the JSON Schema of violation events.
+
+`python -m sluicegate.proxy.reporting.events.schema_reference > docs/violation-event.schema.json` writes the file.
 """
 
 import json

@@ -114,7 +114,7 @@ class Aggregator:
             kinds.clear()
 
     def _new(self, key: Hashable, now: float) -> _Kind | None:
-        """Return a new kind. If there are too many, it replaces a quiet kind; return None if no kind is quiet."""
+        """Return a new kind, which replaces a quiet kind if there are too many. Return None if no kind is quiet."""
         if len(self._kinds) >= self._max_kinds:
             oldest_key, oldest = next(iter(self._kinds.items()))
             if now - oldest.used_at < self._interval or oldest.count:

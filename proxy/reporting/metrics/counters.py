@@ -193,9 +193,9 @@ def total_of(several: Iterable[Counters]) -> Counters:
 class Snapshot:
     """The values for one scrape, of one or several processes.
 
-    The number of the configuration in force is 1 at the start; the lowest number of all workers is used.
-    `clock_offset_seconds` is None if the offset is not measured. `topic_owners` and `client_owners` contain the team
-    and contact for each topic and client id that has its own series.
+    `config_generation` is the number of the configuration in force, which is 1 at the start. With several workers it is
+    their lowest number. `clock_offset_seconds` is None if the offset is not measured. `topic_owners` and
+    `client_owners` contain the team and contact for each topic and client id that has its own series.
     """
 
     counters: Counters

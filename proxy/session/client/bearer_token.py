@@ -59,7 +59,7 @@ class StrimziClaims:
 
 
 def _text_at(claims: Any, path: ClaimPath) -> str | None:
-    """Return the text of a claim. The text is empty if there is no claim; the result is None for a fraction."""
+    """Return the text of a claim, or an empty text if the claim is missing. Return None for a fraction."""
     value = claims
     for step in path:
         if isinstance(step, str):

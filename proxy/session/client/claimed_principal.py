@@ -21,7 +21,7 @@ _OR_BY_ID = "or name its client id in exemptions and policies instead"
 
 
 class UnverifiedReason(Enum):
-    """Why a principal is unverified; the value is the code in conditions."""
+    """Why a principal is unverified. The value is the code in conditions."""
 
     UNDECLARED_USER_NAME = "undeclared_user_name"
     UNDECLARED_CLAIM = "undeclared_claim"
@@ -69,8 +69,8 @@ _EXPLANATIONS = {
 class ClaimedPrincipal(NamedTuple):
     """The principal that a login names, as the proxy shows it.
 
-    It is verified if `doubt` is None: a broker that accepts the login authorizes this principal. Otherwise the name
-    ends with " (unverified)".
+    If `doubt` is None, the principal is verified, so a broker that accepts the login authorizes this principal.
+    Otherwise the name ends with " (unverified)".
     """
 
     principal: str

@@ -18,7 +18,7 @@ class ClientDetails(NamedTuple):
 
     @property
     def holder(self) -> str:
-        """The name under which fair limits count the client: its verified principal, or else its address."""
+        """The name under which fair limits count the client, which is its verified principal or else its address."""
         return holder_of(self)
 
     @property
@@ -29,7 +29,7 @@ class ClientDetails(NamedTuple):
 
 
 def holder_of(identity: ClientIdentity | ClientDetails) -> str:
-    """Return the name under which fair limits count the client: its verified principal, or else its address."""
+    """Return the name under which fair limits count the client, which is its verified principal or else its address."""
     known = identity.principal if identity.is_verified else None
     return known or identity.peer.rpartition(":")[0]
 

@@ -102,7 +102,7 @@ class LoginAttempt:
 
 
 # With SCRAM only the first token names the client (RFC 5802). With every other mechanism each token is a separate
-# login: after a rejected OAUTHBEARER token Kafka accepts the next one without another handshake.
+# login, because after a rejected OAUTHBEARER token Kafka accepts the next one without another handshake.
 _SEVERAL_TOKENS = frozenset({"SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 

@@ -67,7 +67,7 @@ class RequestHandler:
         changes: TopicChangeHandler | None,
         errors: BrokerErrors,
     ) -> None:
-        """`changes` None: the proxies have no topics of their own."""
+        """`changes` is None if the proxies have no topics of their own."""
         self._cluster_login, self._rewriter = shared.login, shared.rewriter
         self._counts, self._clock = shared.produce.counts, shared.produce.clock
         self._identity = identity

@@ -34,8 +34,9 @@ class Session:
     def __init__(
         self, dependencies: SessionDependencies, route_for: RouteFor, proxy_header_peer: str | None = None
     ) -> None:
-        """`route_for` returns the route for the host name that a TLS client asked for; `proxy_header_peer` is the
-        client's address from a PROXY header.
+        """`route_for` returns the route for the host name that a TLS client requested.
+
+        `proxy_header_peer` is the client's address from a PROXY header, or None.
         """
         self._dependencies = given = dependencies
         self._route_for = route_for

@@ -26,7 +26,7 @@ class OnInternalError(Enum):
     """How to handle a request after an internal error of the proxy."""
 
     CLOSE = "close"
-    """Close the connection, so that no request passes unvalidated; the client retries."""
+    """Close the connection, so that no request is forwarded unvalidated. The client retries."""
     FORWARD = "forward"
     """Forward the request unchanged."""
 

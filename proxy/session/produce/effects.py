@@ -113,7 +113,7 @@ class Respond(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class CloseInTurn(Effect[None]):
-    """Close the connection after the responses to all earlier requests; `reason` is for the trace."""
+    """Close the connection after the responses to all earlier requests. The trace contains `reason`."""
 
     reason: str
 

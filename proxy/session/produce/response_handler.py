@@ -1,7 +1,7 @@
 """Handles a broker's response to a Produce request and determines the outcome of the request's batches.
 
-It is a generator without I/O, like the handler of the request (`sluicegate.proxy.session.produce.handler`). None of its
-effects waits: `run_at_once` performs them within the call that delivers the response.
+The handler is a generator without I/O, like the handler of the request (`sluicegate.proxy.session.produce.handler`).
+None of its effects waits, so `run_at_once` performs them within the call that delivers the response.
 """
 
 from typing import NamedTuple
