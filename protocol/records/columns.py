@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False
-# Both are safe. `Columns` have one length. Each function first compares its rows with the lengths of its buffers,
+# Why that is safe: `Columns` have one length. Each function first compares its rows with the lengths of its buffers,
 # and a Cursor, which reads the payload, compares each read with its end.
 """Reads the records of a batch into columns, or only adds them up, in one pass and without an object for each record.
 

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False
-# Both are safe. A Cursor compares each read with its end, which is the end of the record while a record is read, and
+# Why that is safe: A Cursor compares each read with its end, which is the end of the record while a record is read, and
 # `_begins` is only called for a name that the Cursor has read.
 """Rewrites the records of a batch forward, one at a time: other times, values and headers. Every other byte stays.
 

@@ -1,6 +1,6 @@
 # cython: boundscheck=False, wraparound=False
-# Both are safe. A Cursor is created within its data and compares each read with its end. `_ordinary_run` stops unless
-# there is room for the longest fields, and its end lies within the same data.
+# Why that is safe: A Cursor is created within its data and compares each read with its end. `_ordinary_run` stops
+# unless there is room for the longest fields, and its end lies within the same data.
 """The scan over the records of a batch: structure, timestamps and keys, without an object for each record.
 
 Plain Python; `scan.pxd` gives Cython the types, so the same file runs compiled, or interpreted without a C compiler.

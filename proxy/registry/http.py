@@ -82,6 +82,7 @@ class RegistryHttp:
         tls: Callable[[], ssl.SSLContext] | None = None,
         look_up_seconds: float = _LOOK_UP_SECONDS,
     ) -> None:
+        self._kept: HTTPConnection | None = None
         parts = urlsplit(url)
         self._url = url
         self._host = parts.netloc.removesuffix(":443" if parts.scheme == "https" else ":80")
@@ -91,8 +92,11 @@ class RegistryHttp:
         self._tls = tls or ssl.create_default_context
         self._seconds = look_up_seconds
         self._bounds = LookUpLimits(0, 0)
-        self._kept: HTTPConnection | None = None
         self.begin()
+
+    def __del__(self) -> None:
+        """Close the connection of a registry that a reload has replaced."""
+        self.close()
 
     def begin(self) -> None:
         """Start a lookup. All its requests together may take ten seconds and 4 MiB."""

@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import warnings
 from base64 import b64encode
 from collections.abc import Callable
 from contextlib import closing
@@ -173,6 +174,22 @@ def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
             for _ in range(6):
                 assert http.get("/schemas/ids/1") == JsonResponse(200, {})
         assert len(there.heads) == 6
+
+
+def test_a_client_that_a_reload_replaces_closes_its_connection() -> None:
+    """Python warns of each socket that is freed without having been closed."""
+
+    def respond(client: socket.socket, _head: bytes) -> bool:
+        client.sendall(http_response("200 OK", b"[]"))
+        return True
+
+    with StandIn(respond) as registry, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        http = RegistryHttp(registry.url)
+        assert http.get("/subjects") == JsonResponse(200, [])
+        del http
+
+    assert [str(each.message) for each in warned] == []
 
 
 def test_a_password_file_is_read_again_a_missing_one_is_kept_and_an_empty_one_is_named(tmp_path: Path) -> None:
