@@ -1,8 +1,8 @@
 """Identifies the process at a port that is in use, which is a running proxy with this configuration or another process.
 
-With TLS, the certificate identifies the process. It is then asked for its brokers, as by a client. A proxy responds
-with the addresses that this configuration advertises. If this machine is not allowed to connect as a client, the admin
-endpoint identifies the proxy.
+With TLS, the certificate identifies the process. Then doctor asks the process for its brokers, as a client would. A
+proxy responds with the addresses that this configuration advertises. If this machine is not allowed to connect as a
+client, the admin endpoint identifies the proxy.
 """
 
 import asyncio

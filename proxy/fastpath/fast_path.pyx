@@ -304,7 +304,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Py_ssize_t size
         cdef int64_t now = -1
         cdef int key, version, unasked = 0
-        cdef int timed_key = -1  # the API of the request that is timed among these frames; there is at most one
+        cdef int timed_key = -1  # the API of the one request among these frames that is timed, or -1
         cdef bint is_due
         cdef double arrived = 0
         cdef Py_ssize_t awaited = 0

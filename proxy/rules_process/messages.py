@@ -38,7 +38,7 @@ JSON_ENCODING = "json_encoding"
 """The option of an Avro specification whose data are in JSON encoding."""
 
 ENCRYPTED = "encrypted"
-"""The option with the FieldChange of each rule that encrypts fields."""
+"""The option that contains the FieldChange of each rule that encrypts fields."""
 
 CHANGES = "changes"
 """The option for the rules inside a schema with the FieldChange of each rule that changes fields."""
@@ -71,8 +71,8 @@ class Specification:
     """One schema or rule.
 
     `number` identifies it in the caches of both processes, even if two have the same text. `text` is the text of a
-    schema or an expression, or a descriptor set for PROTOBUF. `references` are the schemas that it refers to, by the
-    names that it uses, each after its own references.
+    schema or an expression, or a descriptor set for PROTOBUF. `references` are the schemas that the text refers to, by
+    name, each after its own references.
 
     `name` is the message of a Protobuf file, the entry point of a custom rule, the key of a CONTENT_RULE, or the folder
     of the descriptor set for PROTO_SOURCE. It is empty for a registered schema, because the data name its messages.

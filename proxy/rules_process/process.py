@@ -45,7 +45,7 @@ class OverBudget(Exception):
 class EvaluationProcess:
     """A process that can compile rules of `kinds`.
 
-    `memory` is the number of bytes that it may map beyond its libraries.
+    `memory` is the number of bytes that the process may map beyond its libraries.
     """
 
     def __init__(self, kinds: frozenset[EvaluatorKind], memory: int) -> None:

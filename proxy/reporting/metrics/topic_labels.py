@@ -42,8 +42,8 @@ _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False
 class TopicLabels:
     """Counts events into `counters` by topic.
 
-    `is_known` returns whether the cluster has a topic of this name. A `holder` is the `holder` of a `ClientDetails`.
-    `folding` is locked while counts move to `other`.
+    `is_known` returns whether the cluster has a topic of this name. A `holder` is a client's name in fair limits
+    (`ClientDetails.holder`). `folding` is locked while counts move to `other`.
     """
 
     def __init__(
