@@ -57,7 +57,7 @@ class Limits:
     )
     rule_cpu_seconds: Seconds = described(
         "The maximum CPU time that the rules process may use for the records of one Produce request, and for "
-        "compiling one schema of a registry ([policies](policies.md#the-rules-process)).",
+        "compiling one schema of a registry ([rules](rules.md#the-rules-process)).",
         default=2,
         formerly="rule_seconds",
     )

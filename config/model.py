@@ -182,12 +182,13 @@ class Config:
         default=(),
     )
     requests: Annotated[tuple[RequestRule, ...], AfterValidator(check_request_names)] = described(
-        "Rules about Produce requests and their clients ([policies](policies.md)). Every matching rule applies.",
+        "Rules about Produce requests and their clients ([rules](rules.md#rules-about-requests)). Every matching rule "
+        "applies.",
         default=(),
     )
     exempt: tuple[Exempt, ...] = described(
         "Clients that are not validated. No rule and no bound applies to them except the broker's own "
-        "([policies](policies.md)).",
+        "([policies](policies.md#clients-that-are-exempt)).",
         default=(),
     )
     quotas: Annotated[tuple[Quota, ...], AfterValidator(check_quota_names)] = described(

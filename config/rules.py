@@ -1,4 +1,4 @@
-"""The section `rules`: checks of a topic's records in addition to a broker's checks (docs/policies.md)."""
+"""The section `rules`: checks of a topic's records in addition to a broker's checks (docs/rules.md)."""
 
 from collections.abc import Iterator
 from dataclasses import fields

@@ -155,5 +155,5 @@ class Floor:
         "The weakest `framing`. Default: the value of `defaults`, or `safe`.", default=None
     )
     rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
-        "Rules that apply before the rules of the topic ([policies](policies.md)).", default=None
+        "Rules that apply before the rules of the topic ([rules](rules.md)).", default=None
     )

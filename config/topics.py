@@ -135,14 +135,14 @@ class TopicKeys:
     mode: Literal["reject", "observe", "mark"] | None = described(
         "What happens to a batch with violations: `reject` returns a broker's error, `observe` reports the "
         "violations and forwards the batch unchanged, `mark` forwards the batch with headers on its bad records "
-        "([policies](policies.md)). `mark` excludes `fix` and `quarantine`.",
+        "([policies](policies.md#modes)). `mark` excludes `fix` and `quarantine`.",
         default=None,
         corrections=dict.fromkeys((*OFF, "none", "disabled", "skip"), "checks: none") | MODES,
     )
     enforce: Enforce | None = described(
         "The clients for which `mode` and the other keys are enforced. Violations of all other clients are "
-        "reported, and their batches forwarded unchanged, as with `mode: observe` ([policies](policies.md)). "
-        "Default: all clients.",
+        "reported, and their batches forwarded unchanged, as with `mode: observe` "
+        "([policies](policies.md#gradual-enforcement)). Default: all clients.",
         default=None,
     )
     framing: Literal["safe", "strict", "broker"] | None = described(
@@ -153,26 +153,27 @@ class TopicKeys:
     )
     rehearse: Rehearse | None = described(
         "Bounds that are rehearsed. They are not enforced: the proxy counts the records and batches that each would "
-        "reject ([policies](policies.md)).",
+        "reject ([bad records](bad-records.md#rehearsed-bounds)).",
         default=None,
     )
     fix: Fix | None = described(
         "The violations that the proxy fixes instead of rejecting them, in batches that it can parse completely "
-        "([policies](policies.md)).",
+        "([bad records](bad-records.md#fixing-timestamps)).",
         default=None,
     )
     rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
-        "Rules about records beyond a broker's checks ([policies](policies.md)), applied in this order. An entry's "
+        "Rules about records beyond a broker's checks ([rules](rules.md)), applied in this order. An entry's "
         "list replaces the list in `defaults`.",
         default=None,
     )
     samples: Flag | None = described(
-        "Whether events contain the first 256 bytes of the keys and values of bad records ([policies](policies.md)).",
+        "Whether events contain the first 256 bytes of the keys and values of bad records "
+        "([bad records](bad-records.md#samples-of-bad-records)).",
         default=None,
     )
     sensitive: Annotated[tuple[SensitiveFields, ...], AfterValidator(check_names_of_fields)] | None = described(
         "Fields that are masked, hashed or rejected before a batch is stored "
-        "([policies](policies.md#sensitive-fields)). They apply in every mode, to all clients, and during a "
+        "([sensitive fields](sensitive-fields.md)). They apply in every mode, to all clients, and during a "
         "suspension. They exclude `samples`, `quarantine`, `checks: none` and `framing: broker`, and set `framing` "
         "to `strict`.",
         default=None,
@@ -195,8 +196,8 @@ class Topic(TopicKeys):
     )
     quarantine: TopicName | None = described(
         "The dead-letter topic. Bad records are written to it before their batch is rejected or, with `mode: "
-        "observe` in the same entry, before the batch is forwarded unchanged ([policies](policies.md)). Excludes "
-        "`fix`. Needs `pip install 'sluicegate[topic]'`.",
+        "observe` in the same entry, before the batch is forwarded unchanged "
+        "([bad records](bad-records.md#quarantine)). Excludes `fix`. Needs `pip install 'sluicegate[topic]'`.",
         default=None,
         corrections=dict.fromkeys(ON, "orders-dead-letters") | dict.fromkeys(OFF, LEAVE_OUT),
         misnomers=dict.fromkeys(("dead_letter_topic", "dead_letter", "dlq"), "quarantine: {value}"),

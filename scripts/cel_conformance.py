@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints which of CEL's conformance tests the runtime of expressions passes, file by file, as the table of docs/policies.md.
+"""Prints which of CEL's conformance tests the runtime of expressions passes, file by file (docs/development.md).
 
 scripts/cel_conformance.py CEL_SPEC    # a checkout of github.com/google/cel-spec, or the Go module cel.dev/expr
 

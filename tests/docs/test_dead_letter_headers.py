@@ -1,11 +1,11 @@
-"""docs/policies.md lists the headers of dead letters, as the writer writes them and a replay reads them."""
+"""docs/bad-records.md lists the headers of dead letters, as the writer writes them and a replay reads them."""
 
 import re
 from pathlib import Path
 
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader
 
-PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "bad-records.md"
 _CELL = re.compile(r"^\| ((?:`sluicegate\.[a-z.]+`(?:, )?)+) \|", re.MULTILINE)
 
 

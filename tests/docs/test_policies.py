@@ -1,4 +1,4 @@
-"""Each rule in an example of docs/policies.md rejects what the page says it does."""
+"""Each rule in an example of the pages about policies rejects what its page says it does."""
 
 import re
 from typing import NamedTuple
@@ -23,7 +23,15 @@ from tests.oracle.kafka_java import ROOT
 from tests.wire.batches import LZ4, NONE, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
-EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "policies.md").read_text(), re.MULTILINE | re.DOTALL)
+PAGES = ("policies", "rules", "schemas", "sensitive-fields", "bad-records")
+EXAMPLES = [
+    example
+    for page in PAGES
+    for example in re.findall(
+        r"^```yaml\n(.*?)^```", (ROOT / "docs" / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+]
+"""Their configurations, page by page."""
 ELSEWHERE = "registry:"
 """What an example asks of others than us is tried where they are: tests/integration and tests/proxy."""
 NOW = 1_800_000_000_000
@@ -140,7 +148,7 @@ CASES = [(rule, example) for example in EXAMPLES if ELSEWHERE not in example for
 @pytest.mark.parametrize(("rule", "example"), CASES, ids=[rule for rule, _ in CASES])
 def test_every_rule_of_the_page_rejects_what_the_page_says(rule: str, example: str) -> None:
     assert rule in REJECTED.keys() | TOLD.keys() | MARKED.keys(), (
-        f"docs/policies.md has an example with a rule {rule}: add to REJECTED (or TOLD, if it is only observed) "
+        f"a page about policies has an example with a rule {rule}: add to REJECTED (or TOLD, if it is only observed) "
         f"what it "
         "rejects, each as a change of what is good"
     )
@@ -168,7 +176,8 @@ def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
     attributes = {each.name: each.attribute for each in each_key_of(ContentKeys)}
 
     assert any(getattr(content, attributes[key]) for content in contents), (
-        f"docs/policies.md shows no rule with `value: {{{key}: ...}}`: add an example there, and its cases to REJECTED"
+        f"no page about policies shows a rule with `value: {{{key}: ...}}`: add an example to docs/rules.md, "
+        "and its cases to REJECTED"
     )
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/policies.md that name a registry, with a real one behind the login that they give."""
+"""The examples of the pages about policies that name a registry, with a real one behind the login that they give."""
 
 import json
 import re

@@ -27,7 +27,7 @@ class CustomRuleUnusable(RuleUnusable):
 
 
 class EntryPointRule(Protocol):
-    """The object that an entry point returns (docs/policies.md)."""
+    """The object that an entry point returns (docs/rules.md)."""
 
     @property
     def parts(self) -> Part:

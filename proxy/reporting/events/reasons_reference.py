@@ -92,7 +92,7 @@ ENTRIES: dict[Reason, ReasonEntry] = {
     ),
     Reason.RULE_VIOLATED: ReasonEntry(
         _INVALID_RECORD,
-        "The event's `rule` and `samples` name the rule and say what was expected ([policies](policies.md)).",
+        "The event's `rule` and `samples` name the rule and say what was expected ([rules](rules.md)).",
     ),
     Reason.REQUEST_RULE_VIOLATED: ReasonEntry(
         (ErrorCode.POLICY_VIOLATION,), "Change the producer's setting that the message names, such as `acks`."

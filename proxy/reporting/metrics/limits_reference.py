@@ -102,6 +102,14 @@ _TAIL = """
 
 - Headers of a request: bounded by `max_frame_bytes` and `max_decompressed_bytes`. A header takes at least two bytes,
   and becomes an object only if a rule needs it; the rule `headers: {max_count: …}` limits the headers of a record.
+- Requests to a schema registry: at most sixteen Produce requests wait for a schema at a time, eight of them of one
+  client (an address with its principal). The proxy requests at most twenty unknown ids per second. A look-up,
+  including all references of a schema, has ten seconds and 4 MiB.
+- The rules process: an evaluation of more than 50 ms of CPU time (250 ms for compiling a schema) starts again in a
+  second process, which ends after 30 s without work. A client waits at most 50 ms of CPU time for the evaluation of
+  another client, and at most 100 ms if its rules run inline. A client with costly records waits for other costly
+  ones, and a request with more than 1 MiB in one record for others of that kind. Up to 64 records of a batch, or 256
+  KiB, are evaluated together.
 - The queue of violation events: bounded by `violations.queue_size`, counted in
   `sluicegate_violation_events_dropped_total` and, for `violations.topic`, in
   `sluicegate_violation_topic_events_dropped_total`. Clients never wait for it.
