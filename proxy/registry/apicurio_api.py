@@ -67,7 +67,7 @@ class ApicurioApi:
         return found
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether rules can meet a subject from `subjects`."""
+        """Return whether a rule can apply to records of a subject that `subjects` has returned."""
         return met(subject)
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:

@@ -27,7 +27,7 @@ class RegistryEvents(Protocol):
         """Called after `failures` failed requests in a row, when requests are sent less and less frequently."""
 
     def recovered(self, registry: str, seconds: float) -> None:
-        """Called when the registry responds again, `seconds` after the first failure in the row."""
+        """Called when the registry responds again, `seconds` after the first of the failures."""
 
     def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
         """Called when a registry has a different schema, or none, for an id that had a schema before."""

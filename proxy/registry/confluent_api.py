@@ -98,7 +98,7 @@ class SchemaApi(Protocol):
         """Return the names of all subjects, without their context. Raises RegistryFailed."""
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether rules can meet a subject from `subjects`."""
+        """Return whether a rule can apply to records of a subject that `subjects` has returned."""
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
         """Return the newest schema of a subject, or None if it no longer has one. Raises RegistryFailed."""
@@ -160,7 +160,7 @@ class ConfluentApi:
         return [each for each in listed if isinstance(each, str) and self._is_in_context(each)]
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether rules can meet a subject from `subjects`."""
+        """Return whether a rule can apply to records of a subject that `subjects` has returned."""
         return met(without_context(subject))
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:

@@ -79,7 +79,7 @@ class GlueApi:
         return found
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether rules can meet a subject from `subjects`."""
+        """Return whether a rule can apply to records of a subject that `subjects` has returned."""
         return any(map(met, _subjects_of(subject.rpartition("/")[2])))
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:

@@ -40,7 +40,7 @@ _MOST_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class UnusableSchema:
-    """The newest schema of a subject whose records cannot be validated with it.
+    """The newest schema of a subject, if records with this schema cannot be validated.
 
     `fault` is the predicate of the message, and the reason follows it.
     """

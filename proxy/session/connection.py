@@ -314,7 +314,7 @@ class Connection:
     def get_buffer(self, sizehint: int) -> memoryview:
         # Bytes are read directly into the frame only if no earlier bytes are waiting.
         view = None if self._pause_reasons or self._backlog else self._reader.gathering_view()
-        self._into_frame = view is not None  # the frame may not need the previous buffer
+        self._into_frame = view is not None  # the buffer of the previous call may not have been used
         return self._shared if view is None else view
 
     def buffer_updated(self, nbytes: int) -> None:

@@ -139,7 +139,7 @@ def choose_socket_folder() -> None:
         if len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER:
             return
     except FileNotFoundError:
-        pass  # there is no shared memory
+        pass  # there is no temporary folder
     if not os.access(_SHARED_MEMORY, os.W_OK):
         raise CannotStart(
             "several workers need a folder for a socket between their processes. It must be writable, and its name at "

@@ -130,7 +130,7 @@ def _scram(mechanism: str, token: bytes, sources: PrincipalSources) -> ClaimedPr
     """
     if len(token) > _MAX_SCRAM_BYTES or token[:2] not in (b"n,", b"y,", b"p="):
         return UNNAMED
-    # The last part is not used. It only shows that the attribute before it is complete.
+    # The last part of the token is not used. It only shows that the attribute before it is complete.
     attributes = token.split(b",", 4)[2:-1]
     user = next((part[2:] for part in attributes if part.startswith(b"n=")), b"")
     name = user.replace(b"=2C", b",").replace(b"=3D", b"=")

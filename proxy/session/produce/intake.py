@@ -163,7 +163,7 @@ class ProduceIntake:
             self._known_client_buffer = None
 
     def _remember(self, version: int, rest: bytes) -> None:
-        """Remember a header from its ninth byte on, with the client that it names and this client's rules."""
+        """Remember the bytes of a header from the ninth on, with the client in the header and its rules."""
         self._header_version = _header_version_of(version)
         self._header_generation = self._rules.generation
         self._header_rest = rest
