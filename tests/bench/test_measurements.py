@@ -1,4 +1,4 @@
-"""The measurements work: the short form of `make bench`, and figures that need no clock."""
+"""Checks that the measurements work: the short form of `make bench`, and figures that need no clock."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`make bench` measures what has no result of this code, part by part and load by load."""
+"""`make bench` measures only what lacks a result of this code, part by part and load by load."""
 
 import json
 import subprocess

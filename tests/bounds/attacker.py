@@ -1,4 +1,4 @@
-"""The hostile senders of a case, in a process of their own.
+"""Runs the hostile senders of a case in a separate process.
 
 On `{"case": NAME, "thorough": false, "port": ...}` the process prepares the bytes and reports their number; on `go` it
 sends them and reports the outcome.

@@ -1,4 +1,4 @@
-"""The honest client, in a process of its own: it sends small requests continuously and measures each response time.
+"""Runs the honest client in a separate process. It sends small requests continuously and measures each response time.
 
 Three probes have one request in flight each: a Produce and an ApiVersions on lasting connections, and an ApiVersions on
 a new connection each time.

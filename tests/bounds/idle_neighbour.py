@@ -1,4 +1,4 @@
-"""A process that only sleeps and wakes: how late it wakes is what a busy machine costs any process."""
+"""Runs a process that only sleeps and wakes. Its delay at waking is what a busy machine costs any process."""
 
 import gc
 import threading

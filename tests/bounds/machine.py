@@ -1,4 +1,4 @@
-"""How much slower than usual this machine is at the moment; the limits of the short form are multiplied by it."""
+"""Measures how much slower than usual this machine is. The limits of the short form are multiplied by this factor."""
 
 import time
 from functools import cache

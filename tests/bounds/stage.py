@@ -1,4 +1,6 @@
-"""sluicegate as users run it, before two stand-in brokers: broker 1 gets the hostile input, 2 the honest client."""
+"""Runs sluicegate before two stand-in brokers: broker 1 receives the hostile input, broker 2 serves the honest
+client.
+"""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Responses of a broker that accepts everything: enough of each API for clients and for the proxy."""
+"""Builds responses of a broker that accepts everything, with enough of each API for clients and for the proxy."""
 
 import struct
 from collections.abc import Callable, Mapping

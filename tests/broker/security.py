@@ -1,4 +1,4 @@
-"""Settings of brokers whose only listener, for clients and between brokers, wants TLS or a login."""
+"""Settings of brokers whose only listener, for clients and between brokers, requires TLS or a login."""
 
 from typing import Final
 

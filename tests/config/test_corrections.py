@@ -1,4 +1,4 @@
-"""Spellings that people try: each error has the line to write instead, and that line is valid."""
+"""For spellings that people try, each error contains the line to write instead, and that line is valid."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a person reads after a mistake: the key, the place, and what to write."""
+"""Messages after a mistake contain the key, the place, and what to write."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where OpenTelemetry goes: valid and invalid values; messages show no secret."""
+"""Valid and invalid values of `otel`. No message shows a secret."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the file says of quotas; each mistake with its key and line."""
+"""The section `quotas` is read, and each mistake is reported with its key and line."""
 
 import pytest
 

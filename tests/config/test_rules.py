@@ -1,4 +1,4 @@
-"""What the file says of rules, requests and exemptions; each mistake with its key and line."""
+"""Rules, requests and exemptions are read, and each mistake is reported with its key and line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Secrets: taken as they are, from files that may change, and shown by no message."""
+"""Secrets are used as written, may come from files that change, and appear in no message."""
 
 from pathlib import Path
 

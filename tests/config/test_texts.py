@@ -1,4 +1,4 @@
-"""Every text of a configuration can be written in UTF-8: into records, headers, names of topics, responses and logs."""
+"""UTF-8 can encode every text of a configuration, for records, headers, names of topics, responses and logs."""
 
 import dataclasses
 import typing

@@ -1,4 +1,4 @@
-"""`version`: a file that is too new for this sluicegate is one error, whatever else the file has."""
+"""A file with a `version` that is too new for this sluicegate has only this one error, whatever its other content."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The cases: requests and the kinds of their topics, without expectations, which come from a real broker.
+"""Defines the cases: requests and the kinds of their topics. The expectations come from a real broker.
 
 Times are offsets from `now` in ms, with margins for the time between two sends. Bounds to the millisecond are tested in
 test_bounds.py.

@@ -1,4 +1,4 @@
-"""A real Alertmanager, as Debian packages it, and a webhook that keeps what it sends."""
+"""Runs a real Alertmanager, as Debian packages it, and a webhook that stores its notifications."""
 
 import json
 import shutil

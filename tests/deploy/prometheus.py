@@ -1,4 +1,4 @@
-"""A real Prometheus, as Debian packages it, in a folder of its own; and its promtool."""
+"""Runs a real Prometheus, as Debian packages it, in a separate folder, and its promtool."""
 
 import json
 import re

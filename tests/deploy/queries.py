@@ -1,4 +1,4 @@
-"""Every query of the dashboard and the alert rules, and what it names."""
+"""Reads every query of the dashboard and the alert rules, with the metrics and labels in it."""
 
 import json
 import re

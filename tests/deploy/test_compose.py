@@ -1,4 +1,6 @@
-"""The compose file: what it mounts is there, ports are the configuration's, the proxy has no more than it needs."""
+"""The compose file mounts existing files, uses the ports of the configuration, and gives the proxy only needed
+rights.
+"""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The plain manifests and the chart: what they configure can be used, and what they name fits together."""
+"""The plain manifests and the chart have a valid configuration, and their names refer to each other correctly."""
 
 import shutil
 import subprocess

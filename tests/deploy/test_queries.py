@@ -1,4 +1,4 @@
-"""Dashboard and alerts name only what the proxy shows, and an alert says what to do."""
+"""Dashboard and alerts use only metrics that the proxy exports, and each alert contains what to do."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The unit: systemd reads it, and finds little that it could still take away."""
+"""systemd can read the unit, and its security check finds few rights that could still be removed."""
 
 import configparser
 import re

@@ -1,4 +1,4 @@
-"""docs/commands.md and the command say the same."""
+"""docs/commands.md agrees with the command."""
 
 from sluicegate.proxy.cli.commands_reference import page
 from tests.oracle.kafka_java import ROOT

@@ -1,4 +1,4 @@
-"""Every limit has a counter that is shown, a test that stands at its edge, and a row in docs/limits.md."""
+"""Every limit has an exported counter, a test at its edge, and a row in docs/limits.md."""
 
 import ast
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""What pages, comments and docstrings name is there: files, modules and what is in them."""
+"""Files, modules and names in pages, comments and docstrings exist."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""How a page's output is compared with the real output."""
+"""A page's output is compared correctly with the real output."""
 
 from tests.docs.shown import is_shown_in
 

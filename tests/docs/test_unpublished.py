@@ -1,4 +1,4 @@
-"""Pages for users say that nothing has been published, until the first release removes it by one command."""
+"""Pages for users state that nothing has been published, until one command of the first release removes this."""
 
 import shutil
 import subprocess

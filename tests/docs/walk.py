@@ -1,4 +1,4 @@
-"""A reader who follows a page: writes its files, types its commands, and compares the output."""
+"""Follows a page as a reader does: writes its files, types its commands, and compares the output."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The proxy's clock jumps by an hour, either way: verdicts follow it at once, deadlines do not."""
+"""The proxy's clock jumps by an hour, forward or back. Verdicts use the new time at once, deadlines do not."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""What real consumers read of a topic with sensitive fields, from a client that is exempt from everything else."""
+"""Real consumers read masked values from a topic with sensitive fields, even if the producer is exempt from all
+else.
+"""
 
 import json
 import time

@@ -1,4 +1,6 @@
-"""A load balancer for several proxies with one name: a connection goes to the next proxy that accepts it."""
+"""Runs a load balancer for several proxies with one name. A connection is forwarded to the next proxy that
+accepts it.
+"""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""`sluicegate bootstrap --state` creates what is missing, changes nothing else, and says both."""
+"""`sluicegate bootstrap --state` creates missing topics, changes nothing else, and reports both."""
 
 import uuid
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""A cluster that only takes OAUTHBEARER: the proxy's own requests, dead letters and events, by tokens of its own."""
+"""If a cluster accepts only OAUTHBEARER, the proxy sends its own requests, dead letters and events with its own
+tokens.
+"""
 
 import json
 import time

@@ -1,7 +1,7 @@
-"""For each way to log in: the principal in the broker's authorizer log beside the one that the proxy derives.
+"""For each kind of login, the principal in the broker's authorizer log equals the one that the proxy derives.
 
 The broker has two listeners. At the second, a principal builder names users after accounts, as a service does whose
-user names are keys: what is declared for the first would be wrong there.
+user names are keys. A declaration for the first listener would be wrong there.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""Reads a range of a topic within bounds: of too many records the newest, and it says from when on they are all."""
+"""A range of a topic is read within bounds. If there are too many records, the newest are read, with the start of the
+gap-free part.
+"""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""A running proxy with costly schemas in its registry: the codes of batches, and which clients wait."""
+"""A running proxy has costly schemas in its registry: which codes batches get, and which clients wait."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""No contents of records are shown, unless samples are on for the topic: then only events have the beginning."""
+"""The proxy shows no contents of records. If samples are on for the topic, only events contain the beginning."""
 
 import json
 import time

@@ -1,4 +1,6 @@
-"""KRaft controllers as processes of their own: the status when they are gone, and when they fence all brokers."""
+"""KRaft controllers run as separate processes. The status is right when they are gone, and when they fence all
+brokers.
+"""
 
 import selectors
 import socket

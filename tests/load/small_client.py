@@ -1,4 +1,4 @@
-"""The small client, in a process of its own: up to a hundred small Produce requests a second, one at a time."""
+"""Runs the small client in a separate process: up to a hundred small Produce requests a second, one at a time."""
 
 import gc
 import socket

@@ -1,4 +1,4 @@
-"""How Java's libraries read schemas, and what they write with them."""
+"""Reads schemas with Java's libraries, and writes data with them."""
 
 import json
 import os

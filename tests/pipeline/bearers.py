@@ -1,5 +1,6 @@
-"""A broker that wants bearer tokens, and an endpoint that gives them: unsecured ones (RFC 7515, A.5), which Kafka's own
-validator takes where it is told to.
+"""Runs a broker that requires bearer tokens, and an endpoint that grants them.
+
+The tokens are unsecured (RFC 7515, A.5); Kafka's own validator accepts them if it is configured to.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Something happens in the middle of a job: as soon as one of its tasks has ended and others are at work."""
+"""Disturbs a job in the middle: as soon as one of its tasks has ended and others are running."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""How Java begins where Spark runs for seconds."""
+"""Java's options for short runs of Spark."""
 
 from tests.pipeline.spark_home import HOME, JARS
 

@@ -1,5 +1,5 @@
-"""`sluicegate-spark` where Spark has Delta Lake and Iceberg, as its users name their jars; and what it wrote, read
-back.
+"""Runs `sluicegate-spark` with Delta Lake and Iceberg, whose jars are named as users name them, and reads the
+results.
 """
 
 import atexit

@@ -1,4 +1,4 @@
-"""A partition large enough to be cut in pieces: damage, transactions that were aborted, producers and codecs."""
+"""Writes a partition that is large enough to be cut: invalid times, aborted transactions, producers and codecs."""
 
 import struct
 from collections import Counter

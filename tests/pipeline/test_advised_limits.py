@@ -1,4 +1,4 @@
-"""Advice taken: a proxy with the limits advised rejects what is damaged, and nothing else."""
+"""A proxy with the advised limits rejects invalid timestamps, and nothing else."""
 
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""What is known of when records were appended, beside the truth."""
+"""The estimated append times contain the true ones."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""An audit of topics that are marked, copied and masked: its figures are those of the proxy, rule by rule."""
+"""An audit of topics that are marked, copied and masked has the same figures as the proxy, rule by rule."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Jobs on a broker that wants bearer tokens; and that no secret of a login is found in what Spark writes and shows."""
+"""Jobs log in to a broker that requires bearer tokens, and Spark writes and shows no secret of the login."""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""What a clean topic keeps, takes and is made like; and what retention takes from a source meanwhile."""
+"""A clean topic has the source's settings and records, except those that retention deletes from the source
+meanwhile.
+"""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Batches that the log cleaner has emptied, of data and of markers: every job over what Kafka's own consumer reads."""
+"""Jobs read topics with data and markers that the log cleaner has emptied, and find the records of Kafka's consumer."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""How long a cluster is asked again."""
+"""Requests to a cluster are repeated until a timeout."""
 
 from unittest.mock import Mock
 

@@ -1,4 +1,4 @@
-"""What the command says when it cannot begin."""
+"""The command reports in one line why it cannot start."""
 
 import subprocess
 import sys

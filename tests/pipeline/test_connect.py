@@ -1,6 +1,4 @@
-"""A session of Spark Connect, which has its driver in another process: the raw source works, and jobs end with one
-line.
-"""
+"""In a session of Spark Connect, whose driver is another process, the raw source works, and jobs end with one line."""
 
 import json
 import subprocess

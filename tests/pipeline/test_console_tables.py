@@ -1,4 +1,4 @@
-"""In a terminal of any width every command's table has all its numbers whole."""
+"""In a terminal of any width, every command's table shows all numbers completely."""
 
 import io
 import re

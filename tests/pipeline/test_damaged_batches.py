@@ -1,4 +1,4 @@
-"""Corrupt batches in what a broker sends: which are read, which are named, and where reading goes on."""
+"""If a broker sends corrupt batches, the readable ones are read, the others are named, and reading continues."""
 
 import struct
 from collections.abc import Callable

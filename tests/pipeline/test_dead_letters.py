@@ -1,4 +1,4 @@
-"""A row of a dead-letter topic, read as what the proxy has put there."""
+"""A row of a dead-letter topic is read as the dead letter that the proxy wrote."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The raw source where topics are not simple: compacted, growing, cut off at their start, behind TLS and a login."""
+"""The raw source reads difficult topics: compacted, growing, cut at their start, or behind TLS and a login."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Batches without records, as log cleaners leave them, at every place of what a broker sends."""
+"""Batches without records, as log cleaners leave them, are skipped at every position in a broker's response."""
 
 import pytest
 

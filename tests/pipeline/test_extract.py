@@ -1,4 +1,4 @@
-"""Timestamp extractors beside Kafka Streams' own, record by record, and what Spark makes of the result."""
+"""Timestamp extractors agree with those of Kafka Streams, record by record, and Spark can use the result."""
 
 import random
 import subprocess

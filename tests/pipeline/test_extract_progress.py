@@ -1,4 +1,4 @@
-"""How an extraction is cut into batches, and what it remembers of each."""
+"""An extraction is divided into batches, and its progress records each of them."""
 
 from sluicegate.pipeline.jobs.extract.progress import ExtractProgress, PartitionProgress
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition

@@ -1,4 +1,4 @@
-"""The options of Spark's own source: each reads the same rows as there, or is rejected with what to write instead."""
+"""Each option of Spark's own source reads the same rows as there, or is rejected with its replacement."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Which batches of what a broker sends belong to a range."""
+"""Only the batches of a broker's response that belong to a range are returned."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`advise` says what the full enforcement of a configuration would do, for topics that it enforces partly."""
+"""`advise` reports the effect of full enforcement of a configuration, for topics that it enforces partly."""
 
 import pytest
 

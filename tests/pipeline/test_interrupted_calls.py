@@ -1,4 +1,4 @@
-"""A signal within a call of Java: one line and the shell's exit status, wherever it arrives."""
+"""A signal during a call of Java ends the command with one line and the shell's exit status, at any moment."""
 
 import logging
 import signal

@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM: one line that says what remains, the shell's exit status, and no process left behind."""
+"""Ctrl-C and SIGTERM end the command with a line about the remaining work, the shell's exit status, and no process
+left.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Each job over one large partition on a real broker: in several tasks, and in one."""
+"""Each job gives the same result for one large partition on a real broker, in several tasks and in one."""
 
 import time
 from collections.abc import Callable

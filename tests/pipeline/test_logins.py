@@ -1,4 +1,4 @@
-"""The one login of proxy and pipeline, at real brokers: each mechanism, and why a broker rejects it."""
+"""Proxy and pipeline share one login: each mechanism works with real brokers, and a rejection has its reason."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reports on topics with more producers than anybody reads about: they take time as their number, and no length."""
+"""Reports on topics with very many producers take time in proportion to their number, but do not grow longer."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""A leader that is killed in the middle of a job, and comes back as a follower: the result is the same."""
+"""If a leader is killed in the middle of a job and returns as a follower, the result is the same."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Every parameter of every public function takes what it declares, and nothing else; no session of Spark is needed."""
+"""Every parameter of every public function accepts exactly its declared values. No Spark session is needed."""
 
 import inspect
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the files that `extract` writes hold, and how."""
+"""The files that `extract` writes have the right content and encoding."""
 
 import random
 from pathlib import Path

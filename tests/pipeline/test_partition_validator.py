@@ -1,4 +1,4 @@
-"""One stored batch validated as it was sent, whatever broker and compaction have made of it."""
+"""A stored batch is validated as it was sent, even if the broker or compaction has changed it."""
 
 import pickle
 import time

@@ -1,4 +1,4 @@
-"""The raw source beside Spark's own: the same rows of healthy topics, and rows where Spark's own has none."""
+"""The raw source returns the rows of Spark's own source for healthy topics, and rows where Spark's source has none."""
 
 import time
 from pathlib import Path

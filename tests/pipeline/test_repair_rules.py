@@ -1,4 +1,4 @@
-"""Which timestamps are rewritten, on one partition's records without a broker."""
+"""The rules of a repair select the timestamps to rewrite, on one partition's records without a broker."""
 
 import numpy as np
 import pytest

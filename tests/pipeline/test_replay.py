@@ -1,4 +1,4 @@
-"""Dead letters that a real proxy has kept, back where they belong: corrected, validated again, each once."""
+"""Dead letters of a real proxy are corrected, validated again, and written to their topics, each exactly once."""
 
 import json
 import time

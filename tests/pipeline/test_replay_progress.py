@@ -1,4 +1,4 @@
-"""What a replay makes of the offsets that an earlier one committed."""
+"""A replay continues from the offsets that an earlier one committed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a folder knows of the replays that were written from it."""
+"""A folder records the replays that were written from it."""
 
 import pytest
 

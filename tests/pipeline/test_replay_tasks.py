@@ -1,4 +1,4 @@
-"""One task of a replay, with a broker and without Spark: tried again, and where it finds other than was listed."""
+"""One task of a replay, with a broker and without Spark, is repeated, or finds other records than were listed."""
 
 import time
 import uuid

@@ -1,4 +1,4 @@
-"""A broker that is spoken to in another way than its listener expects: the error names `security.protocol`."""
+"""If a broker's listener expects another protocol, the error names `security.protocol`."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Streams whose checkpoint and topic no longer fit together: what is gone is an error or is reported, never skipped."""
+"""If a stream's checkpoint and topic no longer fit together, missing records are an error or reported, never
+skipped.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a command names where a format is missing: what its tests have kept tables in, and nothing else."""
+"""If a format is missing, the command names exactly the packages in which its tests have kept tables."""
 
 from pathlib import Path
 from xml.etree import ElementTree

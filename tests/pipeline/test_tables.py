@@ -1,4 +1,4 @@
-"""Tables of jobs where users keep theirs: read back by a Spark that knows nothing of us, and never there twice."""
+"""Tables of jobs in users' locations can be read by a Spark without sluicegate, and contain no row twice."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which ranges share a task."""
+"""Small ranges share tasks."""
 
 from itertools import chain
 

@@ -1,4 +1,4 @@
-"""What a worker skips at startup, and that pandas still works on request."""
+"""A worker skips some work at startup, and pandas still works on request."""
 
 import subprocess
 import sys

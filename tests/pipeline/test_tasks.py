@@ -1,4 +1,4 @@
-"""How work is dealt out to tasks."""
+"""Work is distributed to tasks of similar size."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Topics whose old segments lie in a remote storage: a broker answers nothing, and no error, when a read is slow."""
+"""Topics have old segments in remote storage. If a read is slow, a broker returns no records and no error."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A batch with corrupted bytes on a broker: each job names it, and reads the rest where that is asked for."""
+"""Each job names a batch with corrupted bytes on a broker, and reads the rest if requested."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Violation events added up, exactly once, whatever happens in between."""
+"""Violation events are summed exactly once, whatever happens in between."""
 
 import json
 from collections import Counter

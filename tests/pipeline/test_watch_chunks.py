@@ -1,4 +1,4 @@
-"""What a batch of a watch reads, and what it knows of when that was appended."""
+"""A batch of a watch reads the new records, and knows between which moments they were appended."""
 
 from dataclasses import replace
 

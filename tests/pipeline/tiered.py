@@ -1,4 +1,6 @@
-"""A broker whose old segments lie in a remote storage of ours, which is slow where a test says so (KIP-405)."""
+"""Runs a broker whose old segments are in a remote storage of the tests, which is slow if a test requests it
+(KIP-405).
+"""
 
 from pathlib import Path
 

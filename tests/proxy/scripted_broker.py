@@ -1,4 +1,4 @@
-"""A broker that answers as a test tells it to: soundly, with garbage, with silence, or by closing the connection."""
+"""Runs a broker whose responses a test selects: valid responses, garbage, silence, or a closed connection."""
 
 import asyncio
 import struct

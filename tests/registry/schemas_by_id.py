@@ -1,4 +1,4 @@
-"""A registry that has schemas by their ids, and answers at once: what remains is what a proxy makes of them."""
+"""Runs a registry that has schemas by their ids and responds at once, so that tests measure only the proxy."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Servers at a registry's address: it reads requests and answers as a test says, on connections of its own."""
+"""Runs servers at a registry's address, which read requests and respond as a test configures."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""Records that were written with a real registry, as it comes and goes."""
+"""Records that were written with a real registry are validated, while the registry stops and starts."""
 
 import json
 from time import monotonic

@@ -1,6 +1,6 @@
-"""What a request has read is freed as soon as the request has failed, without the collector of cycles.
+"""The data of a request are freed as soon as the request has failed, without the cycle collector.
 
-An error that a future keeps must not refer, by the frames in its traceback, to that future.
+The frames in the traceback of an error that a future keeps must not refer to that future.
 """
 
 import gc

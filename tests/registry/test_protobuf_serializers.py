@@ -1,4 +1,4 @@
-"""Protobuf schemas as their ecosystem registers them: by Confluent's serializer, and as text that a registry takes."""
+"""Protobuf schemas work as they are registered in practice: by Confluent's serializer, and as text in a registry."""
 
 from base64 import b64encode
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Responses of a registry are cached, also while it is unavailable: beside one that says what the test wants."""
+"""Responses of a registry are cached, also while it is unavailable. A stand-in responds as each test configures."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

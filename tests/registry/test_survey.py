@@ -1,4 +1,4 @@
-"""Schemas that cannot be used are found before a record needs them: at a real registry, by command and condition."""
+"""Unusable schemas of a real registry are found before a record needs them, by a command and by a condition."""
 
 import json
 import re

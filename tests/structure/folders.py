@@ -1,4 +1,4 @@
-"""Folders import one way: a contract for import-linter, which by itself knows files, and reads no native ones."""
+"""Checks that folders import one way: a contract for import-linter, which itself checks only Python files."""
 
 from collections.abc import Collection
 from itertools import pairwise

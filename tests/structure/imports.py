@@ -1,4 +1,4 @@
-"""What each module imports, also under TYPE_CHECKING and in native files: a reader follows those too."""
+"""Finds the imports of each module, also under TYPE_CHECKING and in native files, because readers follow these too."""
 
 import ast
 import re

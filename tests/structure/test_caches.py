@@ -1,4 +1,4 @@
-"""Each cache of the product is declared here with its row in docs/caches.md, which says what ends its entries."""
+"""Each cache of the product is declared here, with its row in docs/caches.md, which states when its entries end."""
 
 import ast
 import re

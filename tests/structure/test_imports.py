@@ -1,4 +1,4 @@
-"""No import cycles between files or folders, and the design page's pictures are what the imports are."""
+"""There are no import cycles between files or folders, and the design page's pictures match the imports."""
 
 import re
 import tomllib

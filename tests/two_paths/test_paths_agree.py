@@ -1,6 +1,7 @@
-"""What the fast path calls good, the slow path calls good at the same instant; and it does call ordinary requests so.
+"""The slow path accepts every request that the fast path accepts at the same time, and the fast path accepts ordinary
+requests.
 
-`make lanes` runs the long form and prints how often each family looked closer.
+`make lanes` runs the long form and prints how often each family fell back.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Every field of a topic's policy, and of what it contains, is read by the fast path or changes no good batch."""
+"""The fast path reads every field of a topic's policy, at every depth, or the field changes no good batch."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace

@@ -1,4 +1,4 @@
-"""How a cluster's settings and the file go together."""
+"""A cluster's settings are combined with those of the file."""
 
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings, settings_from, stricter_of

@@ -1,4 +1,4 @@
-"""What validating one request may cost: counted work, kept objects and texts, whatever its bytes promise to become."""
+"""Counted work, kept objects and texts bound the cost of validating a request, whatever its bytes claim."""
 
 import gzip
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Record errors about times end with what the time probably was meant to be; all else is as a broker says it."""
+"""Record errors about times end with the probable meaning of the time. The other texts are those of a broker."""
 
 import pytest
 

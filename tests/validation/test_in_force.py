@@ -1,4 +1,4 @@
-"""What a thread remembers of policies: what is in use, and no more of the rest than there is room for."""
+"""A thread caches the policies in use, and only a bounded number of others."""
 
 import tracemalloc
 

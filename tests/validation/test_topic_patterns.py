@@ -1,4 +1,4 @@
-"""Many patterns at once: the first that matches, whatever RE2 has memory for."""
+"""The first of many patterns that matches is found at once, even if RE2 runs out of memory."""
 
 import random
 from time import perf_counter

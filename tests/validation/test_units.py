@@ -1,4 +1,4 @@
-"""What a wrong timestamp was probably meant to be."""
+"""The probable meaning of a wrong timestamp is found."""
 
 from datetime import UTC, datetime
 

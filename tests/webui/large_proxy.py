@@ -1,4 +1,6 @@
-"""A stand-in for a proxy with 200 clients and 300 topics: the live state that the web UI gets, second after second."""
+"""Runs a stand-in for a proxy with 200 clients and 300 topics, which sends its live state to the web UI every
+second.
+"""
 
 import time
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What a running proxy of two workers shows: as JSON, as a stream, and to `top`, `who` and `explain`."""
+"""A running proxy with two workers shows its state as JSON, as a stream, and to `top`, `who` and `explain`."""
 
 import json
 import urllib.request

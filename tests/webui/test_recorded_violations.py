@@ -1,4 +1,4 @@
-"""The violations of the last days in a real browser: read when somebody asks, with the range that was read."""
+"""A real browser shows the violations of the last days on request, with the range that was read."""
 
 from collections.abc import Iterator
 

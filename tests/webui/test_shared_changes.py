@@ -1,4 +1,4 @@
-"""Who changed what in all proxies, in a real browser: read when somebody asks, with the proxies that took a change."""
+"""A real browser shows the changes in all proxies on request, with their authors and the proxies that applied them."""
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect

@@ -1,4 +1,4 @@
-"""`contracts`: which topics get rules and owners of contracts, under which entry, and what is an error."""
+"""`contracts` gives topics the rules and owners of contracts, in entries of their own. Mistakes are errors."""
 
 from pathlib import Path
 

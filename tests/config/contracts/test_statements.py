@@ -1,4 +1,4 @@
-"""Statements of a contract about one record: those that are rules, and those that have no effect and are named."""
+"""Statements of a contract about one record become rules, or are reported as having no effect."""
 
 import json
 from pathlib import Path

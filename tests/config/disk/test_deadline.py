@@ -1,4 +1,4 @@
-"""A hanging file system blocks no caller: a deadline, no second thread for the same, and on it goes when it is back."""
+"""A hanging file system blocks no caller. Reading has a deadline, starts no second thread, and resumes afterwards."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""`exempt` and `quotas` in a team's file: only where its scope allows them, and only for topics of the scope."""
+"""A team's file may contain `exempt` and `quotas` only if its scope allows them, and only for topics of the scope."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Files of `topic_files` and `contracts` that vanish: their last policies are kept unless another file has them now."""
+"""If files of `topic_files` and `contracts` vanish, their last policies are kept unless another file has them now."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""docs/configuration.md and the model say the same."""
+"""docs/configuration.md agrees with the model."""
 
 from pathlib import Path
 

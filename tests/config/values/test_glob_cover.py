@@ -1,4 +1,4 @@
-"""A pattern that is said to be within a scope matches no name outside of it, however it is written."""
+"""A pattern that is reported as within a scope matches no name outside of the scope, in every spelling."""
 
 from itertools import product
 

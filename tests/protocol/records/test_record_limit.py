@@ -1,4 +1,4 @@
-"""Which records of a request count towards the limit."""
+"""The record limit counts the records that a request's batches state."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The page at the admin endpoint under peers of every kind: slow readers, crowds, and users without access."""
+"""The admin endpoint serves the page to peers of every kind: slow readers, crowds, and users without access."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""How to come into a cluster, out of what clients are configured with: librdkafka's names and Java's."""
+"""The connection to a cluster is derived from the settings of clients, with librdkafka's and Java's names."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Topics that are set alike share an entry, and no pattern takes in a topic that is set otherwise."""
+"""Topics with equal settings share an entry, and no pattern matches a topic with other settings."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What a cluster of many topics is asked: so much at once, so many in all, and never anything but questions."""
+"""A survey of a cluster with many topics sends a bounded number of requests, all of which only read."""
 
 import pytest
 import yaml

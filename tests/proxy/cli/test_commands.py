@@ -1,4 +1,4 @@
-"""The command as people type it: every mistake ends in lines, none in a traceback."""
+"""For people at a terminal, every mistake ends in lines and none in a traceback."""
 
 import json
 import os

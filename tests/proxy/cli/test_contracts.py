@@ -1,4 +1,4 @@
-"""`sluicegate contract`: what a contract gives topics, and what a change of it does."""
+"""`sluicegate contract` shows what a contract gives topics, and the effect of a change."""
 
 from pathlib import Path
 

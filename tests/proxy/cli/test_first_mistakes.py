@@ -1,4 +1,4 @@
-"""What somebody meets who sets it up for the first time: each line says what happened, to whom, and what to do."""
+"""Mistakes during the first setup have messages with what happened, where, and what to do."""
 
 import asyncio
 import errno

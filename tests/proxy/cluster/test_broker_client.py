@@ -1,4 +1,4 @@
-"""The proxy's own questions: whatever answers, or does not, the outcome is an answer or words."""
+"""For the proxy's own requests, the outcome is a response or a message, whatever the server does."""
 
 import asyncio
 import base64

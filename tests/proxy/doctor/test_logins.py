@@ -1,4 +1,4 @@
-"""Whether policies can rely on principals."""
+"""The doctor reports whether policies can rely on principals."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What brokers' settings say about a declaration of principals. Names and values are those of Kafka and Strimzi."""
+"""The doctor compares brokers' settings with a declaration of principals. Names are those of Kafka and Strimzi."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the doctor says about the topics of the shared state, their writers and the snapshot file."""
+"""The doctor checks the topics of the shared state, their writers and the snapshot file."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a file and a cluster say different things of topics, and what a login may do, in words that say what to do."""
+"""The doctor reports differences between file and cluster, and missing permissions, with what to do."""
 
 import pytest
 

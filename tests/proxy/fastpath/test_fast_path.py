@@ -1,4 +1,4 @@
-"""Sessions with and without the fast path: the same bytes are sent in the same order, however the input is split."""
+"""Sessions with and without the fast path send the same bytes in the same order, for every split of the input."""
 
 import random
 import struct

@@ -1,4 +1,4 @@
-"""What the page says that a connection waits for."""
+"""The page shows what a connection waits for."""
 
 from sluicegate.config.teams import Owner
 from sluicegate.proxy.live.connection_list import PAUSES, connections_of

@@ -1,4 +1,4 @@
-"""What flowed by the second: nothing is lost or counted twice, whatever the clock and the event loop do."""
+"""Traffic per second is neither lost nor counted twice, whatever the clock and the event loop do."""
 
 from sluicegate.proxy.live.flow_history import SECONDS, Flow, FlowHistory
 

@@ -1,4 +1,4 @@
-"""How far batches reach from now: both paths count the same, each batch once, and rejected ones apart."""
+"""Both paths count the distances of batches from now equally, each batch once, and rejected ones separately."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Enforcement that is suspended: for which topics, until when, and what is reported meanwhile."""
+"""Enforcement is suspended for the right topics and time, and violations are reported meanwhile."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How long a reload of a large configuration keeps the event loop waiting for the interpreter."""
+"""A reload of a large configuration delays the event loop only briefly."""
 
 import asyncio
 import gc

@@ -1,5 +1,7 @@
-"""One law for every file that the configuration names: while it is missing or unreadable, its last content stays in
-use, a condition names it, and the condition ends when the file is back.
+"""Every file that the configuration names follows one rule.
+
+While it is missing or unreadable, its last content is used and a condition names it. The condition ends when the file
+is back.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What reloads leave in memory."""
+"""Reloads leave no growing memory."""
 
 import json
 import subprocess

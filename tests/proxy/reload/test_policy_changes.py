@@ -1,4 +1,4 @@
-"""What a new configuration makes stricter or looser, by topic, with the line."""
+"""The changes of a new configuration are listed as stricter or looser, by topic, with the line."""
 
 import pytest
 

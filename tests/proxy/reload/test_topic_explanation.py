@@ -1,4 +1,4 @@
-"""What applies to a topic, from which file and line, and why."""
+"""The explanation of a topic shows each setting with its file, line and reason."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `sluicegate version` says of the build."""
+"""`sluicegate version` describes the build."""
 
 from importlib.metadata import version
 from pathlib import Path

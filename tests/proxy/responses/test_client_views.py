@@ -1,4 +1,4 @@
-"""What is remembered of the addresses that each client got."""
+"""The proxy remembers the addresses that each client received."""
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.responses.broker_addresses import AddressBook

@@ -1,4 +1,4 @@
-"""Responses with addresses: which are rewritten, and which stay unchanged."""
+"""Responses with addresses are rewritten; all others stay unchanged."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Custom rules that do what a value says, installed as pip would leave them."""
+"""Custom rules whose behaviour the value of a record selects, installed as pip would install them."""
 
 from pathlib import Path
 

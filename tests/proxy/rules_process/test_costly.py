@@ -1,4 +1,4 @@
-"""Costly evaluations wait in a queue and a process of their own, from however many clients they come."""
+"""Costly evaluations wait in a queue and a process of their own, for any number of clients."""
 
 import threading
 import time

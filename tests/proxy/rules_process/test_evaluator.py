@@ -1,4 +1,4 @@
-"""What the host of the rules process loads before it forks: what follows measures a schema and not a library."""
+"""The host of the rules process loads libraries before it forks, so that later measurements are about a schema."""
 
 import subprocess
 import sys

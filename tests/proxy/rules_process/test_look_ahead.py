@@ -1,4 +1,4 @@
-"""Records that a rule is asked about next, evaluated together: the verdicts are those on records one by one."""
+"""Records that are evaluated together in advance have the same verdicts as one by one."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Rules in a process of their own: their cost is bounded, and only the cost of data is a verdict."""
+"""Rules run in a separate process, where their cost is bounded. Only the cost of data leads to a verdict."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""Whether a request is validated on the loop or in a thread, in which order, and how validation ends."""
+"""A request is validated on the loop or in a thread, in a fair order, and every validation ends."""
 
 import random
 import time

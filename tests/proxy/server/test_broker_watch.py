@@ -1,4 +1,4 @@
-"""Which brokers are probed, which of them clients cannot use, and when a removed broker is forgotten."""
+"""The proxy probes brokers, reports those that clients cannot use, and forgets removed ones."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""A proxy in which something fails that is not on the way of requests: clients do not notice."""
+"""Clients do not notice if a part of the proxy fails that is not involved in requests."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The measured offset becomes a figure and a condition; what is not measured is neither."""
+"""A measured clock offset becomes a metric and a condition. Without a measurement there is neither."""
 
 import pytest
 

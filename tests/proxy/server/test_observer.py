@@ -1,4 +1,4 @@
-"""What is told of validations: everything counted, little kept, and a few microseconds on the event loop."""
+"""Observing validations counts everything, stores little, and takes a few microseconds on the event loop."""
 
 import time
 from dataclasses import replace

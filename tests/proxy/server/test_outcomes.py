@@ -1,4 +1,4 @@
-"""Every report tells the same story of a batch: metrics, events, log lines, the live view and spans."""
+"""Metrics, events, log lines, the live view and spans report the same outcome of a batch."""
 
 from collections.abc import Callable
 from dataclasses import replace

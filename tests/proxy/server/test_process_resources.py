@@ -1,4 +1,4 @@
-"""Room for descriptors: a table that has to grow under load makes everybody wait."""
+"""The table of descriptors is large enough at the start, because growing it under load would delay all clients."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What `check` and a start say of `otel`: missing packages, and unusable files."""
+"""`check` and a start report problems with `otel`: missing packages, and unusable files."""
 
 import subprocess
 import sys

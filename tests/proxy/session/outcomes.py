@@ -1,4 +1,4 @@
-"""What became of validated requests, as if a broker had responded."""
+"""Returns the outcomes of validated requests, as if a broker had responded."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Changes as records, and what they amount to in their order, whole or compacted."""
+"""Changes are stored as records, whose order determines the state, whole or compacted."""
 
 import json
 import random

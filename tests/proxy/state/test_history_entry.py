@@ -1,4 +1,4 @@
-"""Entries of the history: what they say, their records, and one entry from the records of several proxies."""
+"""Entries of the history have texts and records, and records of several proxies form one entry."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the announcements of proxies say together, and what they cost."""
+"""The announcements of proxies together describe the fleet, at a bounded cost."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The last known state in a file: read back whole, or not at all."""
+"""The file with the last known state is read completely, or not at all."""
 
 import json
 import os

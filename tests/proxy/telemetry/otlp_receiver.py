@@ -1,4 +1,4 @@
-"""A collector of OTLP over HTTP: what it is sent, read by the protocol's own messages and told as Prometheus would."""
+"""Runs a collector of OTLP over HTTP, which parses requests with the protocol's own messages."""
 
 import ssl
 import threading

@@ -1,5 +1,5 @@
-"""Two workers, a real producer, and collectors that know nothing of us: figures are those of /metrics, spans say
-who.
+"""Two workers and a real producer report to independent collectors: figures equal those of /metrics, and spans name the
+client.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Which requests are traced, and what their spans say."""
+"""The right requests are traced, and their spans have the right attributes."""
 
 from collections.abc import Callable
 

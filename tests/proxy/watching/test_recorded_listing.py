@@ -1,4 +1,4 @@
-"""`sluicegate who --days`: what was read, since when, and what is missing."""
+"""`sluicegate who --days` shows the recorded violations, the start of the records, and gaps."""
 
 from typing import Any
 

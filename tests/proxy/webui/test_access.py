@@ -1,4 +1,4 @@
-"""Only this machine, or a holder of the token, sees the web UI: no other site, and no DNS name that leads here."""
+"""Only this machine, or a user with the token, can open the web UI; no other site or DNS name can."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Words from another process: whole, of any size, in order; the end is reported once."""
+"""Messages from another process arrive whole and in order, in any size. Their end is reported once."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""What several workers see, asked of all of them: missing workers are named."""
+"""Views of several workers are combined, and missing workers are named."""
 
 import asyncio
 from typing import cast

@@ -1,4 +1,4 @@
-"""What a bad time becomes, and which batches are left to be rejected."""
+"""Bad times are replaced correctly, and batches that cannot be fixed are rejected."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is kept of bad records until a response is bounded for the whole request, not for each of its batches."""
+"""The memory for bad records until a response is bounded for the whole request, not for each of its batches."""
 
 from collections import Counter
 

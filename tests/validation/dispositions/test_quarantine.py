@@ -1,4 +1,4 @@
-"""All bad records of a rejected batch are found again, also those that no answer lists."""
+"""All bad records of a rejected batch are found again, even those that no response lists."""
 
 from dataclasses import replace
 

@@ -1,1 +1,1 @@
-"""Hostile inputs for whatever reads or rewrites contents: masks, marks, fixes, copies, rules and headers."""
+"""Hostile inputs for each mechanism that reads or rewrites contents: masks, marks, fixes, copies, rules and headers."""

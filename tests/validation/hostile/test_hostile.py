@@ -1,6 +1,7 @@
-"""What reads or rewrites contents gives way often and needs little memory: fifty inputs and more for each mechanism.
+"""Each mechanism that reads or rewrites contents lets other work run often and needs little memory.
 
-SLUICEGATE_THOROUGH=1: inputs of 2 MiB, and the figures of each of them with -s.
+There are at least fifty inputs for each. With SLUICEGATE_THOROUGH=1 inputs have 2 MiB, and -s prints the figures of
+each.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""A whole request's validation: which partitions are validated at all, and by whose rules."""
+"""A whole request is validated: the right partitions, by the rules of their topics."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What bad records hold is taken for who asks for it: the beginning, of as many as are wanted, and of nobody else's."""
+"""Samples have the beginnings of bad records, only for topics with samples, and only as many as configured."""
 
 import pytest
 

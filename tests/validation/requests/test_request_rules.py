@@ -1,4 +1,4 @@
-"""Rules about how a batch is sent and by whom, both ways; and who is exempt."""
+"""Rules about how a batch is sent, and by which client, accept and reject. Exempt clients are not validated."""
 
 import time
 

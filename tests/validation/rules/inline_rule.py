@@ -1,4 +1,4 @@
-"""What rules of tests have in common: their fault is all that they report."""
+"""The base of the rules in tests, which report only their fault."""
 
 from sluicegate.validation.rules.rule import RuledRecord
 

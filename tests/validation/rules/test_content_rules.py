@@ -1,4 +1,4 @@
-"""Every kind of rule that the configuration knows is made into rules, and these keep to what they say of their cost."""
+"""Every kind of rule in the configuration becomes rules, and these stay within their stated cost."""
 
 from collections.abc import Mapping
 from time import thread_time_ns

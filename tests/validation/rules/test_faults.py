@@ -1,4 +1,4 @@
-"""A library that fails with a client's schema and data rejects the record: it is no outage, and nothing is closed."""
+"""If a library fails with a client's schema and data, the record is rejected. This is no outage and closes nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the rules of a topic need together, and whether they may be asked on the event loop."""
+"""A rule set has the parts that its rules need, and is slow if one of them is."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""Rules within a whole request's validation: whom they are asked about, what they reject, and what is told."""
+"""Rules within a request's validation apply to the right clients, reject violations, and report them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The bounds of one value, in each format and for each action: processor time without giving way, and memory."""
+"""The processor time without giving way and the memory of one value are bounded, in each format and for each action."""
 
 import contextlib
 import gc

@@ -1,4 +1,4 @@
-"""Long texts are read in pieces: wherever a piece ends, the outcome is that of the whole text and of Python's json."""
+"""Long texts are read in pieces. Wherever a piece ends, the result is that of the whole text and of Python's json."""
 
 import hmac
 import json

@@ -1,5 +1,6 @@
-"""Readers of masked values find what they find in the original, with the named fields replaced: json, fastavro and
-Google's Protobuf, for every hostile value and for random ones.
+"""Readers of masked values find the original values with the named fields replaced.
+
+The readers are json, fastavro and Google's Protobuf; the values are every hostile value and random ones.
 """
 
 import hmac

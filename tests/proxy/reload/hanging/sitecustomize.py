@@ -1,5 +1,7 @@
-"""Imported by Python at its start where this folder is on PYTHONPATH: opening a file hangs while another one beside it,
-its name and `.hangs`, is there. As in a file system that hangs, the thread that opens cannot be interrupted.
+"""Makes files hang: opening a file blocks while a file with its name and `.hangs` is next to it.
+
+Python imports this module at its start if this folder is on PYTHONPATH. As in a file system that hangs, the thread that
+opens the file cannot be interrupted.
 """
 
 import os

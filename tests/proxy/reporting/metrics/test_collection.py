@@ -1,4 +1,4 @@
-"""Counters of several workers as one proxy's, in a form that every reader takes."""
+"""Counters of several workers are exported as those of one proxy, in a form that every reader accepts."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Ten thousand clients that break rules: no more series, log lines or kinds of them than the first few hundred make."""
+"""Ten thousand clients that violate rules add no more series and log lines than the first few hundred."""
 
 import re
 from time import monotonic

@@ -1,4 +1,6 @@
-"""Loaded by a proxy's processes that have this folder on their path: what BUG names (module:Class.method) fails."""
+"""Makes the method in the variable BUG (module:Class.method) fail, in a proxy's processes with this folder on their
+path.
+"""
 
 import os
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The bound on the steps of an Avro schema: never below the values that a walk meets, and low for ordinary records."""
+"""The bound on the steps of an Avro schema is never below the values of a walk, and is low for ordinary records."""
 
 import json
 import random

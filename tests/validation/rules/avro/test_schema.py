@@ -1,4 +1,4 @@
-"""What is a datum of an Avro schema, beside fastavro's writer and reader."""
+"""Bytes are accepted as a datum of an Avro schema exactly if fastavro's reader accepts them."""
 
 import json
 from io import BytesIO

@@ -1,4 +1,6 @@
-"""Schemas with rules inside them: what Confluent's serializers decide about values, and what our rule does."""
+"""Builds schemas with rules inside them, and compares the decisions of Confluent's serializers with those of
+the rule.
+"""
 
 import json
 from base64 import b64encode

@@ -1,4 +1,5 @@
-"""The rule of an expression gives what CEL's own conformance tests expect: true, false, or an error, which is not true.
+"""The rule of an expression has the result that CEL's own conformance tests expect: true, false, or an error, which is
+not true.
 
 The cases (cel-spec, Apache-2.0) are those of its core files that need no variable and no Protobuf message, and give
 true, false or an error.

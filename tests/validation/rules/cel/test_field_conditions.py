@@ -1,4 +1,4 @@
-"""Conditions of type CEL_FIELD give what Confluent's own serializers decide about the same values."""
+"""Conditions of type CEL_FIELD decide like Confluent's own serializers about the same values."""
 
 import json
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""The rules inside a schema give what Confluent's own serializers decide about the same values."""
+"""The rules inside a schema decide like Confluent's own serializers about the same values."""
 
 import json
 import random

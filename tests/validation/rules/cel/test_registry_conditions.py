@@ -1,4 +1,4 @@
-"""The conditions of a registry's rule set give what Confluent's own serializers decide about the same values."""
+"""The conditions of a registry's rule set decide like Confluent's own serializers about the same values."""
 
 import json
 from collections.abc import Callable

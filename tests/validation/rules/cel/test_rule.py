@@ -1,4 +1,4 @@
-"""Expressions over records: what they see, what they say of it, and which are none."""
+"""Expressions read records, describe their faults, and are rejected if they are invalid."""
 
 import pytest
 

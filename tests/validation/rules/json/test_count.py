@@ -1,4 +1,4 @@
-"""What is counted of a JSON text, beside what Python's own reader finds in it."""
+"""The counts of a JSON text agree with the values that Python's own reader returns."""
 
 import json
 from array import array

@@ -1,4 +1,6 @@
-"""Errors say what the schema wants, where, and which type was found; never what the client wrote."""
+"""Errors contain the schema's requirement, its place, and the type that was found, but nothing that the client
+wrote.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,6 @@
-"""What native code says follows a JSON Schema, jsonschema-rs says follows it; and ordinary records are said to."""
+"""Values that native code accepts by a JSON Schema are accepted by jsonschema-rs, and native code accepts ordinary
+records.
+"""
 
 import json
 from typing import Any

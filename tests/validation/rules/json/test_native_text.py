@@ -1,4 +1,4 @@
-"""What native code calls JSON, the rule calls JSON; and it does call ordinary JSON so."""
+"""Texts that native code accepts as JSON are accepted by the rule, and native code accepts ordinary JSON."""
 
 import json
 from typing import Any

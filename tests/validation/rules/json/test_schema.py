@@ -1,4 +1,4 @@
-"""What follows a JSON Schema, and how it is told what does not."""
+"""Values are validated by a JSON Schema, and violations are described."""
 
 import json
 from functools import reduce

@@ -1,4 +1,4 @@
-"""What is JSON and what is not: as RFC 8259 has it, and as Python's and Rust's readers see it."""
+"""Texts are accepted as JSON by RFC 8259, and Python's and Rust's readers agree."""
 
 import json
 import math

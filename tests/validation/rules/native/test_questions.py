@@ -1,4 +1,4 @@
-"""Which rules can be asked natively, and what several of them ask together."""
+"""Rules have native checks, and the checks of several rules are combined."""
 
 import json
 

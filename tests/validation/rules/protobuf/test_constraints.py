@@ -1,4 +1,4 @@
-"""`buf.validate` constraints of a schema give what protovalidate's own library says of the same messages."""
+"""`buf.validate` constraints of a schema decide like protovalidate's own library about the same messages."""
 
 import time
 from functools import cache

@@ -1,4 +1,4 @@
-"""The bound on the steps of a Protobuf schema: never below what its reader takes, and low for ordinary messages."""
+"""The bound on the steps of a Protobuf schema is never below the reader's cost, and is low for ordinary messages."""
 
 import os
 import subprocess
