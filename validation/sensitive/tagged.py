@@ -1,4 +1,4 @@
-"""Places of fields that a schema tags."""
+"""Represents places of fields that a schema tags."""
 
 from collections.abc import Callable, Iterable, Sequence
 
