@@ -126,11 +126,11 @@ class LibrdkafkaWriter:
                 )
                 return
             except BufferError:
-                _served(lambda: self._producer.poll(0.1))
+                self._serve(lambda: self._producer.poll(0.1))
 
     def commit(self, reached: CommittedOffset) -> None:
         """Wait until the broker has stored all records, then commit the offset and the transaction."""
-        _served(lambda: self._producer.flush(SECONDS))
+        self._serve(lambda: self._producer.flush(SECONDS))
         if self._failed:
             raise KafkaException(self._failed[0])
         self._producer.send_offsets_to_transaction([reached], self._group, SECONDS)
@@ -146,19 +146,21 @@ class LibrdkafkaWriter:
         else:
             self.ends[TopicPartition(message.topic(), message.partition())] = message.offset()
 
+    def _serve(self, call: Callable[[], object]) -> None:
+        """Process delivery reports. Raises KafkaException.
 
-def _served(call: Callable[[], object]) -> None:
-    """Process delivery reports. Raises KafkaException.
-
-    The binding raises a fatal error as a KafkaError, which is not an exception, or as the cause of a SystemError.
-    """
-    try:
-        call()
-    except:
-        error: object = sys.exc_info()[1]
-        fatal = error.__cause__ if isinstance(error, SystemError) else error
-        if isinstance(fatal, KafkaError):
-            raise KafkaException(fatal) from None
-        if isinstance(fatal, KafkaException):
-            raise fatal from None
-        raise
+        The binding raises a fatal error as a KafkaError, which is not an exception, or as the cause of a SystemError.
+        It runs delivery reports while that error is pending, which can lose it: then the SystemError has no cause.
+        """
+        try:
+            call()
+        except:
+            error: object = sys.exc_info()[1]
+            fatal: object = error
+            if isinstance(error, SystemError):
+                fatal = error.__cause__ or next(iter(self._failed), None)
+            if isinstance(fatal, KafkaError):
+                raise KafkaException(fatal) from None
+            if isinstance(fatal, KafkaException):
+                raise fatal from None
+            raise

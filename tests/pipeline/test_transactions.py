@@ -1,12 +1,14 @@
 """Records of a partition written in transactions, with a broker and without Spark."""
 
+from typing import Any, cast
+
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicUnknown
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.progress import WriteProgress
-from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Headers, Writing
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Headers, LibrdkafkaWriter, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
@@ -98,6 +100,28 @@ def test_a_run_fails_when_another_takes_over_its_transactional_id(places: Transa
         write_until_taken_over()
 
     assert places.read_back_records() == []
+
+
+class ForgetfulProducer:
+    """Reports a record of a fenced producer, then fails as confluent-kafka 2.16.1 did once, beside Spark 4.1.4."""
+
+    def produce(self, *arguments: Any, **_: Any) -> None:
+        self._delivered = arguments[4]
+
+    def flush(self, _timeout: float) -> None:
+        self._delivered(KafkaError(KafkaError.INVALID_PRODUCER_EPOCH), None)
+        raise SystemError("<method 'flush' of 'cimpl.Producer' objects> returned NULL without setting an exception")
+
+
+def test_a_fatal_error_that_the_client_lost_is_the_error_of_the_first_record(places: TransactionTopics) -> None:
+    consumer = Consumer({"bootstrap.servers": places.bootstrap, "group.id": places.topic})
+    writer = LibrdkafkaWriter(cast("Producer", ForgetfulProducer()), consumer)
+    writer.write(places.to, b"k", b"v", MOMENT, H)
+
+    with pytest.raises(KafkaException, match="INVALID_PRODUCER_EPOCH"):
+        writer.commit(WriteProgress(1, 1, "plan").committed(places.of))
+
+    consumer.close()
 
 
 @pytest.mark.parametrize("name", [b"\xff", b"a\0b"])
