@@ -7,7 +7,9 @@ CYCLONEDX_VERSION := 7.5.0
 PIP_AUDIT_VERSION := 2.10.1
 KAFKA_VERSIONS := 4.3.1 3.9.1
 KAFKAS := 3.7.2 3.8.1 3.9.1 4.0.0 4.1.1 4.2.0 4.3.1
+SPARK_MINOR := 4.0
 SPARKS := 4.1.4 4.2.1 4.3.0
+SPARKS_JARS := spark/4.1 spark/4.2 tables/4.1 tables/4.2 store/4.1 store/4.2 store/4.3 streams
 ENGINE ?= docker
 export SOURCES := sluicegate protocol validation config proxy pipeline bench docs tests setup.py
 VENV := .venv
@@ -70,7 +72,7 @@ verifiable: setup kafka ## Kafka's verifiable producer and consumer under faults
 soak: setup kafka ## everything at once [MINUTES=60] [SEED=1]; writes docs/reliability.md
 peers-suites: setup kafka ## tests of FRANZ_GO=folder and LIBRDKAFKA=folder, at a broker and through the proxy [TESTS=pattern]
 fuzz: setup ## mutated frames and batches under sanitizers; with MINUTES=n led by coverage
-sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) .tables/4.1/.complete .tables/4.2/.complete ## the pipeline's tests with other releases of Spark
+sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) $(SPARKS_JARS:%=.%/.complete) ## the pipeline's tests with other releases of Spark
 lanes conformance clients kafkas bounds load faults verifiable soak peers-suites suites fuzz sparks:
 	@scripts/suite $@ $(PYTEST_ARGS)
 .sparks/%/.complete: uv.lock | $(VENV)/.spark
@@ -85,21 +87,21 @@ bench: setup kafka .bench/kroxylicious/.complete ## the proxy against a broker, 
 	$(BIN)/python -m bench.resumed bench.encrypted
 bench-scan bench-rules bench-instructions: setup kafka # against Kafka's validator; of one value; against bench/baseline.json
 	$(BIN)/python -m bench.$(@:bench-%=%)
-bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Spark's own source; writes bench/results/pipeline.md
+bench-pipeline: $(VENV)/.spark kafka .spark/$(SPARK_MINOR)/.complete ## the pipeline against Spark's own source; writes bench/results/pipeline.md
 	$(BIN)/python -m bench.spark_sources
 	$(BIN)/python -m bench.pipeline_speed
 
 # Libraries from Maven, one target at a time: two Mavens cannot share their cache. `brokers` has what `make test` starts.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete
 registry: .registry/.complete
-SHORT_JARS := $(KAFKA_VERSIONS:%=.kafka/%/.complete) $(patsubst %,.%/.complete,registry schemas serializers/glue serializers/apicurio spark)
-jars: $(SHORT_JARS) .kafka/jmx/.complete .tables/4.0/.complete .store/.complete .streams/.complete
+SHORT_JARS := $(KAFKA_VERSIONS:%=.kafka/%/.complete) $(patsubst %,.%/.complete,registry schemas serializers/glue serializers/apicurio spark/$(SPARK_MINOR))
+jars: $(SHORT_JARS) .kafka/jmx/.complete .tables/$(SPARK_MINOR)/.complete .store/$(SPARK_MINOR)/.complete .streams/.complete
 brokers: ; $(MAKE) -j1 $(SHORT_JARS) .kafka/$(firstword $(KAFKA_VERSIONS)).jsa
 archives: # what Java keeps of a first start, so that brokers and Spark start in half the time; Spark's takes as long as five starts
-	$(MAKE) -j1 jars $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
+	$(MAKE) -j1 jars $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/$(SPARK_MINOR)/classes.jsa
 .kafka/%.jsa: .kafka/%/.complete tests/broker/class_archive.py | $(VENV)/.libraries
 	$(BIN)/python -m tests.broker.class_archive $*
-.spark/classes.jsa: .spark/.complete uv.lock tests/pipeline/class_archive.py tests/pipeline/spark_home.py | $(VENV)/.libraries
+.spark/$(SPARK_MINOR)/classes.jsa: .spark/$(SPARK_MINOR)/.complete uv.lock tests/pipeline/class_archive.py tests/pipeline/spark_home.py | $(VENV)/.libraries
 	$(BIN)/python -m tests.pipeline.spark_home && $(BIN)/python -m tests.pipeline.class_archive
 .%/.complete: $(shell find . -name pom.xml -not -path "./.*")
 	scripts/maven-libraries $*

@@ -4,7 +4,7 @@ have one, and take from a job that has two. And the CPU seconds of a profile's p
 as one piece, in eight, and what one task has to do then (`--rounds 0`: these alone).
 
 Run: python -m bench.one_partition [--millions N] [--rounds N] [--jobs profile,audit,plan,verify]. Writes
-bench/results/one_partition.json. Needs brokers and jars: make kafka .spark/.complete
+bench/results/one_partition.json. Needs brokers and jars: make kafka .spark/4.0/.complete
 """
 
 import argparse

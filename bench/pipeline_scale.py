@@ -2,7 +2,8 @@
 fetches, bytes shuffled, and memory at the top.
 
 Run: python -m bench.pipeline_scale [--millions 1,5,20,100] [--partitions 1,4,16,64]. Needs brokers and jars: make kafka
-.spark/.complete; and 40 GB of disk for 100 million. Writes pipeline.json and a table of pipeline.md in bench/results.
+.spark/4.0/.complete; and 40 GB of disk for 100 million. Writes pipeline.json and a table of pipeline.md in
+bench/results.
 """
 
 import argparse

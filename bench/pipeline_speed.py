@@ -3,7 +3,7 @@ partitions and many producers cost.
 
 Run: python -m bench.pipeline_speed [--records N] [--rounds N] [--partitions N] [--producers N] (make bench-pipeline).
 Writes bench/results/pipeline_speed.json and two tables in bench/results/pipeline.md. Needs brokers and jars: make kafka
-.spark/.complete
+.spark/4.0/.complete
 """
 
 import argparse

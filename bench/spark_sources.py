@@ -2,7 +2,8 @@
 connections and requests of one query.
 
 Run: python -m bench.spark_sources [--rounds N] [--topics 1000x280,4x750000] (make bench-pipeline). Writes
-spark_sources.json and a table of pipeline.md in bench/results. Needs brokers and jars: make kafka .spark/.complete
+spark_sources.json and a table of pipeline.md in bench/results. Needs brokers and jars: make kafka
+.spark/4.0/.complete
 """
 
 import argparse

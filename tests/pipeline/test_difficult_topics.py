@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, login
 from tests.integration.topics import UNVALIDATED, create_topic
+from tests.pipeline.sparks_own import needs_sparks_own
 from tests.pipeline.test_raw_source import read_raw_source, rows_of, rows_of_both, send, sparks_own
 
 pytestmark = [
@@ -28,6 +29,7 @@ COMPACTED = {
 }
 
 
+@needs_sparks_own
 def test_the_raw_source_reads_a_compacted_topic_across_its_gaps(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED | COMPACTED, 1)
     now = int(time.time() * 1000)
@@ -114,6 +116,7 @@ def test_deleted_records_end_the_query_or_are_skipped(
     assert [row["offset"] for row in rows_of(found)] == list(range(100, 300))
 
 
+@needs_sparks_own
 def test_a_starting_time_selects_the_rows_of_sparks_own_source(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     middle = int(time.time() * 1000)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from pyspark import __version__ as spark_version
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -17,6 +16,7 @@ from sluicegate.pipeline.source.bounds import BadOption
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.source.options import source_options
 from tests.integration.topics import UNVALIDATED, create_topic
+from tests.pipeline.sparks_own import needs_sparks_own
 from tests.pipeline.test_raw_source import rows_of
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -156,11 +156,10 @@ def test_an_unknown_client_setting_is_not_echoed() -> None:
     assert "s3cret" not in str(raised.value)
 
 
-own = pytest.mark.skipif(spark_version != "4.0.0", reason="Spark's own source is installed for 4.0.0")
 PLACE = ("topic", "partition", "offset")
 
 
-@own
+@needs_sparks_own
 def test_every_option_of_sparks_own_source_is_accepted_or_rejected_with_advice(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -177,7 +176,7 @@ def test_every_option_of_sparks_own_source_is_accepted_or_rejected_with_advice(s
     )
 
 
-@own
+@needs_sparks_own
 def test_every_setting_of_kafkas_consumer_is_accepted_or_rejected_with_advice(spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -224,7 +223,7 @@ def read(spark: SparkSession, source: str, bootstrap: str, options: dict[str, An
         return error
 
 
-@own
+@needs_sparks_own
 @pytest.mark.parametrize(
     ("options", "rows"),
     [
@@ -300,7 +299,7 @@ def test_a_subscription_to_nothing_is_an_error(
         ).load().count()
 
 
-@own
+@needs_sparks_own
 def test_decodes_header_names_that_are_not_utf_8_as_java_does(spark: SparkSession, kafka_bootstrap: str) -> None:
     """Java's decoder and Python's replace invalid bytes differently."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)

@@ -6,17 +6,19 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
+from sluicegate.pipeline.runs.tables import minor_of
 from tests.pipeline.commands import ENVIRONMENT, RepeatedCommand
 from tests.pipeline.polluted import HOUR, Polluted, Polluter
 from tests.pipeline.repairs import now_ms
 
 pytestmark = pytest.mark.long
 
-JARS = Path(__file__).parent.parent.parent / ".store"
+JARS = Path(__file__).parent.parent.parent / ".store" / minor_of(pyspark.__version__)
 BUCKET = "audit"
 
 

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from tests.integration.topics import UNVALIDATED, create_topic
+from tests.pipeline.sparks_own import needs_sparks_own
 
 # py4j leaves its sockets to the garbage collector.
 pytestmark = [
@@ -64,6 +65,7 @@ def send(bootstrap: str, topic: str, count: int, codec: str = "lz4", **more: Any
     assert producer.flush(30) == 0
 
 
+@needs_sparks_own
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_healthy_topic_has_the_rows_that_sparks_own_source_gives(
     spark: SparkSession, kafka_bootstrap: str, codec: str
@@ -77,6 +79,7 @@ def test_a_healthy_topic_has_the_rows_that_sparks_own_source_gives(
     assert ours == theirs
 
 
+@needs_sparks_own
 def test_aborted_records_are_skipped(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     producer = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": topic})
@@ -100,6 +103,7 @@ def test_aborted_records_are_skipped(spark: SparkSession, kafka_bootstrap: str) 
     assert everything.count() == 330
 
 
+@needs_sparks_own
 def test_a_timestamp_that_sparks_own_source_cannot_read_is_read(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     nanoseconds = time.time_ns()
@@ -118,6 +122,7 @@ def test_a_timestamp_that_sparks_own_source_cannot_read_is_read(spark: SparkSess
     assert found.latest == nanoseconds
 
 
+@needs_sparks_own
 def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 100)
     for partition in range(100):
@@ -133,6 +138,7 @@ def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, 
     assert [(row.partition, row.offset) for row in in_order] == [(p, o) for p in range(100) for o in range(5)]
 
 
+@needs_sparks_own
 def test_reads_the_rows_between_given_offsets_in_small_tasks(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send(kafka_bootstrap, topic, 900)

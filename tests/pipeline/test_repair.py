@@ -27,6 +27,7 @@ from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
 from tests.pipeline.repairs import repaired, times_in, verify_clean_topic
+from tests.pipeline.sparks_own import needs_sparks_own
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -41,6 +42,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+@needs_sparks_own
 def test_sparks_own_source_reads_a_clean_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms()).write(batches=100, span_ms=5 * HOUR)
     clean = f"{polluted.topic}-clean"

@@ -9,6 +9,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from tests.integration.topics import UNVALIDATED, create_topic
+from tests.pipeline.sparks_own import needs_sparks_own
 from tests.pipeline.test_raw_source import send
 
 pytestmark = [
@@ -52,7 +53,7 @@ def topic(kafka_bootstrap: str) -> str:
     return found
 
 
-@pytest.mark.skipif(spark_version != "4.0.0", reason="Spark's own source is installed for 4.0.0")
+@needs_sparks_own
 @pytest.mark.parametrize("trigger", TRIGGERS)
 def test_sparks_own_source_has_the_expected_batch_sizes(
     trigger: str, spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path

@@ -1,0 +1,13 @@
+"""Spark's own Kafka source, whose rows, options and errors are the oracle of the raw source's."""
+
+import pytest
+from pyspark import __version__ as spark_version
+
+from sluicegate.pipeline.runs.tables import minor_of
+
+_MINORS = ("4.0", "4.1", "4.2")
+"""The profiles of pipeline/jars/pom.xml."""
+
+needs_sparks_own = pytest.mark.skipif(
+    minor_of(spark_version) not in _MINORS, reason=f"Maven has Spark's own Kafka source for {', '.join(_MINORS)} only"
+)
