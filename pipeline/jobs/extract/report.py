@@ -15,8 +15,8 @@ def conclusion(summary: Mapping[str, Any], extractor: str) -> Conclusion:
     records, skipped = (sum(each[name] for each in counts) for name in ("records", "skipped"))
     read = records + skipped
     found = (
-        f"The extractor {extractor} gave {share(records, read)} of {counted(read, 'record')} an event time, "
-        f"and skipped {skipped:,}."
+        f"With `--extractor {extractor}`, {share(records, read)} of {counted(read, 'record')} have an event time, "
+        f"and {skipped:,} were skipped."
     )
     late = sum(each["too_late"] for each in counts)
     if late:

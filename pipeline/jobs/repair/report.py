@@ -201,7 +201,7 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
     repaired, left = counts_by_kind(topics, "repaired"), counts_by_kind(topics, "undiagnosed")
     return [
         remarks(summary)[0],
-        f"{sum(repaired.values()) - valid:,} invalid timestamps {would}, "
+        f"{counted(sum(repaired.values()) - valid, 'invalid timestamp')} {would}, "
         f"of {records:,} records in all{_in_words(repaired)}.",
         *(
             [f"{sum(left.values()):,} others are left as they are{_in_words(left)}; the table gives reasons."]

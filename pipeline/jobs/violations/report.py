@@ -54,8 +54,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     )
     return Conclusion(
         f"{found} ({counts_in_words(dict(reasons))}).",
-        f"Start with that client: its rows show topics and times. There are {counted(len(by_client), 'client')} in "
-        "all.",
+        f"Start with that client: its rows show topics and times. The events name {counted(len(by_client), 'client')}.",
     )
 
 

@@ -29,6 +29,7 @@ from sluicegate.pipeline.commands.arguments import (
 )
 from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, selected_topics, session_for, show_json
+from sluicegate.pipeline.report.wording import counted
 
 if TYPE_CHECKING:
     from sluicegate.pipeline.jobs.watch.job import Watch
@@ -172,7 +173,8 @@ def _next_batch(watch: "Watch", emit: Emit) -> bool:
     for row in found:
         emit(row)
     records = sum(each["records"] for each in watch.progress.topics.values())
-    typer.echo(f"batch {watch.progress.number}: {records} records in all, {len(found)} findings", err=True)
+    counts = f"{counted(records, 'record')} so far, {counted(len(found), 'finding')}"
+    typer.echo(f"batch {watch.progress.number}: {counts}", err=True)
     return True
 
 
