@@ -89,8 +89,8 @@ def test_the_json_schema_and_the_page_offer_none_for_exactly_the_numbers_that_ta
             seen += offers
     assert seen > 20
     assert (
-        f"| `{AFTER}` | maximum distance of a record's timestamp into the future (KIP-937) | ms, or a duration, or "
-        in rows
+        f"| `{AFTER}` | The maximum time by which a record's timestamp may be in the future (KIP-937). "
+        "| ms, or a duration, or " in rows
     )
     text = {
         "upstream": {"bootstrap": "h:1"},
