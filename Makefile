@@ -36,7 +36,7 @@ $(VENV)/.%: pyproject.toml uv.lock
 run: $(if $(UPSTREAM)$(wildcard $(VENV)/.installed),setup,$(VENV)/.demo) ## the demo [SECONDS=10]; or UPSTREAM=host:port [LISTEN=host:port] [ADMIN=host:port]
 	@exec env $(if $(UPSTREAM),$(if $(ADMIN),SLUICEGATE__ADMIN__LISTEN=$(ADMIN)) $(BIN)/sluicegate run --config sluicegate.yaml --upstream $(UPSTREAM) $(if $(LISTEN),--listen $(LISTEN)),$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS)))
 docs: $(VENV)/.docs ## the pages of docs/ as a site in build/site, every link checked
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Checks and tests: PYTEST_ARGS='-k name' selects.
 check: $(VENV)/.check ## lint, format, types and layers, in a minute; needs no Spark, no compiler and no broker

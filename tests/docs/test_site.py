@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,20 +17,38 @@ _LINK = re.compile(r"\]\((?!https?://)([^)#\s]*)(?:#([^)\s]+))?\)")
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as `make docs` builds it; strictly: a link or an anchor that leads nowhere ends it."""
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
-        cwd=ROOT,
+def build_site(root: Path, site: Path) -> "subprocess.CompletedProcess[str]":
+    """Build the site as `make docs` does. Not with `--quiet`, which hides warnings from `--strict` too."""
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", site],
+        cwd=root,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built strictly: a link or an anchor without a target is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    done = build_site(ROOT, folder)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.mark.parametrize("link", ["no-such-page.md", "design.md#no-such-anchor"])
+def test_a_link_without_a_target_is_an_error(link: str, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    with (tmp_path / "docs" / "index.md").open("a") as page:
+        page.write(f"\n[a link]({link})\n")
+
+    done = build_site(tmp_path, tmp_path / "site")
+
+    assert done.returncode != 0
+    assert link in done.stderr
 
 
 def test_the_site_has_every_page(site: Path) -> None:
