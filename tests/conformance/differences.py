@@ -14,13 +14,13 @@ NULL_RECORDS = (
 )
 
 LOG_START = (
-    "The log_start_offset of a rejected partition may be one second old: the proxy requests it from the broker at most "
-    "once a second for each partition."
+    "The log_start_offset of a rejected partition may be one second old. The proxy requests it from the broker at "
+    "most once a second for each partition."
 )
 
 RECORD_ERRORS = (
-    "A response lists at most limits.max_record_errors (1,000) record errors of a request, the first ones; a broker "
-    "lists all. Code and message are a broker's, and the message has the total number."
+    "A response lists at most the first limits.max_record_errors (1,000) record errors of a request. A broker lists "
+    "all record errors. The code and the message are those of a broker, and the message contains the total number."
 )
 
 FRAMING = (
@@ -31,7 +31,8 @@ FRAMING = (
 
 DIAGNOSIS = (
     "The message of a record error about a timestamp ends with a diagnosis (`…; looks like nanoseconds: as "
-    "milliseconds it is 0.2 s ago`). The text before it is a broker's, and so is the partition's message."
+    "milliseconds it is 0.2 s ago`). The text before the diagnosis is that of a broker, and so is the message of the "
+    "partition."
 )
 
 
