@@ -1,8 +1,8 @@
-"""CONTRIBUTING.md shows how to extend sluicegate; each worked example is applied to a copy of the tree and tried there.
+"""Applies each worked example of docs/extending.md to a copy of the tree and runs its commands there.
 
-`### ` sections of the part "Extending sluicegate" are examples. Of their blocks, in order: `python` whose first line is
-`# new file: PATH` is a whole file, `diff` goes to `patch -p1`, `sh` is typed in the copy, and a `text` right behind it
-must come, `…` standing for anything.
+Each `## ` section is an example. Its blocks are applied in order: `python` with the first line `# new file: PATH` is a
+new file, `diff` is applied with `patch -p1`, and `sh` runs in the copy. The output must match a `text` block directly
+after it, in which `…` matches any text.
 """
 
 import os
@@ -17,12 +17,10 @@ from typing import NoReturn
 import pytest
 
 from tests.broker.child_processes import ending_with_tests
-from tests.docs.blocks import Block, blocks_of
+from tests.docs.blocks import EXTENSIONS, Block, blocks_of
 from tests.docs.shown import is_shown_in
 from tests.oracle.kafka_java import ROOT
 
-PAGE = ROOT / "CONTRIBUTING.md"
-PART = "Extending sluicegate"
 MOST_PRODUCT_FILES = {
     "A rule kind": 3,
     "A configuration key": 2,
@@ -72,17 +70,14 @@ def files_of(block: Block) -> list[str]:
 
 
 def examples() -> list[Example]:
-    """The sections of the part, in the page's order."""
-    lines, blocks = PAGE.read_text().splitlines(), blocks_of(PAGE)
+    """Return the sections, in the page's order."""
+    lines, blocks = EXTENSIONS.read_text().splitlines(), blocks_of(EXTENSIONS)
     in_blocks = {block.line + i for block in blocks for i in range(block.text.count("\n") + 1)}
-    headings = [(i, line) for i, line in enumerate(lines, 1) if line.startswith(("## ", "### ")) and i not in in_blocks]
-    found, is_inside = [], False
-    for (line, heading), (end, _) in pairwise([*headings, (len(lines) + 1, "")]):
-        if heading.startswith("## "):
-            is_inside = heading == f"## {PART}"
-        elif is_inside:
-            found.append(Example(heading[4:], tuple(block for block in blocks if line < block.line < end)))
-    return found
+    headings = [(i, line[3:]) for i, line in enumerate(lines, 1) if line.startswith("## ") and i not in in_blocks]
+    return [
+        Example(heading, tuple(block for block in blocks if line < block.line < end))
+        for (line, heading), (end, _) in pairwise([*headings, (len(lines) + 1, "")])
+    ]
 
 
 class Copy:
@@ -177,8 +172,8 @@ def test_each_extension_has_an_example() -> None:
     names = [example.name for example in EXAMPLES]
 
     assert names == list(MOST_PRODUCT_FILES), (
-        f"CONTRIBUTING.md has the examples {names} in its part {PART}, and MOST_PRODUCT_FILES bounds others: "
-        "write the example that is missing, or say how many files of the product a new one may touch"
+        f"docs/extending.md has the examples {names}, but MOST_PRODUCT_FILES lists others: write the missing example, "
+        "or add the new one with the number of product files that it may change"
     )
 
 
@@ -194,7 +189,7 @@ def test_an_extension_touches_few_files(example: Example) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
-def test_a_contributing_example_works_in_a_copy_of_the_tree(example: Example, tmp_path: Path) -> None:
+def test_an_example_works_in_a_copy_of_the_tree(example: Example, tmp_path: Path) -> None:
     assert any(block.language == "sh" for block in example.blocks), f'"{example}": it has no sh block that tries it'
     copy = Copy(tmp_path)
 

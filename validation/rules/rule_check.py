@@ -1,6 +1,6 @@
 """Provides a test for authors of rules: `check_rule` evaluates a rule on hostile and generated records.
 
-The proxy does not use it. CONTRIBUTING.md and docs/rules.md show how to call it.
+The proxy does not use it. docs/extending.md and docs/rules.md show how to call it.
 """
 
 import json
