@@ -1,10 +1,7 @@
 """The Produce handler as a sequence of yielded effects and their results. No session, no I/O."""
 
-import inspect
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -494,10 +491,3 @@ def _codes(forward: Forward, response: bytearray) -> Sequence[int]:
     assert parts is not None
     answer = PRODUCE_RESPONSE.parse(b"".join(parts)[5:], 9)
     return [entry["error_code"] for topic in answer["responses"] for entry in topic["partition_responses"]]
-
-
-def test_the_design_page_quotes_the_handler() -> None:
-    page = Path(__file__).parents[4] / "docs/design.md"
-    source = textwrap.dedent(inspect.getsource(ProduceHandler.handle))
-
-    assert f"```python\n{source}```\n" in page.read_text()
