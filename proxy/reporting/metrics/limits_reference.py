@@ -1,4 +1,4 @@
-"""Generates the page about limits, with the effect of each limit and the counter that shows it.
+"""Generates the page of limits: the effect of each limit, and its counter.
 
 `python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md` writes the page.
 """
@@ -11,21 +11,22 @@ from sluicegate.config.limits import Limits
 
 _REACHED, _REJECTED = "sluicegate_limits_reached_total", "sluicegate_connections_rejected_total"
 _DELAYED, _CLOSED = "sluicegate_connections_delayed_total", "sluicegate_connections_closed_by_limit_total"
-_REJECTS = "the batch is rejected with `INVALID_RECORD` and a message that names the key; the connection stays open"
-_TOO_COSTLY = (
-    'the record is rejected with `INVALID_RECORD`, the text "too costly to validate" and the key; if compiling its '
-    "schema exceeds the limit, `on_schema_error` applies; the client's next validations are delayed, with a log line"
+_REJECTS = (
+    "The proxy rejects the batch with `INVALID_RECORD` and a message that names the key. The connection stays open"
 )
-_CONNECTION_REJECTED = "the new connection is closed, with a log line; existing connections stay open"
-_CLOSED_IN_ORDER = "the connection is closed after the responses to earlier requests, with a log line"
+_TOO_COSTLY = (
+    'The proxy rejects the record with `INVALID_RECORD` and a message with "too costly to validate" and the key, logs '
+    "the event, and delays the next validations of this client. `on_schema_error` applies if compiling a schema "
+    "exceeds the limit"
+)
+_CONNECTION_REJECTED = "The proxy closes the new connection and logs it. Existing connections stay open"
+_CONNECTION_CLOSED = "The proxy closes the connection and logs it"
+_CLOSED_IN_ORDER = "The proxy closes the connection after the responses to earlier requests, and logs it"
 
 
 @dataclass(frozen=True, slots=True)
 class AtLimit:
-    """The effect of one limit.
-
-    `happens` describes what the client sees. `counter` is the metric whose label `limit` has the key.
-    """
+    """`happens`: the effect at the limit, without its last period. `counter`: the metric with the key as `limit`."""
 
     happens: str
     counter: str
@@ -33,13 +34,13 @@ class AtLimit:
 
 AT_LIMIT = {
     "limits.max_frame_bytes": AtLimit(
-        f"{_CLOSED_IN_ORDER}, as on a broker (socket.request.max.bytes); clients of other protocols such as HTTP end "
-        "here too, because their first bytes read as a large size",
+        f"{_CLOSED_IN_ORDER}, as a broker does (`socket.request.max.bytes`). Clients of other protocols, such as HTTP, "
+        "also reach this limit, because their first bytes are read as a large size",
         _REACHED,
     ),
     "limits.max_buffered_bytes": AtLimit(
-        "the client is paused until memory is free; a peer that is slow or does not read while others wait is "
-        "closed with a log line (counted by `sluicegate_connections_closed_by_limit_total`)",
+        "The proxy pauses the client until memory is free. While others wait, it closes connections of peers that are "
+        "slow or do not read, logs them and counts them in `sluicegate_connections_closed_by_limit_total`",
         _REACHED,
     ),
     "limits.max_decompressed_bytes": AtLimit(_REJECTS, _REACHED),
@@ -49,72 +50,76 @@ AT_LIMIT = {
     "limits.max_request_records": AtLimit(_CLOSED_IN_ORDER, _REACHED),
     "limits.max_request_headers": AtLimit(_REJECTS, _REACHED),
     "limits.max_record_errors": AtLimit(
-        "the batch is rejected; further record errors are counted in its message and not listed",
+        "The proxy rejects the batch. Its message counts further record errors without listing them",
         _REACHED,
     ),
     "limits.max_quarantined_bytes": AtLimit(
-        "the batch is rejected with `REQUEST_TIMED_OUT`, which producers retry, and a message that names the key; "
-        "none of its records is stored",
+        "The proxy rejects the batch with `REQUEST_TIMED_OUT`, which producers retry, and a message that names the "
+        "key. No record of the batch is stored",
         _REACHED,
     ),
     "limits.rule_cpu_seconds": AtLimit(_TOO_COSTLY, _REACHED),
     "limits.rule_memory_bytes": AtLimit(_TOO_COSTLY, _REACHED),
-    "limits.max_in_flight": AtLimit("the client is paused until a response arrives", _REACHED),
+    "limits.max_in_flight": AtLimit("The proxy pauses the client until a response arrives", _REACHED),
     "limits.max_in_flight_total": AtLimit(
-        "the client is paused until other requests have their responses, in order of arrival, with a log line",
+        "The proxy pauses clients until other requests have responses, resumes them in order of arrival, and logs this",
         _REACHED,
     ),
     "limits.max_connections": AtLimit(_CONNECTION_REJECTED, _REJECTED),
     "limits.max_connections_per_address": AtLimit(
-        f"{_CONNECTION_REJECTED}, as on a broker (max.connections.per.ip)", _REJECTED
+        f"{_CONNECTION_REJECTED}, as on a broker (`max.connections.per.ip`)", _REJECTED
     ),
     "limits.max_new_connections_per_second": AtLimit(
-        "the new connection is delayed, with a log line; no connection is closed", _DELAYED
+        "The proxy delays the new connection and logs it. No connection is closed", _DELAYED
     ),
     "limits.max_new_connections_per_second_per_address": AtLimit(
-        f"{_CONNECTION_REJECTED}, as on a broker after a delay (connection_creation_rate of an address)", _REJECTED
+        f"{_CONNECTION_REJECTED}. A broker closes such connections after a delay (`connection_creation_rate` of an IP)",
+        _REJECTED,
     ),
     "limits.max_handshakes": AtLimit(
-        "the oldest handshake is closed once it is a second old, with a log line; until then new connections are not "
-        "accepted",
+        "When the oldest handshake is a second old, the proxy closes its connection and logs it. Until then the proxy "
+        "accepts no new connections",
         _REACHED,
     ),
-    "limits.handshake_timeout_seconds": AtLimit("the connection is closed, with a log line", _CLOSED),
-    "limits.frame_timeout_seconds": AtLimit("the connection is closed, with a log line", _CLOSED),
+    "limits.handshake_timeout_seconds": AtLimit(_CONNECTION_CLOSED, _CLOSED),
+    "limits.frame_timeout_seconds": AtLimit(_CONNECTION_CLOSED, _CLOSED),
     "limits.idle_timeout_seconds": AtLimit(
-        "the connection is closed, with a log line, as on a broker (connections.max.idle.ms)", _CLOSED
+        f"{_CONNECTION_CLOSED}, as a broker does (`connections.max.idle.ms`)", _CLOSED
     ),
     "limits.max_connection_age_seconds": AtLimit(
-        "no more requests are read; the connection is closed after the responses to those in flight", _CLOSED
+        "The proxy reads no more requests, and closes the connection after the responses to those in flight", _CLOSED
     ),
 }
 _HEAD = """# Limits
 
-The effect of each limit. Generated by `python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md`.
-[configuration.md](configuration.md#limits) describes the keys, [reliability.md](reliability.md) has measurements. The
-counter's label `limit` is the key. `tests/docs/test_limits.py` names the test of each key at its limit.
+This page lists the keys of the section [`limits`](configuration.md#limits) with their effects. The label `limit` of
+each counter has the name of the key. [Reliability](reliability.md) has measurements.
 
-| key | bounds | default | at the limit | counter |
+`python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md` generates this page.
+`tests/docs/test_limits.py` names a test at the boundary of each limit.
+
+| key | meaning | default | effect at the limit | counter |
 |---|---|---|---|---|
 """
 _TAIL = """
 ## Bounds without a key in `limits`
 
-- Headers of a request: bounded by `max_frame_bytes` and `max_decompressed_bytes`. A header takes at least two bytes,
-  and becomes an object only if a rule needs it; the rule `headers: {max_count: …}` limits the headers of a record.
-- Requests to a schema registry: at most sixteen Produce requests wait for a schema at a time, eight of them of one
+- **Headers of a record**: the rule `headers: {max_count: …}`. Without this rule, `max_frame_bytes` and
+  `max_decompressed_bytes` limit the headers of a request, because a header takes at least two bytes. The proxy
+  creates an object for a header only if a rule needs it.
+- **Requests to a schema registry**: at most sixteen Produce requests wait for a schema at a time, eight of them of one
   client (an address with its principal). The proxy requests at most twenty unknown ids per second. A look-up,
   including all references of a schema, has ten seconds and 4 MiB.
-- The rules process: an evaluation of more than 50 ms of CPU time (250 ms for compiling a schema) starts again in a
+- **The rules process**: an evaluation of more than 50 ms of CPU time (250 ms for compiling a schema) starts again in a
   second process, which ends after 30 s without work. A client waits at most 50 ms of CPU time for the evaluation of
-  another client, and at most 100 ms if its rules run inline. A client with costly records waits for other costly
-  ones, and a request with more than 1 MiB in one record for others of that kind. Up to 64 records of a batch, or 256
-  KiB, are evaluated together.
-- The queue of violation events: bounded by `violations.queue_size`, counted in
-  `sluicegate_violation_events_dropped_total` and, for `violations.topic`, in
-  `sluicegate_violation_topic_events_dropped_total`. Clients never wait for it.
-- The traffic of topics and clients in the web UI: 1000 topics and 500 clients with 3 kB each, 4.5 MB in each worker;
-  the one that was seen longest ago makes room for a new one.
+  another client, and at most 100 ms if its rules run inline. A client with costly records waits for other clients with
+  costly records. A request with more than 1 MiB in one record waits for other such requests. The process evaluates up
+  to 64 records of a batch, or 256 KiB, together.
+- **Queue of violation events**: `violations.queue_size`. `sluicegate_violation_events_dropped_total` counts the dropped
+  events, and `sluicegate_violation_topic_events_dropped_total` those for `violations.topic`. Clients never wait for the
+  queue.
+- **Traffic in the web UI**: 1000 topics and 500 clients with 3 kB each, so 4.5 MB in each worker. A new topic or client
+  replaces the least recently active one.
 """
 
 
@@ -124,7 +129,7 @@ def page() -> str:
     for key in each_key_of(Limits):
         default = "none" if key.default is None else f"`{key.default}`"
         at = AT_LIMIT[f"limits.{key.name}"]
-        rows.append(f"| `{key.name}` | {key.description} | {default} | {at.happens} | `{at.counter}` |\n")
+        rows.append(f"| `{key.name}` | {key.description} | {default} | {at.happens}. | `{at.counter}` |\n")
     return _HEAD + "".join(rows) + _TAIL
 
 
