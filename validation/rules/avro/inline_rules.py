@@ -8,7 +8,7 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.cel_values import AvroValues, details_with_branches, plain
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.inline_rules import InlineVisit
-from sluicegate.validation.rules.schemas.changed_fields import Field
+from sluicegate.validation.rules.schemas.changed_fields import ChangeableField
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules, RulePlace, inline_rules_in
 
@@ -21,12 +21,12 @@ def places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
             yield RulePlace((at, field["name"]), inline_rules_in(field), field["name"])
 
 
-def avro_fields(plan: DatumPlan) -> Iterator[Field]:
+def avro_fields(plan: DatumPlan) -> Iterator[ChangeableField]:
     """Yield the fields of all records of a schema."""
     for at in _records(plan):
         for i, field in enumerate(plan.declared[at]["fields"]):
             name, holds_fields = field["name"], _holds_records(plan.numbers, plan.numbers[at + 2 + i])
-            yield Field(f"{plan.full_names[at]}.{name}", name, inline_tags(field), holds_fields)
+            yield ChangeableField(f"{plan.full_names[at]}.{name}", name, inline_tags(field), holds_fields)
 
 
 def _records(plan: DatumPlan) -> list[int]:

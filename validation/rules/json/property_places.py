@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
-from sluicegate.validation.rules.schemas.changed_fields import Field
+from sluicegate.validation.rules.schemas.changed_fields import ChangeableField
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, inline_tags
 
 _LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
@@ -20,12 +20,12 @@ _MOST_VISITED = 100_000
 _Property = tuple[str | None, str, dict[str, Any]]
 
 
-def properties_of(schema: Any) -> Iterator[Field]:
+def properties_of(schema: Any) -> Iterator[ChangeableField]:
     """Yield each property. In a definition, which several properties may refer to, the full name is that of a property
     of the root.
     """
     for full_name, name, inner in _properties(schema):
-        yield Field(full_name or f"{_ROOT}.{name}", name, inline_tags(inner), _holds_properties(inner))
+        yield ChangeableField(full_name or f"{_ROOT}.{name}", name, inline_tags(inner), _holds_properties(inner))
 
 
 def _holds_properties(schema: Any) -> bool:

@@ -5,14 +5,14 @@ file.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from sluicegate.validation.rules.schemas.changed_fields import Field
+from sluicegate.validation.rules.schemas.changed_fields import ChangeableField
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, protobuf_tags
 
 _CONSTRAINTS: Final = 1159  # buf.validate's extensions of options
 _NOT_VARINT: Final = {1: 8, 5: 4}
 
 
-def fields_of(messages: Iterable[Any]) -> Iterator[Field]:
+def fields_of(messages: Iterable[Any]) -> Iterator[ChangeableField]:
     """Yield the fields of message types and of the types of their fields."""
     waiting, seen = list(messages), set[str]()
     while waiting:
@@ -21,7 +21,7 @@ def fields_of(messages: Iterable[Any]) -> Iterator[Field]:
             continue
         seen.add(message.full_name)
         for field in message.fields:
-            yield Field(field.full_name, field.name, protobuf_tags(field), field.message_type is not None)
+            yield ChangeableField(field.full_name, field.name, protobuf_tags(field), field.message_type is not None)
             if field.message_type is not None:
                 waiting.append(field.message_type)
 

@@ -15,8 +15,11 @@ _WORDS: Final = re.compile(r"\w+")
 _PART: Final = r"\s*(?:\.\s*\w+(?!\w|\s*\()|\[\s*(['\"])[^'\"\\]*\1\s*\])"
 
 
-class Field(NamedTuple):
-    """A field of a schema. `tags`: its inline tags; `holds_fields`: whether its values may contain other fields."""
+class ChangeableField(NamedTuple):
+    """A field of a schema that a rule may change.
+
+    `tags` are its inline tags. `holds_fields` is true if its values may contain other fields.
+    """
 
     full_name: str
     name: str
@@ -27,7 +30,7 @@ class Field(NamedTuple):
 class ChangedFields:
     """The fields of one schema that `changes` change, by their names. False if there are none."""
 
-    def __init__(self, changes: Sequence[FieldChange], fields: Iterable[Field]) -> None:
+    def __init__(self, changes: Sequence[FieldChange], fields: Iterable[ChangeableField]) -> None:
         appliers = [each.applies_to() for each in changes]
         found = list(fields) if appliers else []
         self.names = frozenset(

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 from sluicegate.validation.rules.rule import RuledRecord
-from sluicegate.validation.rules.schemas.changed_fields import ChangedFields, Field
+from sluicegate.validation.rules.schemas.changed_fields import ChangeableField, ChangedFields
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, TagsByPattern
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
@@ -68,7 +68,7 @@ _MESSAGE: Final = "message"
 _WORDS: Final = re.compile(r"\w+")
 
 
-def reads_changed(condition: SchemaCondition, fields: Iterable[Field]) -> bool:
+def reads_changed(condition: SchemaCondition, fields: Iterable[ChangeableField]) -> bool:
     """Return whether a condition may read a part of `message` that a later rule changes. True if this is not clear."""
     text = condition.text
     if condition.is_about_fields and _MESSAGE not in _WORDS.findall(text):

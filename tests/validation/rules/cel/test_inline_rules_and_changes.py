@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.schemas.changed_fields import ChangedFields, Field
+from sluicegate.validation.rules.schemas.changed_fields import ChangeableField, ChangedFields
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from tests.validation.rules.records import record
 
@@ -167,8 +167,8 @@ def test_no_rule_is_evaluated_if_the_whole_value_is_changed() -> None:
     ],
 )
 def test_an_expression_that_may_read_a_changed_field_is_found(expression: str, reads: bool) -> None:
-    def field(name: str, *tags: str, holds_fields: bool = False) -> Field:
-        return Field(f"$.{name}", name, frozenset(tags), holds_fields)
+    def field(name: str, *tags: str, holds_fields: bool = False) -> ChangeableField:
+        return ChangeableField(f"$.{name}", name, frozenset(tags), holds_fields)
 
     people = [field(name, holds_fields=True) for name in ("buyer", "buyers")]
     fields = [field("age"), field("size"), field("mail", "PII"), field("e-mail", "PII"), *people]
