@@ -1,6 +1,7 @@
 """The figures that a reader needs to decide, taken from bench/results: python -m bench.decision
 
-Writes the tables of docs/is-it-for-me.md and docs/how-to/sizing.md. `make bench` runs it after its measurements.
+Writes the tables of docs/how-to/sizing.md and their summary in docs/is-it-for-me.md. `make bench` runs it after its
+measurements.
 """
 
 import json
@@ -32,6 +33,7 @@ class Results:
         self._values: Mapping[tuple[str, str], float] = {(row["figure"], row["load"]): row["value"] for row in figures}
         raw: dict[str, Any] = json.loads((folder / "raw.json").read_text())
         machine = raw["machine"]
+        self._runs: list[dict[str, Any]] = raw["runs"]
         self.run = (
             f"{raw['day']}, {machine['cores']} cores ({machine['cpu']}) shared with broker and clients, "
             f"Kafka {raw['kafka']}, Python {machine['python']}"
@@ -41,20 +43,26 @@ class Results:
         """Return a median. Raises KeyError if it was not measured."""
         return self._values[f"{figure} through {target}", load]
 
+    def rounds(self, load: str) -> tuple[float, float]:
+        """Return the lowest and the highest median time of a round, without and with the proxy."""
+        runs = [run for run in self._runs if run["load"] == load and run["target"] in ("direct", _OURS)]
+        medians = [run["latencies"]["p50"] for run in runs]
+        return min(medians), max(medians)
+
 
 def capacity(results: Results) -> str:
     """How much one core carries: the CPU of a unit, and units for each second of CPU."""
     rows = [
-        f"`make bench`, {results.run}. All checks. A MB is of records before compression.",
+        f"`make bench`, {results.run}. The proxy applies all checks. A MB is of uncompressed records.",
         "",
-        "| load | CPU of the proxy | a second of CPU is enough for |",
+        "| load | CPU of the proxy | one core carries |",
         "|---|---|---|",
     ]
     for load, words in _STREAMS.items():
         cost = results.of("ms CPU per MB", load)
-        rows.append(f"| {words} | {cost:.2f} ms a MB | {1000 / cost:,.0f} MB/s |")
+        rows.append(f"| {words} | {cost:.2f} ms/MB | {1000 / cost:,.0f} MB/s |")
     cost = results.of("us CPU per request", _REQUESTS)
-    rows.append(f"| {_REQUESTS} | {cost:.0f} µs a request | {1e6 / cost:,.0f} requests/s |")
+    rows.append(f"| {_REQUESTS} | {cost:.0f} µs/request | {1e6 / cost:,.0f} requests/s |")
     return "\n".join(rows)
 
 
@@ -70,15 +78,30 @@ def latency(results: Results) -> str:
         for target, words in (("direct", "the broker alone"), (_OURS, "through sluicegate, all checks")):
             values = " | ".join(f"{results.of(which, load, target):.2f} ms" for which in _PERCENTILES)
             rows.append(f"| {load} | {words} | {values} |")
+    ranges = ["{:.2f} to {:.2f} ms at ".format(*results.rounds(load)) + load for load in _RATES]
+    rows += ["", f"The p50 of single rounds, without and with the proxy, was {' and '.join(ranges)}."]
     return "\n".join(rows)
 
 
+def summary(results: Results) -> str:
+    """The range of the first table, and the medians of the second one, in a sentence each."""
+    rates = sorted(1000 / results.of("ms CPU per MB", load) for load in _STREAMS)
+    requests = 1e6 / results.of("us CPU per request", _REQUESTS)
+    load = _RATES[1]
+    without, through = results.of("p50", load, "direct"), results.of("p50", load)
+    return (
+        f"In the last benchmark one core carried {rates[0]:,.0f} to {rates[-1]:,.0f} MB/s of records, depending on "
+        f"their size and compression, or {requests:,.0f} requests/s of one record. At {load} the median time of a "
+        f"Produce request was {without:.2f} ms without the proxy and {through:.2f} ms with it."
+    )
+
+
 def write() -> None:
-    """Write all tables."""
+    """Write the tables and their summary."""
     results = Results()
-    for page in (DECISION, SIZING):
-        fill_in(page, "capacity", capacity(results))
-        fill_in(page, "latency", latency(results))
+    fill_in(DECISION, "cost", summary(results))
+    fill_in(SIZING, "capacity", capacity(results))
+    fill_in(SIZING, "latency", latency(results))
 
 
 if __name__ == "__main__":
