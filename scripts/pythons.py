@@ -91,7 +91,7 @@ def table(results: list[dict[str, object]], folders: list[str]) -> str:
         )
     date = datetime.now(UTC).date().isoformat()
     names = " ".join(folders)
-    return f"Run on {date}, {platform.system()} {platform.machine()}: `{names}`.\n\n" + "\n".join(rows)
+    return f"On {date} these tests ran on {platform.system()} {platform.machine()}: `{names}`.\n\n" + "\n".join(rows)
 
 
 def main(arguments: list[str]) -> None:

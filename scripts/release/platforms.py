@@ -75,7 +75,10 @@ lock: dict[str, list[dict]] = {}
 for package in tomllib.loads(Path("uv.lock").read_text())["package"]:
     lock.setdefault(package["name"], []).append(package)
 core, rules = needed(lock, "sluicegate"), needed(lock, "sluicegate", "rules")
-rows = ["| platform | wheels of sluicegate | libraries without a wheel | of the extra `rules` |", "|---|---|---|---|"]
+rows = [
+    "| platform | wheels of sluicegate | libraries without a wheel | libraries of the extra `rules` without a wheel |",
+    "|---|---|---|---|",
+]
 for platform, pattern in PLATFORMS.items():
     missing = sorted(filter(None, (without_wheels(lock[name], pattern) for name in core)))
     of_rules = sorted(filter(None, (without_wheels(lock[name], pattern) for name in rules - core)))
@@ -83,9 +86,9 @@ for platform, pattern in PLATFORMS.items():
     rows.append(f"| {platform} | {built} | {', '.join(missing) or 'none'} | {', '.join(of_rules) or 'none'} |")
 threads = ", ".join(sorted(name for name in core if without_free_threading(lock[name]))) or "none"
 text = (
-    "Written by `scripts/release/platforms.py` from the locked libraries, Python 3.11 to 3.14.\n\n"
+    "Written by `scripts/release/platforms.py` from the locked libraries, for Python 3.11 to 3.14.\n\n"
     + "\n".join(rows)
-    + f"\n\nWithout a wheel for free-threaded Python 3.14 on Linux x86-64: {threads}."
+    + f"\n\nThese libraries have no wheel for free-threaded Python 3.14 on Linux x86-64: {threads}."
 )
 page = re.sub(
     r"(<!-- platforms -->\n).*?(\n<!-- /platforms -->)",

@@ -77,9 +77,9 @@ def _write() -> None:
     for version in VERSIONS:
         rows.append(f"| {version} | {' | '.join(_cell(version, client) for client in CLIENTS)} |")
     head = (
-        f"Run on {datetime.now(UTC).date().isoformat()}: `make kafkas`. *Yes*: the client produces with defaults and\n"
-        "with its strictest settings, consumes in a group, creates and lists topics through the proxy, and reports\n"
-        "the same error for a rejected batch as with that broker."
+        f"`make kafkas` wrote this table on {datetime.now(UTC).date().isoformat()}. *Yes* means that the client\n"
+        "produces with its defaults and with its strictest settings, consumes in a group, and creates and lists\n"
+        "topics through the proxy. It also reports the same error for a rejected batch as with that broker."
     )
     fill_in(ROOT / "docs/compatibility.md", "kafka", head + "\n\n" + "\n".join(rows))
 
