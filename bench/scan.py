@@ -29,7 +29,7 @@ from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted
 from tests.bounds.frames import header as request_header
 from tests.bounds.frames import produce
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 
 _SOURCE = Path(__file__).with_name("LogValidatorBench.java")
 _UNCOMPRESSED_GOAL, _COMPRESSED_GOAL = 0.5, 0.7
@@ -118,7 +118,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sluicegate-scan-") as folder:
         command = ["java", "-cp", KAFKA_CLASS_PATH, str(_SOURCE), folder, str(arguments.seconds)]
-        completed = subprocess.run(ending_with_tests(command), capture_output=True, text=True, check=False)
+        completed = subprocess.run(killed_with_parent(command), capture_output=True, text=True, check=False)
         if completed.returncode != 0:
             raise SystemExit(f"Kafka's validator could not be timed:\n{completed.stderr[-2000:]}")
         times = dict(line.split() for line in completed.stdout.splitlines() if ".batch " in line)

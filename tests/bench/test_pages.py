@@ -96,6 +96,6 @@ def test_the_costliest_hostile_inputs_on_the_page_are_those_of_the_results() -> 
     known = {case.name for case in ALL_CASES}
 
     assert page[page.index(bounds.BEGIN) + len(bounds.BEGIN) + 1 : page.index(bounds.END)] == bounds.section(
-        bounds.stored()
+        bounds.read_results()
     )
-    assert set(bounds.stored()) <= known
+    assert set(bounds.read_results()) <= known

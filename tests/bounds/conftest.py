@@ -11,7 +11,7 @@ import pytest
 from tests.bounds.cases.rules import serve_schemas
 from tests.bounds.measurement import Stages
 from tests.bounds.stage import Stage, StageMaker
-from tests.bounds.table import MEASURED, PAGE, store, stored, with_new, write_page
+from tests.bounds.table import MEASURED, PAGE, read_results, store, with_new, write_page
 
 THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
 
@@ -39,5 +39,5 @@ def stage_of(tmp_path: Path) -> Iterator[StageMaker]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if os.environ.get("SLUICEGATE_WRITE_BOUNDS") and MEASURED:
-        store(with_new(stored(), MEASURED))
-        write_page(PAGE, stored())
+        store(with_new(read_results(), MEASURED))
+        write_page(PAGE, read_results())

@@ -77,7 +77,7 @@ class Probe(threading.Thread):
 
     def _ask(self) -> None:
         if self._socket is None:
-            self._socket = connected(self._settings)
+            self._socket = connect(self._settings)
         self._socket.sendall(self._message)
         (size,) = struct.unpack(">i", self._exactly(4))
         self._exactly(size)
@@ -98,7 +98,7 @@ class Probe(threading.Thread):
             self._socket = None
 
 
-def connected(settings: dict[str, Any]) -> socket.socket:
+def connect(settings: dict[str, Any]) -> socket.socket:
     plain = socket.create_connection((settings["host"], settings["port"]), _TIMEOUT_SECONDS)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if not settings.get("ca_file"):

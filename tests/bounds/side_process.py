@@ -12,7 +12,7 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 
 ROOT = Path(__file__).parents[2]
 _RESPONSE_SECONDS = 200
@@ -26,7 +26,7 @@ class SideProcess:
         command = [sys.executable, "-m", module, json.dumps(settings)]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
-            ending_with_tests(command), cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            killed_with_parent(command), cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     @property

@@ -45,7 +45,7 @@ def with_new(results: Results, measured: Iterable[Measured]) -> Results:
     return {case.name: found[case.name] for case in ALL_CASES if case.name in found}
 
 
-def stored() -> Results:
+def read_results() -> Results:
     """Return the results in the file."""
     results: Results = json.loads(RESULTS.read_text())
     return results

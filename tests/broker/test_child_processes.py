@@ -18,11 +18,11 @@ _A_CHILD = """
     import subprocess
     from pathlib import Path
 
-    from tests.broker.child_processes import ending_with_tests
+    from tests.broker.child_processes import killed_with_parent
 
 
     def test_that_takes_long():
-        process = subprocess.Popen(ending_with_tests(["sleep", "600"]))
+        process = subprocess.Popen(killed_with_parent(["sleep", "600"]))
         Path({file!r}).write_text(str(process.pid))
         process.wait()
 """

@@ -110,7 +110,7 @@ def differences(direct: Results, through: Results) -> list[str]:
     ]
 
 
-def compared(suite: str, checkout: Path, selected: str) -> bool:
+def compare_suite(suite: str, checkout: Path, selected: str) -> bool:
     """Run a suite twice and print its results. Return whether every test that passed at the broker passed again."""
     both: list[Results] = []
     _OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def main(arguments: list[str]) -> None:
     given = {suite: Path(os.environ[suite]).resolve() for suite in SUITES if os.environ.get(suite)}
     if not given:
         sys.exit(f"name a checkout: {' or '.join(f'{suite}=FOLDER' for suite in SUITES)}")
-    results = [compared(suite, checkout, *(arguments or [""])) for suite, checkout in given.items()]
+    results = [compare_suite(suite, checkout, *(arguments or [""])) for suite, checkout in given.items()]
     sys.exit(0 if all(results) else 1)
 
 

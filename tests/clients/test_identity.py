@@ -191,11 +191,11 @@ def test_the_live_view_names_the_principal_that_the_broker_accepted_and_no_other
     honest = AdminClient(_settings(proxy.bootstrap, cluster.users_token) | {"client.id": "honest"})
     eventually(lambda: bool(honest.list_topics(timeout=30).topics), what="the honest client's login")
 
-    def rejected() -> bool:
+    def is_login_rejected() -> bool:
         forger.poll(0.1)
         return "_AUTHENTICATION" in outcomes
 
-    eventually(rejected, what="the rejected login")
+    eventually(is_login_rejected, what="the rejected login")
 
     connections = json.loads(proxy.get("/api/live")[1])["connections"]["listed"]
     assert {each["principal"] for each in connections if each["client_id"] == "honest"} == {f"User:{_USER}"}

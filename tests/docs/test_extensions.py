@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import pytest
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.docs.blocks import EXTENSIONS, Block, blocks_of
 from tests.docs.shown import is_shown_in
 from tests.oracle.kafka_java import ROOT
@@ -147,7 +147,7 @@ class Copy:
 
     def _run(self, command: list[str], standard_input: str) -> tuple[int, str]:
         ended = subprocess.run(
-            ending_with_tests(command),
+            killed_with_parent(command),
             cwd=self._folder,
             input=standard_input,
             stdout=subprocess.PIPE,

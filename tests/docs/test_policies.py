@@ -98,7 +98,7 @@ TOLD: dict[str, list[Change]] = {
 MARKED: dict[str, list[Change]] = {"telemetry": [{"topic": "telemetry.eu", **one(b"k", b"no JSON", TENANT)}]}
 
 
-def validated(rulebook: Rulebook, sent: SentRequest, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
+def validate_sent(rulebook: Rulebook, sent: SentRequest, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
     state = {"producer_epoch": 0, "base_sequence": 0} if sent.producer_id >= 0 else {}
     data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)
     return validated_batch(rulebook, sent.topic, data, sent.client, sent.acks, limits)
@@ -132,7 +132,7 @@ def policies_of_example(example: str) -> Rulebook:
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE not in each])
 def test_every_policy_example_accepts_a_good_record(example: str) -> None:
-    found = validated(policies_of_example(example), SentRequest())
+    found = validate_sent(policies_of_example(example), SentRequest())
     assert set(found.accepted) == {(0, 0)} and not found.observed
 
 
@@ -153,14 +153,14 @@ def test_every_rule_of_the_page_rejects_what_the_page_says(rule: str, example: s
         "rejects, each as a change of what is good"
     )
     for change in REJECTED.get(rule, []):
-        found = validated(policies_of_example(example), SentRequest()._replace(**change))
+        found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.rejected[0, 0].rules] == [rule], found.rejected
     for change in TOLD.get(rule, []):
-        found = validated(policies_of_example(example), SentRequest()._replace(**change))
+        found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.observed[0, 0][0].rules] == [rule]
         assert not found.rejected
     for change in MARKED.get(rule, []):
-        found = validated(policies_of_example(example), SentRequest()._replace(**change))
+        found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))
         assert [[name for name, _ in each.rules] for each in found.marked[0, 0].findings] == [[rule]]
 
 
@@ -187,7 +187,7 @@ def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others()
     late = (Rec(NOW + 7_200_000, b"k", b"{}", (TENANT,)),)
 
     def result(topic: str, client_id: str) -> tuple[bool, bool]:
-        found = validated(rulebook, SentRequest(topic, late, client=Client("a:1", client_id)))
+        found = validate_sent(rulebook, SentRequest(topic, late, client=Client("a:1", client_id)))
         return bool(found.rejected), bool(found.observed)
 
     assert result("orders.eu", "team-a-1") == result("orders.eu", "checkout") == (True, False)
@@ -207,12 +207,12 @@ def test_the_samples_example_shows_the_beginning_of_bad_records() -> None:
     late = Rec(NOW + 7_200_000, b"user-1", b"\x1b[2J" + b"x" * 300, (TENANT,))
 
     found = (
-        validated(rulebook, SentRequest("clicks.eu", (late,)), ValidationLimits(max_samples=most))
+        validate_sent(rulebook, SentRequest("clicks.eu", (late,)), ValidationLimits(max_samples=most))
         .rejected[0, 0]
         .bad_records
     )
     other = (
-        validated(rulebook, SentRequest("orders", (late,)), ValidationLimits(max_samples=most))
+        validate_sent(rulebook, SentRequest("orders", (late,)), ValidationLimits(max_samples=most))
         .rejected[0, 0]
         .bad_records
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.deploy.manifests import documents, of_kind
@@ -80,7 +80,7 @@ def test_with_systemd_the_service_of_the_page_starts_reloads_and_ends(kafka_boot
     log = tmp_path / "log"
     with log.open("wb") as output:
         service = subprocess.Popen(
-            ending_with_tests(commands["ExecStart"].split()),
+            killed_with_parent(commands["ExecStart"].split()),
             cwd=tmp_path, env=os.environ | own, stdout=output, stderr=output,
         )  # fmt: skip
     try:

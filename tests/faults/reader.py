@@ -7,7 +7,7 @@ from tests.broker.eventually import eventually
 from tests.faults.load import PARTITIONS, TIMEOUT_SECONDS, Records
 
 
-def stored(bootstrap: str, topic: str) -> Records:
+def read_stored_numbers(bootstrap: str, topic: str) -> Records:
     """Return the numbers in each partition up to its end. Waits until no transaction is open there."""
     eventually(lambda: _all_is_decided(bootstrap, topic), TIMEOUT_SECONDS, f"no open transaction in {topic}")
     settings = {"bootstrap.servers": bootstrap, "group.id": f"{topic}-reader", "isolation.level": "read_committed"}

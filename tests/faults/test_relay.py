@@ -59,12 +59,12 @@ def client(server: Echo, relay: FaultyRelay) -> Iterator[socket.socket]:
     """A connected client that received a first response."""
     with socket.create_connection(("127.0.0.2", server.port), _SECONDS) as connection:
         connection.sendall(FRAME)
-        assert received(connection, len(FRAME)) == FRAME
+        assert receive(connection, len(FRAME)) == FRAME
         server.arrived.clear()
         yield connection
 
 
-def received(connection: socket.socket, size: int) -> bytes:
+def receive(connection: socket.socket, size: int) -> bytes:
     """Return `size` bytes, or fewer if the connection ends."""
     data = b""
     while len(data) < size and (part := connection.recv(size - len(data))):
@@ -80,7 +80,7 @@ def test_delayed_or_split_bytes_arrive_complete(
 
     client.sendall(FRAME)
 
-    assert received(client, len(FRAME)) == FRAME
+    assert receive(client, len(FRAME)) == FRAME
     assert relay.hits >= 2
 
 
@@ -92,7 +92,7 @@ def test_stalled_bytes_arrive_after_the_relay_heals(client: socket.socket, relay
 
     relay.heal()
 
-    assert received(client, len(FRAME)) == FRAME
+    assert receive(client, len(FRAME)) == FRAME
 
 
 def test_a_cut_ends_the_connection_within_a_frame(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:

@@ -12,7 +12,7 @@ from tests.faults.conftest import SEEDS
 from tests.faults.faults import DiskFull, plan_of, strike_together
 from tests.faults.left import LeftoverCheck
 from tests.faults.load import IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
-from tests.faults.reader import stored
+from tests.faults.reader import read_stored_numbers
 from tests.faults.setting import RelayedCluster, Setting
 from tests.faults.table import OUTCOME, Outcome
 from tests.integration.test_produce import bad_batch_now
@@ -65,9 +65,9 @@ def runs(setting: Setting, outcome: Outcome) -> None:
 
     bootstrap = setting.cluster.bootstrap
     assert all(numbers == list(range(len(numbers))) for numbers in idempotent.acknowledged.values())
-    assert stored(bootstrap, good) == idempotent.acknowledged
-    assert stored(bootstrap, in_transactions) == transactional.committed
-    assert not any(stored(bootstrap, bad_ones).values()), "a bad record is in a topic"
+    assert read_stored_numbers(bootstrap, good) == idempotent.acknowledged
+    assert read_stored_numbers(bootstrap, in_transactions) == transactional.committed
+    assert not any(read_stored_numbers(bootstrap, bad_ones).values()), "a bad record is in a topic"
     setting.wait_until_whole()
     left.wait_until_nothing()
     assert "Traceback" not in setting.proxy.log(), setting.proxy.log()[-5000:]

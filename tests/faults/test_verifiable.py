@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -49,7 +49,7 @@ class Tool:
         self._output = folder / name
         program = java_command(kafka_folder(KAFKA_NEW), f"org.apache.kafka.tools.Verifiable{name}")
         with self._output.open("wb") as output, (folder / f"{name}.log").open("wb") as log:
-            self.process = subprocess.Popen(ending_with_tests([*program, *arguments]), stdout=output, stderr=log)
+            self.process = subprocess.Popen(killed_with_parent([*program, *arguments]), stdout=output, stderr=log)
 
     def events(self, name: str) -> list[dict[str, Any]]:
         lines = self._output.read_text().splitlines(keepends=True)

@@ -95,7 +95,7 @@ def batch_builder(payload: bytes, codec: int) -> Callable[[int], bytes]:
     return lambda now: batch([], codec, payload=payload, count=2, base_timestamp=now, max_timestamp=now)
 
 
-def stored(codec: int, compressed: bytes) -> Callable[[int], bytes]:
+def batch_with_payload(codec: int, compressed: bytes) -> Callable[[int], bytes]:
     """Return a function that builds the batch for a time (ms), from a compressed payload."""
     return lambda now: batch([], codec, compressed=compressed, count=2, base_timestamp=now, max_timestamp=now)
 
@@ -154,9 +154,9 @@ AMBIGUOUS: Mapping[str, Callable[[int], bytes]] = {
     "a negative length, gzip": batch_builder(records_stating_length(-7), GZIP),
     "a length of 0, zstd": batch_builder(records_stating_length(0), ZSTD),
     "a length beyond the payload, lz4": batch_builder(records_stating_length(100_000), LZ4),
-    "an empty raw block, lz4": stored(LZ4, lz4_blocks(_TWO, b"", hidden_record())),
-    "an empty raw block at the end, lz4": stored(LZ4, lz4_blocks(_TWO, b"")),
-    "an empty raw block for the end mark, lz4": stored(LZ4, lz4_blocks(_TWO, end=EMPTY_BLOCK)),
+    "an empty raw block, lz4": batch_with_payload(LZ4, lz4_blocks(_TWO, b"", hidden_record())),
+    "an empty raw block at the end, lz4": batch_with_payload(LZ4, lz4_blocks(_TWO, b"")),
+    "an empty raw block for the end mark, lz4": batch_with_payload(LZ4, lz4_blocks(_TWO, end=EMPTY_BLOCK)),
     "a length of too many bits, zstd": batch_builder(with_fields(length=overlong(len(record_body(0, b"first")))), ZSTD),
     **{
         f"a length of too many bytes, {name}": batch_builder(
@@ -188,31 +188,35 @@ AMBIGUOUS: Mapping[str, Callable[[int], bytes]] = {
 }
 
 UNREADABLE: Mapping[str, Callable[[int], bytes]] = {
-    "a second frame, lz4": stored(LZ4, _LZ4 + compress(LZ4, hidden_record())),
-    "trailing bytes, lz4": stored(LZ4, _LZ4 + b"xy"),
-    "a skippable frame after it, lz4": stored(LZ4, _LZ4 + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
-    "garbage after it, gzip": stored(GZIP, _GZIP + b"garbage"),
-    "zeros after it, gzip": stored(GZIP, _GZIP + bytes(7)),
-    "a header's beginning after it, gzip": stored(GZIP, _GZIP + _GZIP[:5]),
-    "a bare magic after it, zstd": stored(ZSTD, _ZSTD + _ZSTD[:4]),
-    "half a skippable frame after it, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 9) + b"abc"),
-    "two bytes after it, xerial": stored(XERIAL, _XERIAL + b"xy"),
-    "another stream after it, xerial": stored(XERIAL, compress(XERIAL, _TWO[:20]) + compress(XERIAL, _TWO[20:])),
-    "another version, xerial": stored(XERIAL, _XERIAL[:8] + struct.pack(">ii", 2, 2) + _XERIAL[16:]),
-    "a wrong content checksum, lz4": stored(LZ4, _LZ4_CHECKED[:-4] + b"oops"),
-    "a wrong content checksum and block checksums, lz4": stored(LZ4, _LZ4_CHECKED_BLOCKS[:-4] + b"oops"),
-    "a wrong content size, lz4": stored(LZ4, _with_content_size(len(_TWO) + 1)),
-    "reserved flags, gzip": stored(GZIP, _GZIP[:3] + bytes([_GZIP[3] | 0x80]) + _GZIP[4:]),
+    "a second frame, lz4": batch_with_payload(LZ4, _LZ4 + compress(LZ4, hidden_record())),
+    "trailing bytes, lz4": batch_with_payload(LZ4, _LZ4 + b"xy"),
+    "a skippable frame after it, lz4": batch_with_payload(LZ4, _LZ4 + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
+    "garbage after it, gzip": batch_with_payload(GZIP, _GZIP + b"garbage"),
+    "zeros after it, gzip": batch_with_payload(GZIP, _GZIP + bytes(7)),
+    "a header's beginning after it, gzip": batch_with_payload(GZIP, _GZIP + _GZIP[:5]),
+    "a bare magic after it, zstd": batch_with_payload(ZSTD, _ZSTD + _ZSTD[:4]),
+    "half a skippable frame after it, zstd": batch_with_payload(
+        ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 9) + b"abc"
+    ),
+    "two bytes after it, xerial": batch_with_payload(XERIAL, _XERIAL + b"xy"),
+    "another stream after it, xerial": batch_with_payload(
+        XERIAL, compress(XERIAL, _TWO[:20]) + compress(XERIAL, _TWO[20:])
+    ),
+    "another version, xerial": batch_with_payload(XERIAL, _XERIAL[:8] + struct.pack(">ii", 2, 2) + _XERIAL[16:]),
+    "a wrong content checksum, lz4": batch_with_payload(LZ4, _LZ4_CHECKED[:-4] + b"oops"),
+    "a wrong content checksum and block checksums, lz4": batch_with_payload(LZ4, _LZ4_CHECKED_BLOCKS[:-4] + b"oops"),
+    "a wrong content size, lz4": batch_with_payload(LZ4, _with_content_size(len(_TWO) + 1)),
+    "reserved flags, gzip": batch_with_payload(GZIP, _GZIP[:3] + bytes([_GZIP[3] | 0x80]) + _GZIP[4:]),
 }
 
 HONEST: Mapping[str, Callable[[int], bytes]] = {
     **{f"two records, {name}": batch_builder(_TWO, codec) for name, codec in {**_CODECS, "none": NONE}.items()},
-    "two members, gzip": stored(GZIP, gzip.compress(_TWO[:20]) + gzip.compress(_TWO[20:])),
-    "two frames, zstd": stored(ZSTD, zstandard.compress(_TWO[:20]) + zstandard.compress(_TWO[20:])),
-    "a skippable frame after it, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
-    "a content checksum, lz4": stored(LZ4, _LZ4_CHECKED),
-    "a content checksum and block checksums, lz4": stored(LZ4, _LZ4_CHECKED_BLOCKS),
-    "no content size, lz4": stored(LZ4, lz4.frame.compress(_TWO, block_linked=False, store_size=False)),
+    "two members, gzip": batch_with_payload(GZIP, gzip.compress(_TWO[:20]) + gzip.compress(_TWO[20:])),
+    "two frames, zstd": batch_with_payload(ZSTD, zstandard.compress(_TWO[:20]) + zstandard.compress(_TWO[20:])),
+    "a skippable frame after it, zstd": batch_with_payload(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
+    "a content checksum, lz4": batch_with_payload(LZ4, _LZ4_CHECKED),
+    "a content checksum and block checksums, lz4": batch_with_payload(LZ4, _LZ4_CHECKED_BLOCKS),
+    "no content size, lz4": batch_with_payload(LZ4, lz4.frame.compress(_TWO, block_linked=False, store_size=False)),
     "varints longer than they need be, none": batch_builder(
         with_fields(key=padded(1, 5) + b"k", offset=padded(0, 3)), NONE
     ),

@@ -57,8 +57,8 @@ def topics(kafka_bootstrap: str) -> dict[str, str]:
     made = {case: create_topic(kafka_bootstrap, UNVALIDATED, 1) for case in CASES}
     with RawClient(kafka_bootstrap) as client:
         for case, topic in made.items():
-            assert produced(client, topic, ALL[case](now_ms()))["error_code"] == 0, case
-            assert produced(client, topic, batch([Rec(now_ms(), value=LAST.encode())]))["base_offset"] == 2, case
+            assert produce_batch(client, topic, ALL[case](now_ms()))["error_code"] == 0, case
+            assert produce_batch(client, topic, batch([Rec(now_ms(), value=LAST.encode())]))["base_offset"] == 2, case
     return made
 
 
@@ -73,7 +73,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def produced(client: RawClient, topic: str, data: bytes) -> Any:
+def produce_batch(client: RawClient, topic: str, data: bytes) -> Any:
     answer = client.produce(9, [topic_data(topic, (0, data))])
     assert isinstance(answer, dict), answer
     return answer["responses"][0]["partition_responses"][0]
@@ -117,12 +117,12 @@ def test_the_proxy_rejects_batches_that_consumers_read_differently(
         node = bootstrap.metadata(topic)["brokers"][0]
     with RawClient(f"{node['host']}:{node['port']}") as client:
         for case in rejected:
-            answer = produced(client, topic, ALL[case](now_ms()))
+            answer = produce_batch(client, topic, ALL[case](now_ms()))
             assert answer["error_code"] == 87, case
             assert "framing: safe" in answer["error_message"], case
         stored = [case for case in ALL if case not in rejected]
         for number, case in enumerate(stored):
-            answer = produced(client, topic, ALL[case](now_ms()))
+            answer = produce_batch(client, topic, ALL[case](now_ms()))
             assert (answer["error_code"], answer["base_offset"]) == (0, 2 * number), case
 
 
@@ -135,7 +135,7 @@ def test_forwarded_unreadable_batches_are_reported_and_counted(
         node = bootstrap.metadata(topic)["brokers"][0]
     with RawClient(f"{node['host']}:{node['port']}") as client:
         for case in UNREADABLE:
-            assert produced(client, topic, UNREADABLE[case](now_ms()))["error_code"] == 0
+            assert produce_batch(client, topic, UNREADABLE[case](now_ms()))["error_code"] == 0
 
     proxy.wait_for_line("unreadable batch forwarded")
     shown = f'sluicegate_unreadable_batches_total{{topic="{topic}"}} {len(UNREADABLE)}'

@@ -10,7 +10,7 @@ import pytest
 
 from tests.broker.proxy_process import ProxyProcess
 from tests.framing.consumers import CONSUMERS, LAST
-from tests.framing.test_consumers import produced
+from tests.framing.test_consumers import produce_batch
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.validation.sensitive.test_stored_bytes import REJECTED, UNREAD, UNUSED
 from tests.wire.batches import CODECS, Rec, batch
@@ -58,9 +58,9 @@ def test_every_consumer_reads_masked_batches_of_each_codec(kafka_bootstrap: str,
         with RawClient(of_node(proxy, topic)) as client:
             for count in (2, _MANY):
                 records = [Rec(now_ms(), b"k", value(n, SECRET).encode()) for n in range(count)]
-                assert produced(client, topic, batch(records, CODECS[codec]))["error_code"] == 0, codec
+                assert produce_batch(client, topic, batch(records, CODECS[codec]))["error_code"] == 0, codec
         with RawClient(kafka_bootstrap) as direct:
-            assert produced(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["error_code"] == 0
+            assert produce_batch(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["error_code"] == 0
 
     expected = [*(value(n, "***") for n in range(2)), *(value(n, "***") for n in range(_MANY)), LAST]
     for name, consume in CONSUMERS.items():
@@ -75,13 +75,13 @@ def test_consumers_of_masked_batches_read_only_validated_records(kafka_bootstrap
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="masked")
     with RawClient(of_node(proxy, topic)) as client:
         for case, make in REJECTED.items():
-            assert produced(client, topic, make(now_ms()))["error_code"] == 87, case
-        assert produced(client, topic, batch([Rec(now_ms(), value=LAST.encode())]))["error_code"] == 87, "no JSON"
+            assert produce_batch(client, topic, make(now_ms()))["error_code"] == 87, case
+        assert produce_batch(client, topic, batch([Rec(now_ms(), value=LAST.encode())]))["error_code"] == 87, "no JSON"
         for case, make in UNREAD.items():
-            assert produced(client, topic, make(now_ms()))["error_code"] == 0, case
+            assert produce_batch(client, topic, make(now_ms()))["error_code"] == 0, case
     count = 2 * len(UNREAD)
     with RawClient(kafka_bootstrap) as direct:
-        assert produced(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["base_offset"] == count
+        assert produce_batch(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["base_offset"] == count
 
     expected = (*((offset, "{}") for offset in range(count)), (count, LAST))
     for name, consume in CONSUMERS.items():
@@ -97,7 +97,7 @@ def test_a_broker_stores_fields_that_no_producer_uses(kafka_bootstrap: str) -> N
         for case, make in UNUSED.items():
             if not case.startswith("bit 3 "):
                 data = make(now_ms())
-                assert produced(client, topic, data)["error_code"] == 0, case
+                assert produce_batch(client, topic, data)["error_code"] == 0, case
                 assert client.log_of(topic, 0)[-len(data) :][17:] == data[17:], case
 
 
@@ -107,9 +107,9 @@ def test_every_consumer_reads_marked_batches_of_each_codec(kafka_bootstrap: str,
     for codec, topic in topics.items():
         records = [Rec(now_ms() + 10**9 * (n % 2), b"k", str(n).encode()) for n in range(_MANY)]
         with RawClient(of_node(proxy, topic)) as client:
-            assert produced(client, topic, batch(records, CODECS[codec]))["error_code"] == 0, codec
+            assert produce_batch(client, topic, batch(records, CODECS[codec]))["error_code"] == 0, codec
         with RawClient(kafka_bootstrap) as direct:
-            assert produced(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["base_offset"] == _MANY
+            assert produce_batch(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["base_offset"] == _MANY
 
     for name, consume in CONSUMERS.items():
         read = consume(kafka_bootstrap, [*topics.values()])

@@ -30,7 +30,7 @@ SAFE, STRICT, BROKER = (TopicPolicy(framing=framing) for framing in (Framing.SAF
 OBSERVED_RULE = RuleSet([NamedRule("json", JsonSyntax(Side.VALUE), Mode.OBSERVE)])
 
 
-def validated(data: bytes, policy: TopicPolicy, most_piece_bytes: int = 1 << 20) -> ValidatedRequest:
+def validate_batch(data: bytes, policy: TopicPolicy, most_piece_bytes: int = 1 << 20) -> ValidatedRequest:
     body = bytearray(produce_body(9, [topic_data("t", (0, data))]))
     request = walk_produce_request(body, 9, 0, 10)
     budget = DecompressionBudget(1 << 30, 1000, lambda: None)
@@ -44,7 +44,7 @@ def validated(data: bytes, policy: TopicPolicy, most_piece_bytes: int = 1 << 20)
 def test_an_ambiguous_batch_is_rejected_and_its_first_record_is_named(
     case: str, policy: TopicPolicy, most_piece_bytes: int
 ) -> None:
-    rejected = validated(AMBIGUOUS[case](NOW), policy, most_piece_bytes).rejected[PLACE]
+    rejected = validate_batch(AMBIGUOUS[case](NOW), policy, most_piece_bytes).rejected[PLACE]
 
     assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS_FRAMING)
     assert rejected.message is not None and "framing: safe" in rejected.message
@@ -55,14 +55,14 @@ def test_an_ambiguous_batch_is_rejected_and_its_first_record_is_named(
 
 
 def test_the_message_has_the_stated_and_the_real_length() -> None:
-    message = validated(AMBIGUOUS["a length +5, gzip"](NOW), SAFE).rejected[PLACE].message
+    message = validate_batch(AMBIGUOUS["a length +5, gzip"](NOW), SAFE).rejected[PLACE].message
 
     assert message is not None and "states a length of 17 bytes, but its fields end after 12" in message
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_an_unreadable_batch_is_forwarded_and_reported(case: str) -> None:
-    found = validated(UNREADABLE[case](NOW), SAFE)
+    found = validate_batch(UNREADABLE[case](NOW), SAFE)
 
     assert found.accepted[PLACE].records == 2 and not found.rejected and not found.observed
     assert (found.unreadable[PLACE].code, found.unreadable[PLACE].reason) == (
@@ -74,14 +74,14 @@ def test_an_unreadable_batch_is_forwarded_and_reported(case: str) -> None:
 
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_strict_rejects_an_unreadable_batch(case: str) -> None:
-    rejected = validated(UNREADABLE[case](NOW), STRICT).rejected[PLACE]
+    rejected = validate_batch(UNREADABLE[case](NOW), STRICT).rejected[PLACE]
 
     assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.UNREADABLE_FRAMING)
 
 
 @pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE})
 def test_framing_broker_accepts_every_batch(case: str) -> None:
-    found = validated({**AMBIGUOUS, **UNREADABLE}[case](NOW), BROKER)
+    found = validate_batch({**AMBIGUOUS, **UNREADABLE}[case](NOW), BROKER)
 
     assert found.accepted[PLACE].records == 2 and not found.unreadable
 
@@ -89,7 +89,7 @@ def test_framing_broker_accepts_every_batch(case: str) -> None:
 @pytest.mark.parametrize("case", HONEST)
 def test_every_framing_value_accepts_batches_of_every_encoder(case: str) -> None:
     for policy in (SAFE, STRICT, BROKER):
-        found = validated(HONEST[case](NOW), policy)
+        found = validate_batch(HONEST[case](NOW), policy)
         assert found.accepted[PLACE].records == 2 and not found.unreadable
 
 
@@ -107,13 +107,13 @@ def test_the_fast_path_agrees_with_the_slow_path(case: str, rules: RuleSet | Non
 
 
 def test_an_observed_topic_forwards_ambiguous_batches() -> None:
-    found = validated(batch_builder(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
+    found = validate_batch(batch_builder(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
 
     assert found.observed[PLACE][0].reason is Reason.AMBIGUOUS_FRAMING and not found.rejected
 
 
 def test_a_batch_on_an_unchecked_topic_is_forwarded_unvalidated() -> None:
-    found = validated(batch_builder(smuggling(), LZ4)(NOW), TopicPolicy(checked=False))
+    found = validate_batch(batch_builder(smuggling(), LZ4)(NOW), TopicPolicy(checked=False))
 
     assert found.waived == {PLACE: Waiver.CHECKS_NONE} and not found.rejected and not found.observed
 
@@ -124,7 +124,7 @@ def test_a_batch_with_a_wrong_encoding_is_not_fixed(case: str, fix: TimeFix) -> 
     policy = TopicPolicy(before_max_ms=HOUR, fix=fix)
     data = {**AMBIGUOUS, **UNREADABLE}[case](NOW - SECONDS_AGO * 1000)
 
-    found = validated(data, policy)
+    found = validate_batch(data, policy)
 
     assert PLACE in found.rejected and not found.fixed
     assert found.rejected[PLACE].reason is (Reason.AMBIGUOUS_FRAMING if case in AMBIGUOUS else Reason.TIMESTAMP_TOO_OLD)
@@ -133,7 +133,7 @@ def test_a_batch_with_a_wrong_encoding_is_not_fixed(case: str, fix: TimeFix) -> 
 def test_an_ambiguous_batch_is_not_quarantined() -> None:
     policy = TopicPolicy(before_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead")
 
-    found = validated(batch_builder(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
+    found = validate_batch(batch_builder(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
 
     assert found.rejected[PLACE].reason is Reason.AMBIGUOUS_FRAMING and not found.to_quarantine
 
@@ -142,13 +142,13 @@ def test_rehearsed_bounds_count_only_forwarded_batches() -> None:
     policy = TopicPolicy(rehearsed=Rehearsed(before_max_ms=(HOUR,)))
     old = NOW - SECONDS_AGO * 1000
 
-    assert not validated(batch_builder(smuggling(), LZ4)(old), policy).rehearsed
-    found = validated(UNREADABLE["trailing bytes, lz4"](old), policy)
+    assert not validate_batch(batch_builder(smuggling(), LZ4)(old), policy).rehearsed
+    found = validate_batch(UNREADABLE["trailing bytes, lz4"](old), policy)
     assert found.rehearsed[PLACE] == (2,) and PLACE in found.unreadable
 
 
 def test_an_observed_rule_does_not_hide_an_unreadable_batch() -> None:
-    found = validated(UNREADABLE["trailing bytes, lz4"](NOW), TopicPolicy(rules=OBSERVED_RULE))
+    found = validate_batch(UNREADABLE["trailing bytes, lz4"](NOW), TopicPolicy(rules=OBSERVED_RULE))
 
     assert found.observed[PLACE][0].reason is Reason.RULE_VIOLATED
     assert found.unreadable[PLACE].reason is Reason.UNREADABLE_FRAMING

@@ -47,7 +47,7 @@ class DrawnBatches:
         self._seeds = [one for one in batches(NOW) if len(one) > 61 and one[16] == 2] + _at_the_bounds()
         self.drawn = self.good = 0
 
-    def good_ones(self) -> Iterator[Case]:
+    def generate_valid_batches(self) -> Iterator[Case]:
         """Generate endlessly batches that differ from all seeds."""
         chance = self._chance
         while True:
@@ -70,7 +70,7 @@ def _at_the_bounds() -> list[bytes]:
 @pytest.mark.timeout(7200)
 def test_kafkas_validator_accepts_batches_that_the_fast_path_accepts() -> None:
     drawn, left = DrawnBatches(SEED), VALIDATED
-    good = drawn.good_ones()
+    good = drawn.generate_valid_batches()
 
     while left > 0:
         cases = list(islice(good, min(left, _AT_ONCE)))

@@ -37,7 +37,7 @@ def topic_on(kafka: Kafka, node_id: int, name: str, **settings: str) -> str:
     return name
 
 
-def kept_in(kafka: Kafka, topic: str, count: int) -> list[Kept]:
+def read_records(kafka: Kafka, topic: str, count: int) -> list[Kept]:
     """Wait for `count` records of a topic; return key, value and headers of all records."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": kafka.nodes[0].address, "group.id": "g", "auto.offset.reset": "earliest"}

@@ -56,15 +56,15 @@ def test_a_broker_that_does_not_lead_a_partition_reports_that_first(
     where_validated, where_unvalidated = leaders(cluster.bootstrap, validated), leaders(cluster.bootstrap, unvalidated)
     node = cluster.nodes[0]
 
-    def sent(where: dict[int, int]) -> list[tuple[int, bytes]]:
+    def batches_for_two_leaders(where: dict[int, int]) -> list[tuple[int, bytes]]:
         """Return a bad batch for a partition of this leader, and for a partition of another leader."""
         led = next(partition for partition, leader in where.items() if leader == node.node_id)
         elsewhere = next(partition for partition, leader in where.items() if leader != node.node_id)
         return [(led, bad_batch_now()), (elsewhere, bad_batch_now())]
 
-    direct, at_brokers = entries(node.address, validated, version, *sent(where_validated))
+    direct, at_brokers = entries(node.address, validated, version, *batches_for_two_leaders(where_validated))
     proxied = f"127.0.0.1:{cluster_proxy.broker_port(node.node_id)}"
-    through, at_proxy = entries(proxied, unvalidated, version, *sent(where_unvalidated))
+    through, at_proxy = entries(proxied, unvalidated, version, *batches_for_two_leaders(where_unvalidated))
 
     assert [e["error_code"] for e in direct.values()].count(NOT_LEADER) == 1
     assert sorted(e["error_code"] for e in through.values()) == sorted(e["error_code"] for e in direct.values())

@@ -459,13 +459,13 @@ def test_a_very_large_node_id_behind_a_host_name_is_served_and_shown(tmp_path: P
         proxy.start()
         kafka.add_node(2_000_000_000)
 
-        def listed() -> dict[str, tuple[str, str]]:
+        def shown_brokers() -> dict[str, tuple[str, str]]:
             brokers = yaml.safe_load(proxy.get("/api/live")[1])["brokers"]
             return {broker["name"]: (broker["state"], str(broker["listener"])) for broker in brokers}
 
         name = "broker 2000000000"
-        eventually(lambda: listed().get(name, ("",))[0] == "reachable", 60, f"{name} is reachable")
-        assert listed()[name][1].startswith("broker-2000000000.brokers.test:")
+        eventually(lambda: shown_brokers().get(name, ("",))[0] == "reachable", 60, f"{name} is reachable")
+        assert shown_brokers()[name][1].startswith("broker-2000000000.brokers.test:")
         assert proxy.get("/readyz") == (200, "serving\n")
 
 

@@ -16,7 +16,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.framing.consumers import CONSUMERS, LAST
 from tests.integration.clients import CLIENTS, IDEMPOTENT, TRANSACTIONAL, Client, Sent
-from tests.integration.strict_broker import Kept, kept_in, topic_on
+from tests.integration.strict_broker import Kept, read_records, topic_on
 from tests.integration.topics import DEFAULTS
 from tests.wire.batches import NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -93,9 +93,9 @@ def test_bad_records_are_stored_and_copied(kind: Client, mode: str, strict_kafka
     outcomes = kind.send(proxy.bootstrap, topic, sent, "lz4", mode)
 
     assert outcomes == [OK] * 5
-    stored = sorted(value or b"" for _, value, _ in kept_in(strict_kafka, topic, 5))
+    stored = sorted(value or b"" for _, value, _ in read_records(strict_kafka, topic, 5))
     assert stored == [b"fine", b"good", b"longer", b"old", b"oldest"]
-    copies = [each for each in kept_in(strict_kafka, "copies", 3) if header_of(each, "topic") == topic]
+    copies = [each for each in read_records(strict_kafka, "copies", 3) if header_of(each, "topic") == topic]
     assert {(each[1], *(header_of(each, name) for name in ("copy", "reason", "rule"))) for each in copies} == {
         (b"old", "true", "timestamp_too_old", None),
         (b"longer", "true", "rule_violated", "brief"),
@@ -128,8 +128,8 @@ def test_an_idempotent_producer_retries_until_copies_can_be_written(strict_kafka
 
     assert producer.flush(120) == 0
     assert outcomes == dict.fromkeys(range(12))
-    assert [int(value or b"") for _, value, _ in kept_in(strict_kafka, topic, 12)] == list(range(12))
-    assert {int(value or b"") for _, value, _ in kept_in(strict_kafka, "copies-gone", 4)} == {2, 5, 8, 11}
+    assert [int(value or b"") for _, value, _ in read_records(strict_kafka, topic, 12)] == list(range(12))
+    assert {int(value or b"") for _, value, _ in read_records(strict_kafka, "copies-gone", 4)} == {2, 5, 8, 11}
 
 
 @pytest.mark.long
@@ -142,7 +142,7 @@ def test_bad_records_are_stored_with_marks(kind: Client, mode: str, strict_kafka
 
     assert outcomes == [OK] * 4
     assert kind.read(proxy.bootstrap, topic, 4) == [each.value for each in sent]
-    found = kept_in(strict_kafka, topic, 4)
+    found = read_records(strict_kafka, topic, 4)
     assert [(record[1], header_of(record, "reason"), header_of(record, "rule")) for record in found] == [
         (b"good", None, None),
         (b"old", "timestamp_too_old", None),
@@ -170,7 +170,7 @@ def test_no_client_reads_a_forged_mark(strict_kafka: Kafka, proxy: ProxyProcess)
             response = client.produce(9, [topic_data(topic, (0, batch(records, codec)))])
             assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
 
-    found = kept_in(strict_kafka, topic, 4)
+    found = read_records(strict_kafka, topic, 4)
     marks = [
         [header for header in headers if header[0] in {"sluicegate.rule", "sluicegate.reason"}] for *_, headers in found
     ]
@@ -197,7 +197,7 @@ def test_a_batch_that_grows_beyond_the_topics_size_is_rejected_as_by_the_broker(
 
     assert codes == [10, 0]
     assert response["responses"][0]["partition_responses"][0]["error_code"] == 10
-    assert [value for _, value, _ in kept_in(strict_kafka, topic, 1)] == [b"1234"]
+    assert [value for _, value, _ in read_records(strict_kafka, topic, 1)] == [b"1234"]
 
 
 @pytest.mark.long
@@ -216,12 +216,12 @@ def test_sensitive_fields_are_masked_and_read_back(
     rejected = kind.send(proxy.bootstrap, topic, [Sent('{"customer": {"mail": 7}}', now_ms())], "zstd", IDEMPOTENT)
 
     assert (outcomes, OK in rejected) == ([OK] * 3, False)
-    stored = [value or b"" for _, value, _ in kept_in(strict_kafka, topic, 3)][:3]
+    stored = [value or b"" for _, value, _ in read_records(strict_kafka, topic, 3)][:3]
     digest = hmac.new(KEY.encode(), b"4111", "sha256").hexdigest()
     expected = {"customer": {"mail": "***", "city": "X"}, "cards": [{"number": digest}, {"number": None}]}
     assert stored[0].decode() == json.dumps(expected, separators=spaced)
     assert (stored[1][:5], json.loads(stored[1][5:]), stored[2]) == (framed[:5].encode(), expected, b"{}")
-    assert all(b"example.com" not in (value or b"") for _, value, _ in kept_in(strict_kafka, topic, 3))
+    assert all(b"example.com" not in (value or b"") for _, value, _ in read_records(strict_kafka, topic, 3))
     assert proxy.metric("sluicegate_masked_records_total") > 0
 
 
@@ -255,13 +255,13 @@ def test_tagged_fields_of_avro_are_hashed_and_read_back(strict_kafka: Kafka, pro
     customers = [{"mail": "me@example.com", "city": "X"}, {"mail": None, "city": "Y"}, {"mail": "", "city": "Z"}]
     schema = fastavro.parse_schema(dict(AVRO))
 
-    def written(customer: dict[str, str | None]) -> bytes:
+    def encode_customer(customer: dict[str, str | None]) -> bytes:
         out = io.BytesIO()
         fastavro.schemaless_writer(out, schema, customer)
         return out.getvalue()
 
-    records = [Rec(now_ms(), b"k", written(each)) for each in customers]
-    cut = [Rec(now_ms(), b"k", written(customers[0])[:-1])]
+    records = [Rec(now_ms(), b"k", encode_customer(each)) for each in customers]
+    cut = [Rec(now_ms(), b"k", encode_customer(customers[0])[:-1])]
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         codes = [
             client.produce(9, [topic_data(topic, (0, batch(each)))])["responses"][0]["partition_responses"][0]
@@ -270,7 +270,8 @@ def test_tagged_fields_of_avro_are_hashed_and_read_back(strict_kafka: Kafka, pro
 
     assert [each["error_code"] for each in codes] == [0, 87]
     stored = [
-        fastavro.schemaless_reader(io.BytesIO(value or b""), schema) for _, value, _ in kept_in(strict_kafka, topic, 3)
+        fastavro.schemaless_reader(io.BytesIO(value or b""), schema)
+        for _, value, _ in read_records(strict_kafka, topic, 3)
     ]
     hashes = [hmac.new(KEY.encode(), mail, "sha256").hexdigest() for mail in (b"me@example.com", b"")]
     assert stored == [{"mail": hashes[0], "city": "X"}, {"mail": None, "city": "Y"}, {"mail": hashes[1], "city": "Z"}]

@@ -254,7 +254,7 @@ def test_a_running_proxy_with_tls_listeners_is_recognised(kafka_bootstrap: str, 
     assert not [level for level, _ in found.values() if level == "failure"]
 
 
-def checked(folder: Path, config: dict[str, Any], *options: str) -> "subprocess.CompletedProcess[str]":
+def run_check(folder: Path, config: dict[str, Any], *options: str) -> "subprocess.CompletedProcess[str]":
     file = folder / "sluicegate.yaml"
     file.write_text(yaml.safe_dump(config, sort_keys=False))
     return subprocess.run(
@@ -274,7 +274,7 @@ def test_check_compares_each_pattern_with_the_topics_of_the_cluster(kafka_bootst
     )
     file = f"{tmp_path}/sluicegate.yaml"
 
-    done = checked(tmp_path, config)
+    done = run_check(tmp_path, config)
 
     assert (done.returncode, done.stderr) == (0, "")
     found = [line for line in done.stdout.splitlines() if line.startswith("warning: ") and "in the cluster" in line]
@@ -291,17 +291,17 @@ def test_check_compares_each_pattern_with_the_topics_of_the_cluster(kafka_bootst
         f"cluster{advice}",
     ]
     assert done.stdout.endswith(f"{file}: ok\n")
-    strict = checked(tmp_path, config, "--strict")
+    strict = run_check(tmp_path, config, "--strict")
     assert (strict.returncode, "warnings (--strict)" in strict.stderr) == (1, True)
 
 
 def test_check_fails_for_a_missing_quarantine_topic_and_an_unreachable_cluster(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    done = checked(tmp_path, in_front_of(kafka_bootstrap, topics=[{"match": "a", "quarantine": "no-such-topic"}]))
+    done = run_check(tmp_path, in_front_of(kafka_bootstrap, topics=[{"match": "a", "quarantine": "no-such-topic"}]))
     assert (done.returncode, "topic no-such-topic does not exist" in done.stderr) == (1, True)
 
-    done = checked(tmp_path, in_front_of(f"127.0.0.1:{free_ports(1)}"))
+    done = run_check(tmp_path, in_front_of(f"127.0.0.1:{free_ports(1)}"))
     assert (done.returncode, "not checked: topics: " in done.stderr, "Connection refused" in done.stderr) == (
         1,
         True,

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.broker.background import Background
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
@@ -165,7 +165,7 @@ def test_killing_the_client_leaves_no_connection(own_proxy: ProxyProcess, kafka_
         f"    p.produce('{topic}', b'1')\n"
         "    p.poll(0.001)\n"
     )
-    client = subprocess.Popen(ending_with_tests([sys.executable, "-c", program]))
+    client = subprocess.Popen(killed_with_parent([sys.executable, "-c", program]))
     eventually(lambda: own_proxy.metric("sluicegate_accepted_records_total") > 100)
 
     client.kill()

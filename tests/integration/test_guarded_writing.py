@@ -82,7 +82,7 @@ def settings_of_alice(guarded: GuardedBroker, **settings: Any) -> dict[str, Any]
     return login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file), **settings}
 
 
-def kept_in(guarded: GuardedBroker, topic: str) -> list[confluent_kafka.Message]:
+def read_records(guarded: GuardedBroker, topic: str) -> list[confluent_kafka.Message]:
     """Return all records of a topic."""
     consumer = confluent_kafka.Consumer(
         login("admin", "a")
@@ -120,14 +120,14 @@ def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
         times = [now, now * NANOSECONDS, now, 5, (now + 1) * NANOSECONDS]
         outcomes = send(proxy, settings_of_alice(guarded), *times)
         assert outcomes == ["ok", "INVALID_TIMESTAMP", "ok", "INVALID_TIMESTAMP", "INVALID_TIMESTAMP"]
-        kept = kept_in(guarded, dead)
+        kept = read_records(guarded, dead)
         # At least once: a producer that has to log in again while its record is quarantined sends it again.
         stamps = list(dict.fromkeys(header(each, "timestamp") for each in kept))
         assert stamps == [str(times[i]) for i in (1, 3, 4)]
         assert {header(each, "principal") for each in kept} == {"User:alice"}
         assert proxy.metric("sluicegate_quarantined_records_total") >= 3
-        eventually(lambda: len(kept_in(guarded, events)) >= 3, what="three events")
-        events = [json.loads(each.value() or b"") for each in kept_in(guarded, events)]
+        eventually(lambda: len(read_records(guarded, events)) >= 3, what="three events")
+        events = [json.loads(each.value() or b"") for each in read_records(guarded, events)]
         assert {each["mode"] for each in events} == {"quarantine"}
         assert {each["samples"][0]["timestamp"] for each in events} == {times[i] for i in (1, 3, 4)}
 
@@ -148,16 +148,16 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
         assert send(proxy, settings_of_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"], (
             "other records are stored"
         )
-        assert kept_in(guarded, dead) == []
+        assert read_records(guarded, dead) == []
 
         password.write_text("secret")
 
-        def stored() -> bool:
+        def is_validated() -> bool:
             return send(proxy, settings_of_alice(guarded), 7) == ["INVALID_TIMESTAMP"]
 
-        eventually(stored, what="a verdict with the right password")
-        assert "7" in {header(each, "timestamp") for each in kept_in(guarded, dead)}
-        eventually(lambda: kept_in(guarded, events), what="events, too")
+        eventually(is_validated, what="a verdict with the right password")
+        assert "7" in {header(each, "timestamp") for each in read_records(guarded, dead)}
+        eventually(lambda: read_records(guarded, events), what="events, too")
         for page in ("/metrics", "/readyz"):
             assert WRONG not in proxy.get(page)[1]
         assert WRONG not in proxy.log()
@@ -186,10 +186,10 @@ def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: Gu
             assert send(proxy, settings_of_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
             allow(guarded, dead, "bob")
             wait_for_outcome("INVALID_TIMESTAMP")
-            assert len(kept_in(guarded, dead)) >= rejected["INVALID_TIMESTAMP"] > 0
+            assert len(read_records(guarded, dead)) >= rejected["INVALID_TIMESTAMP"] > 0
             forbid(guarded, dead, "bob")
             assert "authorization failed" in proxy.wait_for_line("violation events not sent").lower()
             assert proxy.metric("sluicegate_violation_topic_events_failed_total") > 0
             allow(guarded, events, "bob")
-        eventually(lambda: kept_in(guarded, events), what="events, too")
+        eventually(lambda: read_records(guarded, events), what="events, too")
         assert all(line.startswith("{") for line in proxy.log().splitlines()), "a line from a library"

@@ -22,7 +22,7 @@ def proxy_header(address: str, port: int) -> bytes:
     return bytes.fromhex("0d0a0d0a000d0a515549540a 2111 000c") + both
 
 
-def produced(proxy: ProxyProcess, topic: str, header: bytes) -> object:
+def produce_through_balancer(proxy: ProxyProcess, topic: str, header: bytes) -> object:
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         client.socket.sendall(header)
         response = client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
@@ -43,7 +43,7 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
 def test_the_client_address_is_taken_from_the_load_balancer(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
 
-    assert produced(proxy, topic, proxy_header("192.0.2.7", 56324)) == INVALID_TIMESTAMP
+    assert produce_through_balancer(proxy, topic, proxy_header("192.0.2.7", 56324)) == INVALID_TIMESTAMP
 
     (event,) = proxy.wait_for_violations(topic, 1)
     assert event["client_address"] == "192.0.2.7:56324"
@@ -65,7 +65,7 @@ def test_a_client_that_bypasses_the_load_balancer_is_rejected(kafka_bootstrap: s
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     is_required = proxy.config["listen"]["proxy_protocol"] == "required"
 
-    assert produced(proxy, topic, b"") == (CLOSED if is_required else INVALID_TIMESTAMP)
+    assert produce_through_balancer(proxy, topic, b"") == (CLOSED if is_required else INVALID_TIMESTAMP)
 
     if is_required:
         assert "configure the load balancer to send one" in proxy.wait_for_line("connection rejected")

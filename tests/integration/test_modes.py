@@ -50,7 +50,7 @@ def code_of(response: Any) -> int:
     return code
 
 
-def counted(proxy: ProxyProcess, name: str, **labels: str) -> float:
+def metric_value(proxy: ProxyProcess, name: str, **labels: str) -> float:
     """Return a metric with these labels."""
     shown = ",".join(f'{label}="{value}"' for label, value in sorted(labels.items()))
     lines = [line for line in proxy.get("/metrics")[1].splitlines() if line.startswith(f"{name}{{{shown}}} ")]
@@ -91,7 +91,9 @@ def test_an_observed_topic_stores_the_same_as_without_a_proxy_and_reports_violat
     assert (events[0]["error"], events[0]["bad_records"]) == ("INVALID_TIMESTAMP", 2)
     assert "looks like nanoseconds" in events[0]["samples"][0]["diagnosis"]
     proxy.wait_for_line("batch forwarded despite violations")
-    assert counted(proxy, "sluicegate_observed_batches_total", error="INVALID_TIMESTAMP", topic=seen) == 2 * len(CODECS)
+    assert metric_value(proxy, "sluicegate_observed_batches_total", error="INVALID_TIMESTAMP", topic=seen) == 2 * len(
+        CODECS
+    )
 
 
 def test_a_batch_beside_an_observed_topic_is_still_rejected(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -130,7 +132,7 @@ def test_rehearsed_bounds_are_counted_by_topic_and_client(kafka_bootstrap: str, 
 
     def records(ms: int) -> float:
         bound = f"message.timestamp.after.max.ms={ms}"
-        return counted(proxy, "sluicegate_rehearsed_records_total", bound=bound, topic=tried)
+        return metric_value(proxy, "sluicegate_rehearsed_records_total", bound=bound, topic=tried)
 
     assert (records(60_000), records(1_800_000)) == (14, 2)
     assert proxy.metric("sluicegate_rehearsed_client_batches_total") == 6
@@ -194,7 +196,7 @@ def test_gradual_enforcement_observes_other_clients_and_a_reload_includes_them(
         events = {event["client_id"]: (event["mode"], event["enforced"]) for event in proxy.violations_of(topic)}
         assert events == {"checkout": ("reject", True), "billing": ("observe", False)}
         for metric in ("rejected", "observed"):
-            found = counted(proxy, f"sluicegate_{metric}_batches_total", error="INVALID_TIMESTAMP", topic=topic)
+            found = metric_value(proxy, f"sluicegate_{metric}_batches_total", error="INVALID_TIMESTAMP", topic=topic)
             assert found == 1, metric
         policy = json.loads(proxy.get(f"/api/policy?topic={topic}")[1])
         values = {value["key"]: value["value"] for value in policy["effective"]}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_modes import code_of, counted, name
+from tests.integration.test_modes import code_of, metric_value, name
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
@@ -53,7 +53,7 @@ def test_an_event_has_the_brokers_own_error_if_that_comes_first(
 
     (event,) = proxy.wait_for_violations(topic, 1)
     assert (event["outcome"], event["client_error"], event["error"]) == (outcome, error, "INVALID_TIMESTAMP")
-    assert counted(proxy, "sluicegate_topic_batches_total", topic=topic, outcome=outcome) == 1
+    assert metric_value(proxy, "sluicegate_topic_batches_total", topic=topic, outcome=outcome) == 1
 
 
 def test_a_batch_that_a_policy_only_observes_has_the_brokers_outcome(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -86,6 +86,6 @@ def test_batches_without_a_response_are_unknown_and_others_accepted_on_both_path
                 client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good()))], 0))
 
         def known() -> float:
-            return counted(proxy, "sluicegate_topic_batches_total", topic=topic, outcome=outcome)
+            return metric_value(proxy, "sluicegate_topic_batches_total", topic=topic, outcome=outcome)
 
         eventually(lambda: known() == 5, what="five batches")

@@ -108,7 +108,7 @@ def test_an_administrator_changes_an_own_topic_only_at_the_cluster(kafka_bootstr
             lambda: through.create_partitions([NewPartitions(topic, 3)])[topic].result(30),
             lambda: through.incremental_alter_configs([resource])[resource].result(30),
             lambda: next(iter(through.delete_records([TopicPartition(topic, 0, 0)]).values())).result(30),
-            lambda: produced(process.bootstrap, topic),
+            lambda: produce_record(process.bootstrap, topic),
         ]
         for attempt in attempts:
             with pytest.raises(KafkaException) as refused:
@@ -130,7 +130,7 @@ def test_an_administrator_changes_an_own_topic_only_at_the_cluster(kafka_bootstr
         process.stop()
 
 
-def produced(bootstrap: str, topic: str) -> None:
+def produce_record(bootstrap: str, topic: str) -> None:
     """Produce a record. Raises KafkaException with the error of its delivery."""
     errors_of: list[Any] = []
     producer = Producer({"bootstrap.servers": bootstrap})

@@ -17,8 +17,8 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, Sent
-from tests.integration.strict_broker import kept_in, topic_on
-from tests.integration.test_modes import counted, name
+from tests.integration.strict_broker import read_records, topic_on
+from tests.integration.test_modes import metric_value, name
 from tests.integration.topics import DEFAULTS
 from tests.wire.batches import CODECS, LZ4, Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
@@ -79,7 +79,7 @@ def kept_of(kafka: Kafka, topic: str, count: int, dead: str = "dead") -> list[An
     found: list[Any] = []
 
     def is_record_kept() -> bool:
-        found[:] = [each for each in kept_in(kafka, dead, 0) if proxy_headers(each[2]).get("topic") == topic]
+        found[:] = [each for each in read_records(kafka, dead, 0) if proxy_headers(each[2]).get("topic") == topic]
         return len(found) >= count
 
     eventually(is_record_kept, what=f"{count} records of {topic} in {dead}")
@@ -136,8 +136,8 @@ def test_quarantined_records_are_counted_and_reported(strict_kafka: Kafka, proxy
             client.produce(9, [topic_data(topic, (0, batch([Rec(0), Rec(1), Rec(now_ms())])))])
 
     assert len(kept_of(strict_kafka, topic, 6)) == 6
-    assert counted(proxy, "sluicegate_quarantined_batches_total", error="INVALID_TIMESTAMP", topic=topic) == 3
-    assert counted(proxy, "sluicegate_quarantined_records_total", error="INVALID_TIMESTAMP", topic=topic) == 6
+    assert metric_value(proxy, "sluicegate_quarantined_batches_total", error="INVALID_TIMESTAMP", topic=topic) == 3
+    assert metric_value(proxy, "sluicegate_quarantined_records_total", error="INVALID_TIMESTAMP", topic=topic) == 6
     proxy.wait_for_line("batch quarantined")
 
 
@@ -191,12 +191,12 @@ def test_an_unparsable_batch_is_rejected_and_not_kept(strict_kafka: Kafka, proxy
 
 def test_a_batch_that_the_broker_rejects_is_not_kept(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
     """Otherwise any client could write to a dead-letter topic with the proxy's login, by inventing topic names."""
-    before = len(kept_in(strict_kafka, "dead", 0))
+    before = len(read_records(strict_kafka, "dead", 0))
     with client_of(proxy) as client:
         (entry,) = entries(client.produce(9, [topic_data("kept-nowhere", (0, batch([Rec(0)])))])).values()
 
     assert entry["error_code"] == 3
-    assert len(kept_in(strict_kafka, "dead", 0)) == before
+    assert len(read_records(strict_kafka, "dead", 0)) == before
 
 
 @pytest.mark.parametrize("topic", ["full"], indirect=True)
@@ -211,7 +211,7 @@ def test_a_failed_quarantine_write_is_reported_and_nothing_is_acknowledged(
     assert entry["error_code"] == RETRIABLE
     assert "could not be kept in dead-full: Broker: Message size too large" in entry["error_message"]
     assert proxy.violations_of(topic) == [], "the client retries"
-    assert counted(proxy, "sluicegate_quarantine_failures_total", topic=topic) == 1
+    assert metric_value(proxy, "sluicegate_quarantine_failures_total", topic=topic) == 1
     assert topic in proxy.wait_for_line("quarantine write failed")
 
 
@@ -243,10 +243,10 @@ def test_only_the_quarantined_client_waits(strict_kafka: Kafka, proxy: ProxyProc
         finally:
             broker.send_signal(signal.SIGCONT)
 
-        def stored() -> bool:
+        def is_rejected() -> bool:
             return bool(produce_and_wait(client, topic, bad)["error_code"] == 32)
 
-        eventually(stored, what="a verdict after the broker resumes")
+        eventually(is_rejected, what="a verdict after the broker resumes")
     assert len(kept_of(strict_kafka, topic, 2, "dead-slow")) >= 2
 
 
@@ -305,7 +305,7 @@ def test_a_producer_continues_after_quarantined_records(strict_kafka: Kafka, pro
     bad = {i for i in range(60) if i % 3 == 2}
     assert {i for i, error in outcomes.items() if error is not None} == bad
     assert {int(value) for _, value, _ in kept_of(strict_kafka, topic, len(bad))} == bad
-    stored = [int(value or b"") for _, value, _ in kept_in(strict_kafka, topic, 40)]
+    stored = [int(value or b"") for _, value, _ in read_records(strict_kafka, topic, 40)]
     assert stored == [i for i in range(60) if i not in bad]
 
 

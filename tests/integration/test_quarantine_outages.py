@@ -14,7 +14,7 @@ from tests.broker.disk import Disk
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.strict_broker import kept_in, topic_on
+from tests.integration.strict_broker import read_records, topic_on
 from tests.integration.test_quarantine import RETRIABLE, client_of, entries, now_ms, produce_and_wait, proxy_headers
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -113,6 +113,6 @@ def test_every_permanently_rejected_record_has_been_kept(
     seen = sum(codes, Counter[int]())
     assert set(seen) == {INVALID_TIMESTAMP, RETRIABLE}
     assert seen[INVALID_TIMESTAMP] == COUNT
-    kept = Counter(proxy_headers(headers)["timestamp"] for _, _, headers in kept_in(kafka, dead, COUNT))
+    kept = Counter(proxy_headers(headers)["timestamp"] for _, _, headers in read_records(kafka, dead, COUNT))
     assert set(kept) == {str(i) for i in range(COUNT)}, "each at least once"
     assert kept.total() <= seen.total(), "and none more often than it was sent"

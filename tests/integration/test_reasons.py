@@ -57,7 +57,7 @@ def schema_rule(registry: str) -> dict[str, Any]:
     return {"rules": [{"name": "body", "value": value, "on_outage": "retriable", "on_schema_error": "retriable"}]}
 
 
-def framed(now: int) -> bytes:
+def batch_with_schema_id(now: int) -> bytes:
     return batch([Rec(now, value=struct.pack(">bi", 0, 7) + b"contents")])
 
 
@@ -101,8 +101,8 @@ CAUSES: dict[Reason, Cause] = {
     Reason.OWN_TOPIC: Cause(good),
     Reason.RULE_VIOLATED: Cause(good, policy={"rules": [{"name": "key", "cel": "key == 'other'"}]}),
     Reason.REQUEST_RULE_VIOLATED: Cause(good, acks=1),
-    Reason.DEPENDENCY_UNAVAILABLE: Cause(framed, policy=schema_rule("closed")),
-    Reason.SCHEMA_UNUSABLE: Cause(framed, policy=schema_rule("broken")),
+    Reason.DEPENDENCY_UNAVAILABLE: Cause(batch_with_schema_id, policy=schema_rule("closed")),
+    Reason.SCHEMA_UNUSABLE: Cause(batch_with_schema_id, policy=schema_rule("broken")),
 }
 
 METRIC_RULES: dict[Reason, str | None] = {
@@ -117,7 +117,7 @@ def prefix(reason: Reason) -> str:
     return reason.value.replace("_", "-")
 
 
-def listed() -> dict[str, tuple[str, set[int]]]:
+def documented_reasons() -> dict[str, tuple[str, set[int]]]:
     """Return the page's text and error codes by the code of the reason."""
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| .+ \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     return {code: (text, {int(number) for number in re.findall(r"-?\d+", errors)}) for code, text, errors in rows}
@@ -171,7 +171,7 @@ def old_proxy(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 
 
 def test_every_reason_of_the_page_has_a_cause() -> None:
-    assert list(listed()) == [reason.value for reason in CAUSES]
+    assert list(documented_reasons()) == [reason.value for reason in CAUSES]
 
 
 @pytest.mark.parametrize("reason", CAUSES, ids=str)
@@ -185,7 +185,7 @@ def test_a_running_proxy_says_what_the_page_says(reason: Reason, request: pytest
     else:
         topic = key = create_topic(bootstrap, cause.settings, 1, prefix=prefix(reason))
         name(proxy, topic)
-    text, errors = listed()[reason.value]
+    text, errors = documented_reasons()[reason.value]
 
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         code = code_of(client.produce(cause.version, [topic_data(key, (0, cause.records(now_ms())))], cause.acks))

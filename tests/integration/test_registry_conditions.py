@@ -14,7 +14,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.condition_views import conditions, ends, wait_until_begun
-from tests.integration.test_registry_outages import written_with
+from tests.integration.test_registry_outages import framed_by_id
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.apicurio import Apicurio
 from tests.registry.conftest import apicurio, registry_process
@@ -71,15 +71,15 @@ class Producer:
 
     def _send(self) -> None:
         while not self._over.wait(0.1):
-            self.codes.append(sent(*self._given))
+            self.codes.append(send_record(*self._given))
 
     def stop(self) -> None:
         self._over.set()
         self._thread.join(60)
 
 
-def sent(proxy: ProxyProcess, topic: str, client_id: str, schema_id: int) -> int:
-    data = batch([Rec(time.time_ns() // 1_000_000, value=written_with(schema_id))])
+def send_record(proxy: ProxyProcess, topic: str, client_id: str, schema_id: int) -> int:
+    data = batch([Rec(time.time_ns() // 1_000_000, value=framed_by_id(schema_id))])
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=30) as client:
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]), client_id)
         response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
@@ -115,7 +115,7 @@ def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
     producers: list[Producer] = []
     try:
         proxy.start()
-        assert sent(proxy, topic, "billing", a_schema(apicurio)) == OK
+        assert send_record(proxy, topic, "billing", a_schema(apicurio)) == OK
         apicurio.stop()
         producers += [Producer(proxy, topic, name, unknown) for name in ("billing", "shipping")]
         began = time.monotonic()
@@ -152,7 +152,7 @@ def test_a_registry_that_fails_to_list_subjects_is_a_condition(
         detail = wait_until_begun(proxy, CONDITION, web_ui)
         http_response = "registry main has no usable response for the newest schemas of subjects: it fails (HTTP 500); "
         assert detail == f"{http_response}no client waits"
-        assert sent(proxy, create_orders_topic(kafka_bootstrap), "billing", a_schema(apicurio)) == OK
+        assert send_record(proxy, create_orders_topic(kafka_bootstrap), "billing", a_schema(apicurio)) == OK
 
         front.fails = lambda _path: False
         ends(proxy, CONDITION)
@@ -169,7 +169,7 @@ def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
     known = a_schema(apicurio, f"{topic}-value")
     try:
         proxy.start()
-        assert sent(proxy, topic, "billing", known) == OK
+        assert send_record(proxy, topic, "billing", known) == OK
         front.fails = lambda path: path.partition("?")[0].endswith("/versions")
         producer = Producer(proxy, topic, "billing", known)
         try:

@@ -46,7 +46,7 @@ class FaultyRegistryFront:
         while self.instead is instead and not self.here.over.wait(0.05):
             pass
 
-    def hang_behind_headers(self, client: socket.socket, head: bytes) -> None:
+    def hang_after_headers(self, client: socket.socket, head: bytes) -> None:
         client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
         self.hang(client, head)
 
@@ -108,7 +108,7 @@ def new_schema(apicurio: Apicurio) -> Callable[[], int]:
     )
 
 
-def sent(proxy: ProxyProcess, topic: str, value: bytes, source: str = "") -> tuple[int, str, float]:
+def send_record(proxy: ProxyProcess, topic: str, value: bytes, source: str = "") -> tuple[int, str, float]:
     """Send a record; return code, message and duration (s)."""
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=30, source=source) as client:
         data = batch([Rec(time.time_ns() // 1_000_000, value=value)])
@@ -120,13 +120,13 @@ def sent(proxy: ProxyProcess, topic: str, value: bytes, source: str = "") -> tup
     return entry["error_code"], entry.get("error_message") or "", took
 
 
-def written_with(schema_id: int, data: bytes = b"x") -> bytes:
+def framed_by_id(schema_id: int, data: bytes = b"x") -> bytes:
     return b"\0" + schema_id.to_bytes(4) + data
 
 
 FAULTS: dict[str, tuple[Callable[[FaultyRegistryFront], Answering], str]] = {
     "hangs": (lambda front: front.hang, "no response within 2 s"),
-    "hangs after headers": (lambda front: front.hang_behind_headers, "no response within 2 s"),
+    "hangs after headers": (lambda front: front.hang_after_headers, "no response within 2 s"),
     "drips": (lambda front: front.drip_headers, "no response within 2 s"),
     "429": (
         lambda _: lambda client, _: client.sendall(http_response("429 No", b"", "Retry-After: 1")),
@@ -160,23 +160,25 @@ def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
 ) -> None:
     topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
     known, unknown = new_schema(), new_schema()
-    eventually(lambda: sent(proxy, topics["retriable"], written_with(known))[0] == OK, 60)
+    eventually(lambda: send_record(proxy, topics["retriable"], framed_by_id(known))[0] == OK, 60)
     make, words = FAULTS[fault]
 
     front.instead = make(front)
     try:
-        code, message, took = sent(proxy, topics["retriable"], written_with(unknown))
+        code, message, took = send_record(proxy, topics["retriable"], framed_by_id(unknown))
         assert (code, took < 5) == (RETRIABLE, True), (message, took)
         assert words in message
-        assert sent(proxy, topics["forward"], written_with(unknown))[0] == OK
-        code, message, took = sent(proxy, topics["reject"], written_with(unknown))
+        assert send_record(proxy, topics["forward"], framed_by_id(unknown))[0] == OK
+        code, message, took = send_record(proxy, topics["reject"], framed_by_id(unknown))
         assert (code, took < 1.5) == (POLICY_VIOLATION, True), (message, took)
-        assert sent(proxy, topics["retriable"], written_with(known))[0] == OK, "known schemas still work"
-        assert sent(proxy, topics["retriable"], written_with(known, b"xx"))[0] == INVALID_RECORD
+        assert send_record(proxy, topics["retriable"], framed_by_id(known))[0] == OK, "known schemas still work"
+        assert send_record(proxy, topics["retriable"], framed_by_id(known, b"xx"))[0] == INVALID_RECORD
     finally:
         front.instead = None
 
-    eventually(lambda: sent(proxy, topics["retriable"], written_with(unknown))[0] == OK, 60, "the end of the outage")
+    eventually(
+        lambda: send_record(proxy, topics["retriable"], framed_by_id(unknown))[0] == OK, 60, "the end of the outage"
+    )
     for text in (proxy.log(), proxy.get("/metrics")[1], str(proxy.violations())):
         assert SECRET not in text
 
@@ -187,40 +189,42 @@ def test_a_registry_restart_is_an_outage_that_ends(
 ) -> None:
     topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
     known, unknown = new_schema(), new_schema()
-    eventually(lambda: sent(proxy, topics["retriable"], written_with(known))[0] == OK, 60)
+    eventually(lambda: send_record(proxy, topics["retriable"], framed_by_id(known))[0] == OK, 60)
 
     front.registry.stop()
-    found = {kind: sent(proxy, topic, written_with(unknown)) for kind, topic in topics.items()}
+    found = {kind: send_record(proxy, topic, framed_by_id(unknown)) for kind, topic in topics.items()}
     assert {kind: code for kind, (code, _, _) in found.items()} == {
         "retriable": RETRIABLE,
         "forward": OK,
         "reject": POLICY_VIOLATION,
     }
     assert "registry main is unavailable" in found["retriable"][1]
-    assert sent(proxy, topics["retriable"], written_with(known))[0] == OK, "known schemas still work"
-    assert sent(proxy, topics["retriable"], written_with(known, b"xx"))[0] == INVALID_RECORD
+    assert send_record(proxy, topics["retriable"], framed_by_id(known))[0] == OK, "known schemas still work"
+    assert send_record(proxy, topics["retriable"], framed_by_id(known, b"xx"))[0] == INVALID_RECORD
 
     front.registry.start()  # in memory: its schemas are lost, and its ids start again
     while (again := new_schema()) <= unknown:
         pass
-    eventually(lambda: sent(proxy, topics["retriable"], written_with(again))[0] == OK, 60, "the end of the outage")
-    assert sent(proxy, topics["retriable"], written_with(again, b"xx"))[0] == INVALID_RECORD
+    eventually(
+        lambda: send_record(proxy, topics["retriable"], framed_by_id(again))[0] == OK, 60, "the end of the outage"
+    )
+    assert send_record(proxy, topics["retriable"], framed_by_id(again, b"xx"))[0] == INVALID_RECORD
 
 
 def test_a_client_with_many_invented_schemas_blocks_no_other_client(
     front: FaultyRegistryFront, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:
     topic, new = topic_of("retriable"), new_schema()
-    eventually(lambda: sent(proxy, topic, written_with(new))[0] == OK, 60)
+    eventually(lambda: send_record(proxy, topic, framed_by_id(new))[0] == OK, 60)
     now = time.time_ns() // 1_000_000
     front.instead = front.respond_slowly
     try:
         with ExitStack() as stack:
             for number in range(60):
-                data = batch([Rec(now, value=written_with(10_000_000 + 30 * number + i)) for i in range(30)])
+                data = batch([Rec(now, value=framed_by_id(10_000_000 + 30 * number + i)) for i in range(30)])
                 client = stack.enter_context(RawClient(f"127.0.0.1:{proxy.broker_port(1)}", source="127.0.0.3"))
                 client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-            code, message, took = sent(proxy, topic, written_with(new_schema()), source="127.0.0.2")
+            code, message, took = send_record(proxy, topic, framed_by_id(new_schema()), source="127.0.0.2")
     finally:
         front.instead = None
     assert (code, took < 2) == (OK, True), (message, took)
@@ -232,27 +236,27 @@ def test_batches_without_registry_lookups_do_not_wait_for_a_silent_registry(
     """The first lookup waits two seconds; other batches in the validating thread and on the event loop do not."""
     late, steady, cel, plain = (topic_of(kind) for kind in ("retriable", "steady", "cel", "plain"))
     known, unknown = new_schema(), new_schema()
-    eventually(lambda: sent(proxy, late, written_with(known))[0] == OK, 60)
+    eventually(lambda: send_record(proxy, late, framed_by_id(known))[0] == OK, 60)
     # An earlier test's invented schemas may still use up the look-ups of each second.
-    eventually(lambda: all(sent(proxy, late, written_with(new_schema()))[0] == OK for _ in range(3)), 60)
+    eventually(lambda: all(send_record(proxy, late, framed_by_id(new_schema()))[0] == OK for _ in range(3)), 60)
     results: list[tuple[int, str, float]] = []
 
     front.instead = front.hang
     try:
-        waiting = threading.Thread(target=lambda: results.append(sent(proxy, late, written_with(unknown))))
+        waiting = threading.Thread(target=lambda: results.append(send_record(proxy, late, framed_by_id(unknown))))
         waiting.start()
         slowest = 0.0
         rounds = 0
         while waiting.is_alive():
             rounds += 1
             for topic, value in (
-                (steady, written_with(known)),
-                (steady, written_with(new_schema())),
-                (late, written_with(known)),
+                (steady, framed_by_id(known)),
+                (steady, framed_by_id(new_schema())),
+                (late, framed_by_id(known)),
                 (cel, b'{"amount": 1}'),
                 (plain, b"x"),
             ):
-                code, message, took = sent(proxy, topic, value)
+                code, message, took = send_record(proxy, topic, value)
                 if waiting.is_alive():
                     assert code == OK, message
                     slowest = max(slowest, took)

@@ -14,7 +14,7 @@ from tests.broker.background import Background
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.faults.load import PARTITIONS, TIMEOUT_SECONDS, Records
-from tests.faults.reader import stored
+from tests.faults.reader import read_stored_numbers
 from tests.integration.test_reload import AFTER, HOUR
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.proxy.cli.test_commands import sluicegate
@@ -138,7 +138,7 @@ def test_gradual_enforcement_and_break_glass_under_load_lose_nothing(kafka_boots
             load.stop()
 
     for load, topic in zip(loads, topics, strict=True):
-        found = stored(kafka_bootstrap, topic)
+        found = read_stored_numbers(kafka_bootstrap, topic)
         assert {partition: sorted(numbers) for partition, numbers in found.items()} == {
             partition: sorted(numbers) for partition, numbers in load.acknowledged.items()
         }

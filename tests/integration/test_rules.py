@@ -309,11 +309,11 @@ def test_rules_for_requests_reject_by_settings_and_client(
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
 
-    def sent(codec: int = NONE, producer_id: int = -1, value: bytes = b"v", **how: Any) -> Any:
+    def send_batch(codec: int = NONE, producer_id: int = -1, value: bytes = b"v", **how: Any) -> Any:
         state = {} if producer_id < 0 else {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
         return entry_for(proxy, topic, batch([Rec(now_ms(), b"k", value)], codec, **state), **how)
 
-    taken, rejected = sent(**good), sent(**bad)
+    taken, rejected = send_batch(**good), send_batch(**bad)
 
     assert (taken["error_code"], rejected["error_code"]) == (0, POLICY_VIOLATION)
     assert advice in rejected["error_message"]

@@ -77,7 +77,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         process.stop()
 
 
-def sent(proxy: ProxyProcess, topic: str) -> str:
+def send_bad_batches(proxy: ProxyProcess, topic: str) -> str:
     """Send bad batches to a topic and return all responses as text."""
     shown = []
     for data in bad_batches(time.time_ns() // 1_000_000):
@@ -91,7 +91,7 @@ def sent(proxy: ProxyProcess, topic: str) -> str:
 def test_record_contents_are_never_shown_by_default(prefix: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
 
-    responses = sent(proxy, topic)
+    responses = send_bad_batches(proxy, topic)
 
     events = proxy.wait_for_violations(topic, 2 * len(CODECS) if prefix in ("ruled", "observed") else len(CODECS))
     assert "'error_code': 87" in responses or prefix == "observed"
@@ -107,7 +107,7 @@ def test_with_samples_only_events_show_the_beginning_of_a_record(
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
 
-    responses = sent(proxy, topic)
+    responses = send_bad_batches(proxy, topic)
 
     events = proxy.wait_for_violations(topic, len(CODECS))
     shown = [sample for event in events for sample in event["samples"]]

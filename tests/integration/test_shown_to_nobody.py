@@ -103,7 +103,7 @@ def live(proxy: ProxyProcess, token: str) -> str:
             return str(rejected.read().decode())
 
 
-def sent(proxy: ProxyProcess, topic: str, client_id: str, value: bytes = b"v", software: str = "raw") -> None:
+def send_record(proxy: ProxyProcess, topic: str, client_id: str, value: bytes = b"v", software: str = "raw") -> None:
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", 30) as client:
         names = {"client_software_name": software, "client_software_version": software}
         asked = client.send(API_VERSIONS, 3, API_VERSIONS_REQUEST.build(names, 3), client_id)
@@ -147,7 +147,7 @@ def everything_shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
 def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="ruled")
     for schema_id in range(4):
-        sent(proxy, topic, "app", b"\0" + schema_id.to_bytes(4) + b"x")
+        send_record(proxy, topic, "app", b"\0" + schema_id.to_bytes(4) + b"x")
     eventually(lambda: proxy.metric("sluicegate_registry_failures_total") > 0, what="a login rejected by the registry")
     eventually(lambda: proxy.metric("sluicegate_otel_metric_exports_total") > 0, what="exported metrics")
     eventually(lambda: "own_login" in proxy.log() or "SASL" in proxy.log() or "login" in proxy.log())
@@ -167,8 +167,8 @@ def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -
 @pytest.mark.long
 def test_names_chosen_by_clients_are_shown_as_text(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
-    sent(proxy, topic, EVIL, software=EVIL)
-    sent(proxy, EVIL, EVIL, software="raw")
+    send_record(proxy, topic, EVIL, software=EVIL)
+    send_record(proxy, EVIL, EVIL, software="raw")
     proxy.wait_for_violations(topic, 1)
     eventually(lambda: "script" in proxy.get("/metrics")[1], what="a label that names the client")
 

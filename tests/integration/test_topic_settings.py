@@ -116,11 +116,11 @@ def test_a_change_on_the_broker_takes_effect_soon(kafka_bootstrap: str, proxy: P
 def response_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) -> None:
     """Send until the proxy itself rejects the record for that reason; before that the broker may reject it."""
 
-    def rejected() -> bool:
+    def has_rejected_record() -> bool:
         entry_for(proxy, topic, record)
         return reason in {event["reason"] for event in proxy.violations_of(topic)}
 
-    eventually(rejected, what="a rejection by the proxy")
+    eventually(has_rejected_record, what="a rejection by the proxy")
 
 
 def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Path) -> None:

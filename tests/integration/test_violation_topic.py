@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.strict_broker import kept_in, topic_on
+from tests.integration.strict_broker import read_records, topic_on
 from tests.integration.test_modes import code_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.proxy.cli.test_commands import sluicegate
@@ -63,7 +63,7 @@ def test_each_event_in_the_topic_equals_the_event_in_the_file(
     assert proxy.process is not None
     assert proxy.process.wait(30) == 0
 
-    found = kept_in(strict_kafka, events, 20)
+    found = read_records(strict_kafka, events, 20)
     assert [json.loads(value or b"") for _, value, _ in found] == proxy.violations_of(topic)
     assert {key for key, _, _ in found} == {topic.encode()}
     assert len(found) == 20
@@ -90,15 +90,15 @@ def test_any_proxy_reads_the_last_days_of_all_also_of_ended_ones(
     assert producer.flush(30) == 0
     address = running.start().admin.removeprefix("http://")
 
-    def counted(*options: str) -> dict[str, int]:
+    def rejected_batches_by_topic(*options: str) -> dict[str, int]:
         done = sluicegate("who", *options, "--json", "--admin", address)
         assert done.returncode == 0, done.stderr
         return {group["topic"]: group["batches"] for group in json.loads(done.stdout)["groups"]}
 
-    assert counted("--days", "1") == dict(zip(topics, (3, 5), strict=True))
-    assert counted(topics[1], "--days", "1", "--rule", "timestamp_in_future") == {topics[1]: 5}
-    assert counted("--days", "1", "--rule", "another") == {}
-    assert counted("--days", "1", "--until", "2026-01-01") == {}
+    assert rejected_batches_by_topic("--days", "1") == dict(zip(topics, (3, 5), strict=True))
+    assert rejected_batches_by_topic(topics[1], "--days", "1", "--rule", "timestamp_in_future") == {topics[1]: 5}
+    assert rejected_batches_by_topic("--days", "1", "--rule", "another") == {}
+    assert rejected_batches_by_topic("--days", "1", "--until", "2026-01-01") == {}
     shown = sluicegate("who", topics[0], "--days", "1", "--admin", address).stdout
     assert "skipped 1 records" in shown
     assert f"{topics[0]}: 1 client with violations from 2" in shown
@@ -135,7 +135,7 @@ def test_a_missing_topic_is_reported_and_clients_are_not_affected(
 
     def has_arrived() -> bool:
         reject(proxy, topic, bad_batch, 1)
-        return len(kept_in(strict_kafka, "missing", 0)) > 0
+        return len(read_records(strict_kafka, "missing", 0)) > 0
 
     eventually(has_arrived, what="events after the topic exists")
 
@@ -148,7 +148,7 @@ def test_a_suspended_broker_fills_only_the_queue(
     proxies.append(proxy_with(tmp_path, strict_kafka, events, queue_size=10).start())
     proxy = proxies[0]
     reject(proxy, topic, bad_batch, 1)
-    assert len(kept_in(strict_kafka, events, 1)) == 1
+    assert len(read_records(strict_kafka, events, 1)) == 1
     broker = strict_kafka.nodes[1].process
     assert broker is not None
     broker.send_signal(signal.SIGSTOP)
@@ -160,7 +160,7 @@ def test_a_suspended_broker_fills_only_the_queue(
 
     def all_reported() -> bool:
         lost = sum(proxy.metric(f"sluicegate_violation_topic_events_{why}_total") for why in ("dropped", "failed"))
-        return len(kept_in(strict_kafka, events, 0)) >= 2201 - lost > 1
+        return len(read_records(strict_kafka, events, 0)) >= 2201 - lost > 1
 
     eventually(all_reported, what="every event sent or counted")
 
@@ -177,5 +177,5 @@ def test_without_a_file_events_go_only_to_the_topic(
     for _ in range(10):  # connections may reach different workers
         reject(proxy, topic, bad_batch, 1)
 
-    found = kept_in(strict_kafka, events, 10)
+    found = read_records(strict_kafka, events, 10)
     assert len(found) == 10

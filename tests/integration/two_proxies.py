@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.broker.proxy_process import ProxyProcess
 from tests.faults.load import PARTITIONS, IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
-from tests.faults.reader import stored
+from tests.faults.reader import read_stored_numbers
 from tests.integration.balancer import Balancer
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 
@@ -76,9 +76,11 @@ class ClientsOfTwo:
         """Compare what was acknowledged with what the brokers have: the same records, each once and in order."""
         assert self._balancer.turned_away == 0
         assert all(self._balancer.led.values())
-        assert self._idempotent.acknowledged == stored(self._bootstrap, self._topics[0])
-        assert self._transactional.committed == stored(self._bootstrap, self._topics[1])
-        assert stored(self._bootstrap, self._topics[2]) == {partition: [] for partition in range(PARTITIONS)}
+        assert self._idempotent.acknowledged == read_stored_numbers(self._bootstrap, self._topics[0])
+        assert self._transactional.committed == read_stored_numbers(self._bootstrap, self._topics[1])
+        assert read_stored_numbers(self._bootstrap, self._topics[2]) == {
+            partition: [] for partition in range(PARTITIONS)
+        }
         assert self._rejected.rejected > 0
 
 

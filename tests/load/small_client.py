@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from tests.bounds.frames import good_batch, produce
-from tests.bounds.honest_client import connected
+from tests.bounds.honest_client import connect
 from tests.bounds.side_process import report, serve_commands, settings_from_arguments
 from tests.load.gauges import TICK_SECONDS, processor_seconds
 from tests.load.waits import waits_of
@@ -34,7 +34,7 @@ class SmallClient(threading.Thread):
         self.failures: list[str] = []
 
     def run(self) -> None:
-        connection = connected(self._settings)
+        connection = connect(self._settings)
         while not self.failures:
             begun = time.monotonic()
             self._asked_at = begun, self._used()

@@ -109,7 +109,7 @@ def damaged_compression(chance: random.Random, count: int) -> Iterator[Case]:
         yield Case(policy, batch(records, codec, compressed=data, base_timestamp=NOW, max_timestamp=NOW))
 
 
-def damage_far_behind(chance: random.Random, count: int) -> Iterator[Case]:
+def damage_in_one_of_several_steps(chance: random.Random, count: int) -> Iterator[Case]:
     """Generate payloads of several decoder steps with damage at one place, and often a bad record before or after it.
     The bytes that Java's decoders still return decide which of the two errors a broker reports.
     """

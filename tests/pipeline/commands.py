@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.pipeline import java_options
 from tests.pipeline.repeated_command import MASTER, status_of
@@ -70,7 +70,7 @@ class RepeatedCommand:
         command = [sys.executable, "-m", module, *map(str, self._files), settings, str(self._runs_in)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            ending_with_tests(command), stdin=pipe, stdout=pipe, text=True, env=self._environment
+            killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=self._environment
         )
         RepeatedCommand.started.append(self)
 
@@ -145,7 +145,7 @@ def kill_once(reached: Callable[[], bool], folder: Path, *arguments: str) -> Non
     """Start the command and kill it, and all that it has started, with SIGKILL as soon as `reached` is true."""
     with (folder / "killed.log").open("wb") as log:
         process = subprocess.Popen(
-            ending_with_tests([COMMAND, *arguments, "--master", MASTER]),
+            killed_with_parent([COMMAND, *arguments, "--master", MASTER]),
             stdout=log,
             stderr=log,
             start_new_session=True,

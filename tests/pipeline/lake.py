@@ -15,7 +15,7 @@ from typing import Any
 import pyspark
 
 from sluicegate.pipeline.runs.tables import TableFormat, minor_of, package_of, table_location
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.pipeline.commands import ENVIRONMENT, RepeatedCommand
 
 JARS = Path(__file__).parent.parent.parent / ".tables" / minor_of(pyspark.__version__)
@@ -63,7 +63,7 @@ class _Reader:
         command = [sys.executable, "-m", "tests.pipeline.lake_reader", json.dumps(dict(_settings()))]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            ending_with_tests(command), stdin=pipe, stdout=pipe, text=True, env=_environment()
+            killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=_environment()
         )
         atexit.register(self._end)
 

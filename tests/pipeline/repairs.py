@@ -19,14 +19,14 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def profiled(spark: SparkSession, bootstrap: str, topic: str, out: Path, **more: Any) -> dict[str, Any]:
+def profile_topic(spark: SparkSession, bootstrap: str, topic: str, out: Path, **more: Any) -> dict[str, Any]:
     """What a profile says of one topic."""
     found = profile(spark, Topics(bootstrap, (topic,)), Results(spark, str(out)), now_ms(), HOUR, None, **more)
     topics: dict[str, Any] = found["topics"][topic]
     return topics
 
 
-def repaired(spark: SparkSession, bootstrap: str, topic: str, out: Path, **rules: Any) -> dict[str, Any]:
+def repair_topic(spark: SparkSession, bootstrap: str, topic: str, out: Path, **rules: Any) -> dict[str, Any]:
     """The summary of a repair that was applied, with its plan; the clean topic has its default name."""
     topics, results = Topics(bootstrap, (topic,)), Results(spark, str(out))
     targets = {topic: f"{topic}-clean"}

@@ -64,7 +64,7 @@ def topic_of(
     return name
 
 
-def granted(admin: AdminClient, command: str) -> None:
+def grant_acl(admin: AdminClient, command: str) -> None:
     """What the words of a `kafka-acls` command give."""
     words = shlex.split(command)
     options = {
@@ -110,7 +110,7 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
     try:
         assert missing(cluster, [right]) == [right]
 
-        granted(admin, right.in_words(f"User:{USER}"))
+        grant_acl(admin, right.in_words(f"User:{USER}"))
 
         eventually(lambda: missing(cluster, [right]) == [], 30, "the right")
     finally:
@@ -128,7 +128,7 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
     config.write_text("".join(f"{name}={value}\n" for name, value in settings_of_bob.items()))
     about = ("repair", "--bootstrap", guarded.kafka.bootstrap, "--topic", topic, "--config", str(config))
     admin, out = guarded.admin(), ("--out", str(tmp_path / "out"))
-    granted(admin, RequiredAcl(Resource.TOPIC, topic, BrokerOperation.READ).in_words(f"User:{USER}"))
+    grant_acl(admin, RequiredAcl(Resource.TOPIC, topic, BrokerOperation.READ).in_words(f"User:{USER}"))
 
     blind = run(*about, *out, status=1)
 
@@ -136,7 +136,7 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
         "sluicegate-spark: nothing was written, because ACLs are missing:\nDESCRIBE_CONFIGS on topic"
     )
     for acl in acls_in(blind):
-        granted(admin, acl)
+        grant_acl(admin, acl)
     dry = run(*about, *out, status=1)
     rejected = run(*about, *out, "--apply", status=1)
 
@@ -151,7 +151,7 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
         assert each in rejected
     assert clean not in admin.list_topics(timeout=30).topics
     for acl in acls_in(rejected):
-        granted(admin, acl)
+        grant_acl(admin, acl)
     run(*about, *out, "--apply")
     assert summary(tmp_path / "out")["written_by_this_run"] == 2
     (missing_acls,) = required_acls.missing_acl_sentences(
@@ -183,11 +183,11 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
         with pytest.raises(CannotWriteTopic, match="nothing was written, because ACLs are missing") as raised:
             work(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit")
         for acl in acls_in(str(raised.value)):
-            granted(admin, acl)
+            grant_acl(admin, acl)
         return str(raised.value).splitlines()[1:]
 
     for operation in (BrokerOperation.READ, BrokerOperation.DESCRIBE_CONFIGS):
-        granted(admin, RequiredAcl(Resource.TOPIC, dead, operation).in_words(f"User:{USER}"))
+        grant_acl(admin, RequiredAcl(Resource.TOPIC, dead, operation).in_words(f"User:{USER}"))
     group = [line.partition(": ")[0] for line in missing_acls(plan_replay)]
     assert [re.sub(r"\.[^. ]* is", ".ID is", line) for line in group] == [
         f"READ on group sluicegate-replay.{dead}.ID is missing"

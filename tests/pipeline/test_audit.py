@@ -117,7 +117,7 @@ def observed(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> 
         proxy.stop()
 
 
-def validated(spark: SparkSession, bootstrap: str, topic: str, file: Path, out: Path) -> dict[str, Any]:
+def audit_topic(spark: SparkSession, bootstrap: str, topic: str, file: Path, out: Path) -> dict[str, Any]:
     config = load(read_file(file), {}).config
     topics = Topics(bootstrap, (topic,))
     settings, warnings = job.cluster_settings(topics)
@@ -151,7 +151,7 @@ def test_audit_figures_equal_those_of_an_observing_proxy_rule_by_rule(
     topic, proxy = observed
     events, tried = violations_by(proxy.violations_of(topic))
 
-    summary = validated(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
+    summary = audit_topic(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
 
     its = summary["topics"][topic]
     at_rest: Counter[Any] = Counter()
@@ -172,7 +172,7 @@ def test_audit_samples_have_the_offset_and_the_diagnosis(
 ) -> None:
     topic, proxy = observed
 
-    summary = validated(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
+    summary = audit_topic(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
 
     of_first = {
         (s["reason"], s["rule"], s["offset"]): s["diagnosis"] for s in summary["samples"] if s["partition"] == 0

@@ -13,7 +13,7 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED
-from tests.pipeline.test_audit import validated, violations_by
+from tests.pipeline.test_audit import audit_topic, violations_by
 from tests.wire.batches import LZ4, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -35,7 +35,7 @@ LAST = 9
 HEADER = [(b"sluicegate.rule", b"forged")]
 
 
-def sent(now: int) -> list[bytes]:
+def batches_of_all_kinds(now: int) -> list[bytes]:
     """Batches of which some violate bounds, rules, both, or nothing, and some have sensitive fields."""
 
     def record_with(value: bytes = b'{"n": 1}', time_ms: int = now, key: bytes | None = b"k", headers: Any = ()) -> Rec:
@@ -137,7 +137,7 @@ def test_an_audit_counts_as_the_proxy_does_in_source_and_forwarded_topics(
 ) -> None:
     behind = create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind)
     direct = create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind)
-    batches = sent(time.time_ns() // 1_000_000)
+    batches = batches_of_all_kinds(time.time_ns() // 1_000_000)
     broker = kafka_bootstrap.split(",", maxsplit=1)[0]
 
     with RawClient(broker) as client:
@@ -148,8 +148,8 @@ def test_an_audit_counts_as_the_proxy_does_in_source_and_forwarded_topics(
     events, _ = violations_by(proxy.violations_of(behind))
 
     file = proxy.folder / "sluicegate.yaml"
-    of_clear = findings_of_stored(validated(spark, kafka_bootstrap, direct, file, tmp_path / "direct"), direct)
-    of_stored = findings_of_stored(validated(spark, kafka_bootstrap, behind, file, tmp_path / "behind"), behind)
+    of_clear = findings_of_stored(audit_topic(spark, kafka_bootstrap, direct, file, tmp_path / "direct"), direct)
+    of_stored = findings_of_stored(audit_topic(spark, kafka_bootstrap, behind, file, tmp_path / "behind"), behind)
     masks = Counter({key: count for key, count in of_clear.items() if key[0] == "mask"})
     assert of_clear - masks == events
     assert {key[2] for key in events} >= {rule["name"] for rule in RULES}
@@ -166,7 +166,7 @@ def test_each_rule_counts_the_same_whether_a_topic_is_observed_or_enforced_and_a
     spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     topics = {kind: create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind) for kind in MODES}
-    batches = sent(time.time_ns() // 1_000_000)
+    batches = batches_of_all_kinds(time.time_ns() // 1_000_000)
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         codes = {kind: codes_of(client, topic, batches) for kind, topic in topics.items()}
 
@@ -180,7 +180,7 @@ def test_each_rule_counts_the_same_whether_a_topic_is_observed_or_enforced_and_a
     assert any(codes["enforced"]) and not any(codes["observed"] + codes["unenforced"])
     assert set(counts["enforced"]) == {None, *(rule["name"] for rule in RULES)}
     assert counts["observed"] == counts["unenforced"] == counts["enforced"]
-    summary = validated(spark, kafka_bootstrap, topics["observed"], proxy.folder / "sluicegate.yaml", tmp_path)
+    summary = audit_topic(spark, kafka_bootstrap, topics["observed"], proxy.folder / "sluicegate.yaml", tmp_path)
     assert by_rule(findings_of_stored(summary, topics["observed"])) == counts["enforced"]
 
 

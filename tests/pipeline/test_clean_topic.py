@@ -21,7 +21,7 @@ from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
-from tests.pipeline.repairs import now_ms, profiled, repaired, times_in, verify_clean_topic
+from tests.pipeline.repairs import now_ms, profile_topic, repair_topic, times_in, verify_clean_topic
 from tests.wire.batches import NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -67,7 +67,7 @@ def month_old_topic(kafka_bootstrap: str) -> str:
 def test_a_clean_topic_deletes_nothing_by_default(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, month_old_topic: str
 ) -> None:
-    done = repaired(spark, kafka_bootstrap, month_old_topic, tmp_path)
+    done = repair_topic(spark, kafka_bootstrap, month_old_topic, tmp_path)
 
     found = settings_in(kafka_bootstrap, f"{month_old_topic}-clean")
     assert (found["retention.ms"], found["retention.bytes"], found["cleanup.policy"]) == ("-1", "-1", "delete")
@@ -80,7 +80,7 @@ def test_a_clean_topic_deletes_nothing_by_default(
 def test_the_retention_of_the_source_is_copied_on_request(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, month_old_topic: str
 ) -> None:
-    done = repaired(spark, kafka_bootstrap, month_old_topic, tmp_path, retention=Retention.AS_SOURCE)
+    done = repair_topic(spark, kafka_bootstrap, month_old_topic, tmp_path, retention=Retention.AS_SOURCE)
 
     assert settings_in(kafka_bootstrap, f"{month_old_topic}-clean")["retention.ms"] == str(7 * DAY)
     (warning,) = done["warnings"]
@@ -97,8 +97,8 @@ def test_a_repair_to_a_compacted_topic_rejects_records_without_a_key(
     with pytest.raises(
         CannotWriteTopic, match=f"{topic}-0: 1 records without a key, .* --retention as-source: omit that"
     ):
-        repaired(spark, kafka_bootstrap, topic, tmp_path, retention=Retention.AS_SOURCE)
-    done = repaired(spark, kafka_bootstrap, topic, tmp_path)
+        repair_topic(spark, kafka_bootstrap, topic, tmp_path, retention=Retention.AS_SOURCE)
+    done = repair_topic(spark, kafka_bootstrap, topic, tmp_path)
 
     assert done["written_by_this_run"] == 3
     assert verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
@@ -110,7 +110,7 @@ def test_repairs_a_record_that_fits_only_compressed(spark: SparkSession, kafka_b
     large = Rec(now_ms(), value=b"x" * 6_000_000)
     write(kafka_bootstrap, topic, batch([Rec(now_ms())] * 50, NONE), batch([large], ZSTD))
 
-    done = repaired(spark, kafka_bootstrap, topic, tmp_path / "made")
+    done = repair_topic(spark, kafka_bootstrap, topic, tmp_path / "made")
 
     assert done["written_by_this_run"] == 51
     assert verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
@@ -133,7 +133,7 @@ def test_repairs_a_topic_with_a_small_max_message_bytes(
     records = [[Rec(now_ms(), value=b"v" * 1000)] * 15 for _ in range(20)]
     write(kafka_bootstrap, topic, *(batch(some) for some in records))
 
-    assert repaired(spark, kafka_bootstrap, topic, tmp_path)["written_by_this_run"] == 300
+    assert repair_topic(spark, kafka_bootstrap, topic, tmp_path)["written_by_this_run"] == 300
 
 
 def delete_before(bootstrap: str, topic: str, offset: int) -> None:
@@ -164,7 +164,7 @@ def test_deletions_during_a_profile_are_reported(
 ) -> None:
     monkeypatch.setattr("tests.pipeline.repairs.Topics", DeletingTopics)
 
-    found = profiled(spark, kafka_bootstrap, aged_topic, tmp_path)
+    found = profile_topic(spark, kafka_bootstrap, aged_topic, tmp_path)
 
     assert found["records"] == 200
     assert found["missing"] == [{"partition": 0, "missing_from": 0, "missing_to": 99}]

@@ -93,7 +93,7 @@ def orders_with_violations() -> list[Order]:
     return [order(random.randrange(250)) for _ in range(300)]
 
 
-def counted_by_rule(all_orders: list[Order]) -> Counter[str]:
+def expected_counts_by_rule(all_orders: list[Order]) -> Counter[str]:
     found = Counter[str]()
     for order in all_orders:
         found["contract.schema"] += order.get("amount", -1) < 0
@@ -102,7 +102,7 @@ def counted_by_rule(all_orders: list[Order]) -> Counter[str]:
 
 
 def is_rejected(order: Order) -> bool:
-    return counted_by_rule([order]).total() > 0
+    return expected_counts_by_rule([order]).total() > 0
 
 
 def counted_over_all(all_orders: list[Order]) -> dict[str, float]:
@@ -227,7 +227,7 @@ def measured(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest
 @pytest.mark.parametrize("form", FORMS)
 def test_proxies_and_audits_have_the_figures_counted_in_the_orders(form: str, mode: str, measured: Measured) -> None:
     topic, made = measured.topics[form, mode], [*orders_with_violations(), UNREAD]
-    by_rule = counted_by_rule(made)
+    by_rule = expected_counts_by_rule(made)
     is_observed = mode == "observe"
 
     in_events = Counter[str]()

@@ -25,7 +25,7 @@ def forged(*headers: tuple[bytes, bytes | None]) -> bytes:
     return packed(headers, no_yield)
 
 
-def kept(own: Headers, reason: Violated = LATE) -> Headers:
+def letter_headers(own: Headers, reason: Violated = LATE) -> Headers:
     """As the proxy writes them."""
     taken = TakenRecord(7, -5, reason, b"k", b"v", own)
     written = headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, no_yield)
@@ -37,7 +37,7 @@ def read(headers: Headers) -> DeadLetter:
 
 
 def test_a_dead_letter_has_the_producers_record_and_its_destination() -> None:
-    found = read(kept([(b"a", b"1"), (b"a", None), (b"sluicegate.origin", b"x/0/1")]))
+    found = read(letter_headers([(b"a", b"1"), (b"a", None), (b"sluicegate.origin", b"x/0/1")]))
 
     assert (found.topic, found.partition, found.reason, found.rules) == ("orders", 3, "timestamp_in_future", ())
     assert (found.record.timestamp, found.record.key, found.record.value) == (-5, b"k", b"v")
@@ -47,20 +47,20 @@ def test_a_dead_letter_has_the_producers_record_and_its_destination() -> None:
 
 
 def test_a_dead_letter_names_the_rules_that_it_breaks() -> None:
-    assert read(kept([], Violated(Reason.RULE_VIOLATED, ("keyed", "tenant")))).rules == ("keyed", "tenant")
+    assert read(letter_headers([], Violated(Reason.RULE_VIOLATED, ("keyed", "tenant")))).rules == ("keyed", "tenant")
 
 
 def test_a_record_quarantined_twice_has_its_second_headers() -> None:
-    once = kept([(b"a", b"1")])
+    once = letter_headers([(b"a", b"1")])
 
-    found = read(kept(once, Violated(Reason.RULE_VIOLATED, ("keyed",))))
+    found = read(letter_headers(once, Violated(Reason.RULE_VIOLATED, ("keyed",))))
 
     assert [(name.encode(), value) for name, value in found.record.headers] == once
     assert (found.reason, found.rules) == ("rule_violated", ("keyed",))
 
 
 def test_headers_added_after_the_quarantine_belong_to_the_record() -> None:
-    found = read([*kept([(b"a", b"1")]), (b"mirrored", b"yes")])
+    found = read([*letter_headers([(b"a", b"1")]), (b"mirrored", b"yes")])
 
     assert found.record.headers == (("a", b"1"), ("mirrored", b"yes"))
 
@@ -69,24 +69,24 @@ ODD: Headers = [(b"\xff\xfe", b"1"), (b"a\0b", None), (b"\xed\xa0\x80", b""), (b
 
 
 def test_header_names_that_are_not_text_are_restored_unchanged() -> None:
-    found = read([*kept(ODD), (b"mirrored\xff", b"yes")])
+    found = read([*letter_headers(ODD), (b"mirrored\xff", b"yes")])
 
     assert encoded(found.record.headers) == (*ODD, (b"mirrored\xff", b"yes"))
     assert [name for name, _ in found.proxy_headers][:2] == ["sluicegate.headers", "sluicegate.reason"]
-    assert encoded(read([*ODD, *kept([])]).record.headers) == tuple(ODD)
+    assert encoded(read([*ODD, *letter_headers([])]).record.headers) == tuple(ODD)
 
 
 def test_a_record_quarantined_twice_keeps_the_headers_of_the_first_time() -> None:
-    once = kept(ODD)
+    once = letter_headers(ODD)
 
-    assert encoded(read(kept(once)).record.headers) == tuple(once)
+    assert encoded(read(letter_headers(once)).record.headers) == tuple(once)
 
 
 @pytest.mark.parametrize("value", [b"no headers", forged((b"\xff", b"other")), forged((b"h", b"1")), forged()])
 def test_a_producers_own_sluicegate_headers_are_kept(value: bytes) -> None:
     own: Headers = [(b"\\xff", b"1"), (b"sluicegate.headers", value)]
 
-    assert encoded(read(kept(own)).record.headers) == tuple(own)
+    assert encoded(read(letter_headers(own)).record.headers) == tuple(own)
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ NOW = 1_800_000_000_000
 LOG_APPEND_TIME, TRANSACTIONAL, CONTROL = 0x08, 0x10, 0x20
 
 
-def stored(data: bytes, last_offset: int = 0) -> StoredBatch:
+def stored_batch(data: bytes, last_offset: int = 0) -> StoredBatch:
     view = memoryview(data)
     header = RecordBatch(view, 0, len(view)) if data[16] == 2 else None
     return StoredBatch(view, 0, len(view), 0, last_offset, header)
 
 
 def decoded(data: bytes) -> DecodedBatch:
-    return BatchDecoder().decode(stored(data))
+    return BatchDecoder().decode(stored_batch(data))
 
 
 def rows(found: DecodedBatch) -> list[tuple[int, int, bytes | None, bytes | None]]:
@@ -105,7 +105,7 @@ def test_skips_the_batches_of_aborted_transactions_only() -> None:
 
     def stored_by(producer: int, offset: int, marker: bytes | None = None) -> StoredBatch:
         flags = TRANSACTIONAL | (CONTROL if marker else 0)
-        return stored(batch([Rec(NOW, marker or b"k")], flags=flags, base_offset=offset, producer_id=producer))
+        return stored_batch(batch([Rec(NOW, marker or b"k")], flags=flags, base_offset=offset, producer_id=producer))
 
     story = [
         (stored_by(2, 0), False),

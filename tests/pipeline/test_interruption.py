@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, summary
 from tests.pipeline.events import ship_events
@@ -32,7 +32,7 @@ def signalled(is_time: Callable[[], object], number: signal.Signals, *arguments:
     processes has to be empty then.
     """
     process = subprocess.Popen(
-        ending_with_tests([COMMAND, *arguments, "--master", "local[2]"]),
+        killed_with_parent([COMMAND, *arguments, "--master", "local[2]"]),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -75,7 +75,7 @@ def large_topic(kafka_bootstrap: str) -> str:
 
 def test_an_interruption_before_the_session_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        ending_with_tests([COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)]),
+        killed_with_parent([COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)]),
         stderr=subprocess.PIPE,
         text=True,
         env=ENVIRONMENT,

@@ -18,7 +18,7 @@ from sluicegate.pipeline.runs.argument_checks import BadParameter
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, Polluted, Polluter
-from tests.pipeline.repairs import now_ms, repaired
+from tests.pipeline.repairs import now_ms, repair_topic
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -38,7 +38,7 @@ def polluted(kafka_bootstrap: str) -> Polluted:
 def repaired_topic(spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path_factory: Any) -> Path:
     """The folder of a repair that was written."""
     folder: Path = tmp_path_factory.mktemp("repair")
-    repaired(spark, kafka_bootstrap, polluted.topic, folder)
+    repair_topic(spark, kafka_bootstrap, polluted.topic, folder)
     return folder
 
 

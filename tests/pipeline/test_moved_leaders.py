@@ -62,11 +62,11 @@ def leader_of(cluster: Kafka, topic: str) -> Node:
 def jobs(spark: SparkSession, topics: Topics, folder: Path) -> dict[str, Callable[[], Any]]:
     results = Results(spark, str(folder))
 
-    def profiled() -> Any:
+    def profile_topic() -> Any:
         summary = profile(spark, topics, results, NOW, HOUR, None)
         return summary, sorted(map(str, results.read_table(HOURS).collect()))
 
-    return {"profile": profiled, "verify": lambda: verify(spark, topics, topics.names[0], results, NOW)}
+    return {"profile": profile_topic, "verify": lambda: verify(spark, topics, topics.names[0], results, NOW)}
 
 
 @pytest.mark.parametrize("job", ["profile", "verify"])

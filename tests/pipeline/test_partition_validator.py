@@ -39,7 +39,7 @@ AT = AppendTimeRange(NOW, NOW, NOW)
 OF = TopicPartition("t", 0)
 
 
-def stored(data: bytes, base_offset: int = 0) -> StoredBatch:
+def stored_batch(data: bytes, base_offset: int = 0) -> StoredBatch:
     whole = memoryview(base_offset.to_bytes(8) + data[8:])
     header = RecordBatch(whole, 0, len(whole))
     return StoredBatch(whole, 0, len(whole), base_offset, base_offset + header.last_offset_delta, header)
@@ -80,7 +80,7 @@ def test_an_error_of_an_expression_is_a_verdict_on_the_record(value: bytes | Non
     rules = RuleSet([NamedRule("mail", IsTrue("value.email.matches('.+@.+')"))])
     audit = validate_by(TopicPolicy(rules=rules))
 
-    validated = audit.validate(stored(batch([Rec(NOW, b"k", value), Rec(NOW, b"k", b'{"email": "a@b"}')])), NOW)
+    validated = audit.validate(stored_batch(batch([Rec(NOW, b"k", value), Rec(NOW, b"k", b'{"email": "a@b"}')])), NOW)
 
     assert validated.rejected[PLACE].bad_count == 1
     assert [name for name, _ in validated.rejected[PLACE].rules] == ["mail"]
@@ -90,7 +90,7 @@ def test_gaps_of_compaction_are_no_finding_and_offsets_are_the_stored_ones() -> 
     whole = batch([Rec(NOW), Rec(NOW), Rec(NOW, key=None)], last_offset_delta=9)
     policy = TopicPolicy(compacted=True)
     findings = AuditFindings(OF, samples=5)
-    each = stored(whole, base_offset=100)
+    each = stored_batch(whole, base_offset=100)
 
     validated = validate_by(policy).validate(each, NOW)
     findings.add(each, validated, AT)
@@ -112,7 +112,7 @@ def test_gaps_of_compaction_are_no_finding_and_offsets_are_the_stored_ones() -> 
 )
 def test_the_verdict_on_a_batch_follows_its_policy(policy: TopicPolicy, verdict: str) -> None:
     findings = AuditFindings(OF, samples=5)
-    each = stored(batch([Rec(NOW), Rec(NOW * 1_000_000), Rec(NOW)]))
+    each = stored_batch(batch([Rec(NOW), Rec(NOW * 1_000_000), Rec(NOW)]))
 
     findings.add(each, validate_by(policy).validate(each, NOW), AT)
 
@@ -125,7 +125,7 @@ def test_the_verdict_on_a_batch_follows_its_policy(policy: TopicPolicy, verdict:
 
 def test_offset_gaps_of_compaction_violate_nothing() -> None:
     left = b"".join(record(Rec(NOW), index, NOW) for index in (2, 5, 9))
-    each = stored(batch([Rec(NOW)] * 3, payload=left, last_offset_delta=9))
+    each = stored_batch(batch([Rec(NOW)] * 3, payload=left, last_offset_delta=9))
 
     assert validate_by(TopicPolicy()).validate(each, NOW).accepted[PLACE].records == 3
 
@@ -140,7 +140,7 @@ def test_offset_gaps_of_compaction_violate_nothing() -> None:
     ],
 )
 def test_batches_that_some_clients_cannot_read_are_findings(case: str, verdict: str, reason: str) -> None:
-    batch_of_two = stored({**AMBIGUOUS, **UNREADABLE}[case](NOW), 5)
+    batch_of_two = stored_batch({**AMBIGUOUS, **UNREADABLE}[case](NOW), 5)
     findings = AuditFindings(OF, samples=5)
 
     findings.add(batch_of_two, validate_by(TopicPolicy()).validate(batch_of_two, NOW), AT)
@@ -153,7 +153,7 @@ def test_batches_that_some_clients_cannot_read_are_findings(case: str, verdict: 
 
 
 def test_a_stored_batch_with_a_wrong_crc_is_a_crc_mismatch() -> None:
-    validated = validate_by(TopicPolicy()).validate(stored(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
+    validated = validate_by(TopicPolicy()).validate(stored_batch(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
 
     assert validated.rejected[PLACE].reason == "crc_mismatch"
 
@@ -175,7 +175,7 @@ def test_values_of_glues_serializers_are_validated_by_the_schemas_of_a_folder(tm
     ]
     audit = PartitionValidator(OF, policies.rulebook(), ValidationLimits())
 
-    validated = audit.validate(stored(batch([Rec(NOW, b"k", value) for value in values])), NOW)
+    validated = audit.validate(stored_batch(batch([Rec(NOW, b"k", value) for value in values])), NOW)
 
     assert validated.rejected[PLACE].bad_count == 2
 
@@ -195,7 +195,7 @@ def test_an_outage_of_a_rule_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(
         CannotBeValidated, match=r"t-0: rule schema cannot be evaluated .* no route.* from offset 40 on"
     ):
-        validate_by(policy).validate(stored(batch([Rec(NOW)]), 40), NOW)
+        validate_by(policy).validate(stored_batch(batch([Rec(NOW)]), 40), NOW)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_an_outage_of_a_rule_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_batchs_append_time_is_between_the_surrounding_known_append_times(last: int, at: tuple[int, int]) -> None:
     steps = (np.array([10, 20]), np.array([1000, 2000]))
     times = replace(AppendTimes.between(0, NOW), offsets=steps[0], times=steps[1])
-    each = stored(batch([Rec(NOW)], last_offset_delta=0), last)
+    each = stored_batch(batch([Rec(NOW)], last_offset_delta=0), last)
 
     found = append_time_lookup(times)(each)
 

@@ -26,7 +26,7 @@ from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
-from tests.pipeline.repairs import repaired, times_in, verify_clean_topic
+from tests.pipeline.repairs import repair_topic, times_in, verify_clean_topic
 from tests.pipeline.sparks_own import needs_sparks_own
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -119,13 +119,13 @@ def test_a_killed_repair_loses_and_repeats_no_record(spark: SparkSession, kafka_
 def test_a_deleted_clean_topic_is_written_again(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     clean = f"{polluted.topic}-clean"
-    repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "first")
+    repair_topic(spark, kafka_bootstrap, polluted.topic, tmp_path / "first")
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     (deleted,) = admin.delete_topics([clean]).values()
     deleted.result(30)
     eventually(lambda: clean not in topics_of(kafka_bootstrap), 30, "the clean topic to be gone")
 
-    again = repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "second")
+    again = repair_topic(spark, kafka_bootstrap, polluted.topic, tmp_path / "second")
 
     assert again["written_by_this_run"] == polluted.records
     assert Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="offset").count() == polluted.records
@@ -141,7 +141,7 @@ def test_times_without_a_clock_stay_and_are_listed(spark: SparkSession, kafka_bo
         client.produce(9, [topic_data(topic, (0, batch([Rec(ahead)])))])
         client.produce(9, [topic_data(topic, (1, batch([Rec(ahead), Rec(nanoseconds)])))])
 
-    found = repaired(spark, kafka_bootstrap, topic, tmp_path)["topics"][topic]
+    found = repair_topic(spark, kafka_bootstrap, topic, tmp_path)["topics"][topic]
 
     assert (found["repaired"], found["undiagnosed"]) == ({"future": 1, "nanoseconds": 1}, {"future": 1})
     rows = Topics(kafka_bootstrap, (f"{topic}-clean",)).read(spark, "sluicegate", columns="offset,timestamp").collect()
@@ -256,7 +256,7 @@ def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstr
         job.write_clean_topics(spark, topics, results, plan, listing)
     assert f"{topic}-clean" not in topics_of(kafka_bootstrap)
 
-    done = repaired(spark, kafka_bootstrap, topic, tmp_path / "a", assume_ms=now - HOUR)
+    done = repair_topic(spark, kafka_bootstrap, topic, tmp_path / "a", assume_ms=now - HOUR)
 
     assert done["written_by_this_run"] == 80
 
@@ -297,17 +297,17 @@ def test_an_uncommitted_run_does_not_stop_the_next(spark: SparkSession, kafka_bo
     assert begun.flush(60) == 0
     begun.abort_transaction(60)
 
-    done = repaired(spark, kafka_bootstrap, polluted.topic, tmp_path)
+    done = repair_topic(spark, kafka_bootstrap, polluted.topic, tmp_path)
 
     assert done["written_by_this_run"] == polluted.records
 
 
 def test_two_plans_do_not_mix_in_one_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=10, span_ms=HOUR)
-    repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "a")
+    repair_topic(spark, kafka_bootstrap, polluted.topic, tmp_path / "a")
 
     with pytest.raises(CannotWriteTopic, match=f"{polluted.topic}-clean was begun by another plan"):
-        repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "b", keep=frozenset({"seconds"}))
+        repair_topic(spark, kafka_bootstrap, polluted.topic, tmp_path / "b", keep=frozenset({"seconds"}))
 
     clean = times_in(spark, kafka_bootstrap, f"{polluted.topic}-clean")
     assert 0 not in clean.values()

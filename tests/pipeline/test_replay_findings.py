@@ -41,7 +41,7 @@ def topic(kafka_bootstrap: str) -> str:
     return create_topic(kafka_bootstrap, UNLIMITED, 2, prefix="found")
 
 
-def stored(bootstrap: str, topic: str, partition: int, records: Sequence[Rec]) -> None:
+def store_batch(bootstrap: str, topic: str, partition: int, records: Sequence[Rec]) -> None:
     """A batch, sent to the broker itself."""
     with RawClient(bootstrap, timeout=120) as client:
         response = client.produce(9, [topic_data(topic, (partition, batch(records, LZ4)))])
@@ -59,7 +59,7 @@ def policies(folder: Path, topic: str, **of_topic: Any) -> Path:
     return file
 
 
-def validated(bootstrap: str, topic: str, file: Path, out: Path, samples: str = "all") -> Path:
+def audit_topic(bootstrap: str, topic: str, file: Path, out: Path, samples: str = "all") -> Path:
     """The folder of a validation, by the command."""
     about = ("--bootstrap", bootstrap, "--topic", topic, "--policies", str(file), "--out", str(out))
     run("audit", *about, "--samples", samples)
@@ -72,12 +72,12 @@ def test_a_replay_of_findings_appends_corrected_records_after_an_audit(
     now = time.time_ns() // 1_000_000
     own: list[tuple[bytes, bytes | None]] = [(b"trace", b"1"), (b"trace", None)]
     good, bad = Rec(now, b"k0", b"good"), Rec(now * NANOSECONDS, b"k1", b"one", own)
-    stored(kafka_bootstrap, topic, 1, [good, bad])
-    stored(
+    store_batch(kafka_bootstrap, topic, 1, [good, bad])
+    store_batch(
         kafka_bootstrap, topic, 0, [Rec((now + 1) * NANOSECONDS, None, None), Rec(now + DAY, b"k2", b"from tomorrow")]
     )
     file = policies(tmp_path, topic, mode="observe")
-    found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
+    found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
     before = read_back(kafka_bootstrap, topic)
     out = tmp_path / "out"
     replay = ("replay", "--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
@@ -121,7 +121,7 @@ def test_functions_replay_the_records_of_an_audit(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
-    stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"bad"), Rec(now, b"good")])
+    store_batch(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"bad"), Rec(now, b"good")])
     listed = audit(spark, kafka_bootstrap, topic, tmp_path / "validated", file, samples=None)
     assert [(row["offset"], row["timestamp"]) for row in listed.samples.collect()] == [(0, now * NANOSECONDS)]
 
@@ -143,11 +143,11 @@ def test_a_later_list_replays_only_newer_records_with_a_warning(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
-    stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"first")])
-    first = validated(kafka_bootstrap, topic, file, tmp_path / "first")
+    store_batch(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"first")])
+    first = audit_topic(kafka_bootstrap, topic, file, tmp_path / "first")
     replayed(spark, kafka_bootstrap, topic, file, tmp_path / "a", fix="unit", findings=first)
-    stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"second")])
-    second = validated(kafka_bootstrap, topic, file, tmp_path / "second")
+    store_batch(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"second")])
+    second = audit_topic(kafka_bootstrap, topic, file, tmp_path / "second")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
 
     output = run("replay", *about, "--from-findings", str(second), "--out", str(tmp_path / "b"), "--apply")
@@ -166,8 +166,8 @@ def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
     rules = [{"name": "a", "value": {"max_size": 4}}, {"name": "b", "key": {"min_size": 2}}]
     file = policies(tmp_path, topic, rules=rules)
     records = [Rec(now, b"b" if i % 2 else b"k%d" % i, b"long value" if i % 4 else b"v") for i in range(count)]
-    stored(kafka_bootstrap, topic, 0, records)
-    found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
+    store_batch(kafka_bootstrap, topic, 0, records)
+    found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
     fixing = "tests.pipeline.corrections:shortens"
 
     found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", by=fixing, findings=found_in)
@@ -187,9 +187,9 @@ def test_a_killed_replay_of_findings_writes_each_record_once_after_a_restart(
         numbers = range(start, start + 3000)
         times = [(now + i) * NANOSECONDS if i % 3 else now + i for i in numbers]
         records = [Rec(at, b"%d" % i) for i, at in zip(numbers, times, strict=True)]
-        stored(kafka_bootstrap, topic, start // 3000 % 2, records)
+        store_batch(kafka_bootstrap, topic, start // 3000 % 2, records)
     file = policies(tmp_path, topic)
-    found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
+    found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
     replay = ("replay", *about, "--from-findings", str(found_in), "--out", str(tmp_path / "out"), "--apply")
     (group,) = groups_of(Topics(kafka_bootstrap, (topic,)), LISTED_GROUP).values()
@@ -211,10 +211,10 @@ def test_deleted_records_and_whole_batches_are_left_and_listed(
     now = time.time_ns() // 1_000_000
     file = policies(tmp_path, topic, **{"max.message.bytes": 1_000})
     for key in (b"gone", b"stays"):
-        stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, key)])
-    stored(kafka_bootstrap, topic, 0, [Rec(now, b"large", random.randbytes(2_000))])
-    stored(kafka_bootstrap, topic, 1, [Rec(now * NANOSECONDS, b"all are gone")])
-    found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
+        store_batch(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, key)])
+    store_batch(kafka_bootstrap, topic, 0, [Rec(now, b"large", random.randbytes(2_000))])
+    store_batch(kafka_bootstrap, topic, 1, [Rec(now * NANOSECONDS, b"all are gone")])
+    found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     for deleted in admin.delete_records([Place(topic, 0, 1), Place(topic, 1, 1)]).values():
         deleted.result(60)
@@ -231,10 +231,10 @@ def test_deleted_records_and_whole_batches_are_left_and_listed(
 def test_an_incomplete_or_unrelated_list_is_reported(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    stored(kafka_bootstrap, topic, 0, [Rec(time.time_ns(), b"k")] * 2)
+    store_batch(kafka_bootstrap, topic, 0, [Rec(time.time_ns(), b"k")] * 2)
     file = policies(tmp_path, topic)
-    some = validated(kafka_bootstrap, topic, file, tmp_path / "some", samples="1")
-    listed = validated(kafka_bootstrap, topic, file, tmp_path / "all")
+    some = audit_topic(kafka_bootstrap, topic, file, tmp_path / "some", samples="1")
+    listed = audit_topic(kafka_bootstrap, topic, file, tmp_path / "all")
     other = create_topic(kafka_bootstrap, UNLIMITED, 1)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
 

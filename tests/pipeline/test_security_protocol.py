@@ -8,7 +8,7 @@ from sluicegate.pipeline.kafka.settings import client_settings
 from tests.integration.secure_brokers import TOPIC, GuardedBroker
 
 
-def rejected(bootstrap: str, settings: dict[str, str]) -> str:
+def connection_error(bootstrap: str, settings: dict[str, str]) -> str:
     """The message about an unreachable cluster."""
     host, port = bootstrap.split(",", maxsplit=1)[0].rsplit(":", 1)
     cluster = KafkaCluster([(host, int(port))], client_settings(settings), timeout_seconds=0)
@@ -23,18 +23,18 @@ def test_suggests_sasl_ssl_for_a_listener_with_tls_and_login(guarded: GuardedBro
     """Plaintext is answered with an alert of TLS; TLS without a login is cut off after the first request."""
     settings = {"security.protocol": protocol, "ssl.ca.location": str(guarded.authority.file)}
 
-    report = rejected(guarded.kafka.bootstrap, settings)
+    report = connection_error(guarded.kafka.bootstrap, settings)
 
     assert f"this client uses security.protocol={protocol}." in report
     assert "sasl_ssl" in report.split("another (")[1]
 
 
 def test_reports_tls_to_a_plaintext_listener(kafka_bootstrap: str) -> None:
-    assert "this client uses security.protocol=ssl." in rejected(kafka_bootstrap, {"security.protocol": "ssl"})
+    assert "this client uses security.protocol=ssl." in connection_error(kafka_bootstrap, {"security.protocol": "ssl"})
 
 
 def test_an_untrusted_certificate_is_not_reported_as_a_wrong_protocol(guarded: GuardedBroker) -> None:
-    report = rejected(guarded.kafka.bootstrap, {"security.protocol": "ssl"})
+    report = connection_error(guarded.kafka.bootstrap, {"security.protocol": "ssl"})
 
     assert "certificate verify failed" in report
     assert "security.protocol" not in report

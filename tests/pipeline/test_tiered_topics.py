@@ -16,7 +16,7 @@ from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from tests.broker.kafka import Kafka
 from tests.pipeline.polluted import DAY, HOUR
-from tests.pipeline.repairs import now_ms, profiled, repaired
+from tests.pipeline.repairs import now_ms, profile_topic, repair_topic
 from tests.pipeline.tiered import plain_topic, tiered_kafka, tiered_topic
 
 pytestmark = [
@@ -66,8 +66,8 @@ def test_every_record_of_a_damaged_topic_is_accounted_for(
     meant, written = true_and_written_times(now_ms())
     topic, bootstrap = make(slow_store, written), slow_store.bootstrap
 
-    found = profiled(spark, bootstrap, topic, tmp_path / "profile")
-    done = repaired(spark, bootstrap, topic, tmp_path / "repair")
+    found = profile_topic(spark, bootstrap, topic, tmp_path / "profile")
+    done = repair_topic(spark, bootstrap, topic, tmp_path / "repair")
     plan = plan_in(Results(spark, str(tmp_path / "repair")), topic, f"{topic}-clean")
     topics, results = Topics(bootstrap, (topic,)), Results(spark, str(tmp_path / "verify"))
     same = verify(spark, topics, f"{topic}-clean", results, now_ms(), plan)

@@ -25,7 +25,7 @@ from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED
 from tests.pipeline.repairs import now_ms
-from tests.pipeline.test_watch import counted, new_findings
+from tests.pipeline.test_watch import new_findings, stored_counts
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -120,8 +120,8 @@ def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_i
     again = f"{goes} was recreated (its topic id changed): it is read from its beginning"
     assert found.take_notices() == [again]
     assert found.summary()["deleted"] == []
-    assert counted(spark, tmp_path, "topic") == {stays: 40, goes: 70}
-    assert counted(spark, tmp_path) == {"none": 70, "microseconds": 40}
+    assert stored_counts(spark, tmp_path, "topic") == {stays: 40, goes: 70}
+    assert stored_counts(spark, tmp_path) == {"none": 70, "microseconds": 40}
 
 
 def test_progress_of_a_topic_that_was_recreated_between_two_runs_does_not_apply(
@@ -139,7 +139,7 @@ def test_progress_of_a_topic_that_was_recreated_between_two_runs_does_not_apply(
 
     assert new_findings(found) == [("damage", "began", "microseconds", "")]
     assert found.warnings == (f"{topic} was recreated (its topic id changed): it is read from its beginning",)
-    assert counted(spark, tmp_path) == {"microseconds": 140}
+    assert stored_counts(spark, tmp_path) == {"microseconds": 140}
     assert found.summary["topics"][topic]["records"] == 140
 
 
@@ -164,9 +164,9 @@ def test_a_watch_reports_a_topic_that_is_deleted_between_planning_and_reading(
     assert run_all_batches(found) == 1
 
     if becomes == "recreated":
-        assert counted(spark, tmp_path) == {"none": 30, "microseconds": 50}
+        assert stored_counts(spark, tmp_path) == {"none": 30, "microseconds": 50}
     else:
-        assert counted(spark, tmp_path, "topic") == {stays: 30}
+        assert stored_counts(spark, tmp_path, "topic") == {stays: 30}
     (notice,) = found.take_notices()
     assert notice.startswith(f"{goes} was {becomes}")
 
@@ -183,7 +183,7 @@ def test_a_watch_waits_for_deleted_topics_and_sees_added_partitions(
     recreate(kafka_bootstrap, topic, partitions=2)
     write(kafka_bootstrap, topic, 10, partition=1)
     assert run_all_batches(found) == 1
-    assert counted(spark, tmp_path, "partition") == {1: 10}
+    assert stored_counts(spark, tmp_path, "partition") == {1: 10}
 
 
 def _deleted_after_planning(bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:

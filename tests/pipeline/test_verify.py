@@ -16,7 +16,7 @@ from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, UNLIMITED
-from tests.pipeline.repairs import now_ms, repaired, verify_clean_topic
+from tests.pipeline.repairs import now_ms, repair_topic, verify_clean_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -45,13 +45,15 @@ def topic_with_records(bootstrap: str, records: list[Row], partitions: int = 3) 
     return topic
 
 
-def compared(spark: SparkSession, bootstrap: str, folder: Path, left: list[Row], right: list[Row]) -> dict[str, Any]:
+def verify_records(
+    spark: SparkSession, bootstrap: str, folder: Path, left: list[Row], right: list[Row]
+) -> dict[str, Any]:
     source, target = topic_with_records(bootstrap, left), topic_with_records(bootstrap, right)
     return verify(spark, Topics(bootstrap, (source,)), target, Results(spark, str(folder)), now_ms())
 
 
 def test_verify_finds_no_difference_between_copies(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    found = compared(spark, kafka_bootstrap, tmp_path, rows(), rows())
+    found = verify_records(spark, kafka_bootstrap, tmp_path, rows(), rows())
 
     assert found["same"]
     assert found["records"] == {"source": 303, "target": 303}
@@ -62,7 +64,7 @@ def test_other_partitions_matter_only_if_the_order_of_a_key_changes(
 ) -> None:
     elsewhere = [{**row, "partition": (row["partition"] + 1) % 3} for row in rows()]
 
-    assert compared(spark, kafka_bootstrap, tmp_path, rows(), elsewhere)["same"]
+    assert verify_records(spark, kafka_bootstrap, tmp_path, rows(), elsewhere)["same"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_other_partitions_matter_only_if_the_order_of_a_key_changes(
 def test_verify_reports_each_kind_of_difference(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, change: Any, differences: dict[str, int]
 ) -> None:
-    found = compared(spark, kafka_bootstrap, tmp_path, rows(), change(rows()))
+    found = verify_records(spark, kafka_bootstrap, tmp_path, rows(), change(rows()))
 
     assert not found["same"]
     assert {what: count for what, count in found["differences"].items() if count} == differences
@@ -143,7 +145,7 @@ def test_a_repair_keeps_a_records_own_headers(
     ]
     topic = topic_with_records(kafka_bootstrap, records, partitions=1)
 
-    repaired(spark, kafka_bootstrap, topic, tmp_path / "repair")
+    repair_topic(spark, kafka_bootstrap, topic, tmp_path / "repair")
 
     found = verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "verify")
     assert (found["same"], found["repairs"]) == (True, {"nanoseconds": 1})
@@ -161,7 +163,7 @@ def test_records_of_an_earlier_repair_are_copies_unless_repaired_again(
         producer.produce(topic, str(i), timestamp=time, headers=before if i < 2 else None)
     assert producer.flush(30) == 0
 
-    repaired(spark, kafka_bootstrap, topic, tmp_path / "repair")
+    repair_topic(spark, kafka_bootstrap, topic, tmp_path / "repair")
 
     found = verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "verify")
     assert (found["same"], found["differences"]["repaired wrongly"]) == (True, 0)
@@ -217,7 +219,7 @@ def test_verify_with_a_plan_ignores_records_after_the_plan(
     topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(time) for time in times])))])
-    repaired(spark, kafka_bootstrap, topic, tmp_path / "repair")
+    repair_topic(spark, kafka_bootstrap, topic, tmp_path / "repair")
     with RawClient(kafka_bootstrap) as client:
         for partition in range(2):
             client.produce(9, [topic_data(topic, (partition, batch([Rec(now)])))])
@@ -243,11 +245,11 @@ def test_small_partitions_share_tasks(
     asked: list[str] = []
     ranges = Topics.ranges
 
-    def counted(topics: Topics) -> list[OffsetRange]:
+    def record_and_read_ranges(topics: Topics) -> list[OffsetRange]:
         asked.extend(topics.names)
         return ranges(topics)
 
-    monkeypatch.setattr(Topics, "ranges", counted)
+    monkeypatch.setattr(Topics, "ranges", record_and_read_ranges)
     spark.sparkContext.setJobGroup(target, "compares")
 
     found = verify(spark, Topics(kafka_bootstrap, (source,)), target, Results(spark, str(tmp_path)), now_ms())

@@ -83,11 +83,11 @@ def test_follow_processes_each_batch_once_into_few_files(
     results = Results(spark, str(tmp_path / "out"))
     read_table = Results.read_table
 
-    def counted(results: Results, name: str) -> DataFrame:
+    def record_and_read_table(results: Results, name: str) -> DataFrame:
         read.append(name)
         return read_table(results, name)
 
-    monkeypatch.setattr(Results, "read_table", counted)
+    monkeypatch.setattr(Results, "read_table", record_and_read_table)
     pace: dict[str, Any] = {"follow": True, "every_seconds": every_seconds}
     pace["after_batch"] = lambda totals: seen.append(totals.events)
     events = events_from_files(spark, str(tmp_path / "shipped"), 1)

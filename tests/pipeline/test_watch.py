@@ -55,7 +55,7 @@ class Writer:
         assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
 
 
-def counted(spark: SparkSession, out: Path, by: str = "damage") -> Counter[Any]:
+def stored_counts(spark: SparkSession, out: Path, by: str = "damage") -> Counter[Any]:
     rows = spark.read.parquet(str(out / "watch_hours")).groupBy(by).agg(f.sum("records").alias("records")).collect()
     return Counter({row[by]: row["records"] for row in rows})
 
@@ -88,12 +88,12 @@ def test_a_watch_that_is_killed_repeatedly_counts_every_record_once(
     kill_once(lambda: any(batch_in(out, reached + 1 + more) for more in range(5)), tmp_path, *in_chunks)
     run(*command, "--once")
 
-    assert counted(spark, out) == counts_of(polluted)
+    assert stored_counts(spark, out) == counts_of(polluted)
     (topic,) = summary(out)["topics"].values()
     assert (topic["records"], topic["damage"]) == (polluted.records, polluted.counts)
     nothing_new = run(*command, "--once")
     assert "batch" not in nothing_new
-    assert counted(spark, out) == counts_of(polluted)
+    assert stored_counts(spark, out) == counts_of(polluted)
 
 
 def test_a_watch_overwrites_a_batch_that_its_progress_does_not_list(
@@ -109,12 +109,12 @@ def test_a_watch_overwrites_a_batch_that_its_progress_does_not_list(
     monkeypatch.setattr(WatchProgress, "keep", raise_interrupt)
     with pytest.raises(KeyboardInterrupt):
         watch(spark, kafka_bootstrap, writer.topic, tmp_path)
-    assert counted(spark, tmp_path) == {"nanoseconds": RECORDS}
+    assert stored_counts(spark, tmp_path) == {"nanoseconds": RECORDS}
     monkeypatch.setattr(WatchProgress, "keep", keep)
     writer.write(lambda now: now)
     found = watch(spark, kafka_bootstrap, writer.topic, tmp_path)
 
-    assert counted(spark, tmp_path) == {"nanoseconds": RECORDS, "none": RECORDS}
+    assert stored_counts(spark, tmp_path) == {"nanoseconds": RECORDS, "none": RECORDS}
     ids = [row["id"] for row in found.findings.collect()]
     assert len(ids) == len(set(ids)) == 1
     assert found.findings.schema.fieldNames()[0] == "id"

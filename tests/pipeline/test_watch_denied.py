@@ -12,7 +12,7 @@ from sluicegate.pipeline.source.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import GuardedBroker, login
 from tests.pipeline.repairs import now_ms
-from tests.pipeline.test_acls import granted, topic_of
+from tests.pipeline.test_acls import grant_acl, topic_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -32,8 +32,8 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
     settings = login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
     with pytest.raises(TopicTrouble, match="this login may read none of the topics: READ on topic watched-open"):
         watch(spark, bootstrap, topics, tmp_path, settings=settings)
-    granted(admin, GRANT.format("Read", "watched-open"))
-    granted(admin, GRANT.format("Describe", "watched-described"))
+    grant_acl(admin, GRANT.format("Read", "watched-open"))
+    grant_acl(admin, GRANT.format("Describe", "watched-described"))
 
     def may_read(*names: str) -> bool:
         with Topics(bootstrap, names, settings).cluster() as cluster:
@@ -51,6 +51,6 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
     assert denied == ["watched-closed", "watched-described"]
     assert [re.sub(r" cannot.*", "", line) for line in warnings] == denied
     for line in warnings:
-        granted(admin, line[line.index("kafka-acls") :])
+        grant_acl(admin, line[line.index("kafka-acls") :])
     eventually(lambda: may_read(*topics), 60, "the ACLs of all topics")
     assert counts() == ({"watched-open": 10, "watched-closed": 20, "watched-described": 30}, [], [])

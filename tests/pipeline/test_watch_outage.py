@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.pipeline.commands import COMMAND, ENVIRONMENT
 from tests.pipeline.polluted import RECORDS
-from tests.pipeline.test_watch import Writer, counted
+from tests.pipeline.test_watch import Writer, stored_counts
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -30,7 +30,7 @@ def test_waits_for_a_broker_that_restarts(spark: SparkSession, tmp_path: Path) -
         about = ("--bootstrap", kafka.bootstrap, "--topic", writer.topic, "--out", str(out), "--every-seconds", "15")
         with log.open("wb") as output:
             watch = subprocess.Popen(
-                ending_with_tests([COMMAND, "watch", *about, "--master", "local[2]"]),
+                killed_with_parent([COMMAND, "watch", *about, "--master", "local[2]"]),
                 stdout=output,
                 stderr=output,
                 env=ENVIRONMENT,
@@ -51,5 +51,5 @@ def test_waits_for_a_broker_that_restarts(spark: SparkSession, tmp_path: Path) -
     finally:
         kafka.stop()
 
-    assert counted(spark, out) == {"none": RECORDS, "seconds": RECORDS}
+    assert stored_counts(spark, out) == {"none": RECORDS, "seconds": RECORDS}
     assert "Traceback" not in log.read_text()

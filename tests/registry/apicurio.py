@@ -10,7 +10,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.ports import free_ports
 
 FOLDER = Path(__file__).parents[2] / ".registry"
@@ -42,7 +42,7 @@ class Apicurio:
         log = (self.folder / "registry.log").open("ab")
         options = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dquarkus.http.host=127.0.0.1")
         self.process = subprocess.Popen(
-            ending_with_tests(["java", *options, f"-Dquarkus.http.port={self.port}", "-jar", str(runner)]),
+            killed_with_parent(["java", *options, f"-Dquarkus.http.port={self.port}", "-jar", str(runner)]),
             stdout=log,
             stderr=log,
             cwd=self.folder,

@@ -30,14 +30,14 @@ def guarding_relay(
 def relay_with_login(port: int, login: str | Callable[[], str] | None = None) -> Answering:
     """What the registry at `port` says, to who logs in."""
 
-    def is_wanted(header: bytes) -> bool:
+    def is_authorized(header: bytes) -> bool:
         assert login is not None
         if isinstance(login, str):
             return header == b"Authorization: Basic " + b64encode(login.encode())
         return header == f"Authorization: Bearer {login()}".encode()
 
     def forward_or_reject(client: socket.socket, head: bytes) -> bool:
-        if login is not None and not any(map(is_wanted, head.split(b"\r\n"))):
+        if login is not None and not any(map(is_authorized, head.split(b"\r\n"))):
             client.sendall(http_response("401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="registry"'))
             return True
         method, path, _ = head.split(b" ", 2)

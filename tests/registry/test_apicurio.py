@@ -22,7 +22,7 @@ message Refund { int64 of = 1; }"""
 MONEY = 'syntax = "proto3"; package shop; message Money { int64 cents = 1; }'
 
 
-def written_with(schema_id: int, data: bytes) -> bytes:
+def framed_by_id(schema_id: int, data: bytes) -> bytes:
     return b"\0" + schema_id.to_bytes(4) + data
 
 
@@ -38,8 +38,8 @@ def test_avro_with_a_reference_is_accepted_and_other_data_rejected(apicurio: Api
     schema_id = apicurio.register("homes-value", json.dumps(HOME), references=named)
     rule = rule_for(apicurio)
 
-    assert rule.fault(record(written_with(schema_id, b"\x06abc"), topic="homes")) is None
-    words = rule.fault(record(written_with(schema_id, b"\x06ab"), topic="homes"))
+    assert rule.fault(record(framed_by_id(schema_id, b"\x06abc"), topic="homes")) is None
+    words = rule.fault(record(framed_by_id(schema_id, b"\x06ab"), topic="homes"))
     assert words == (
         "the value is not Avro of its schema: Street.name cannot be read at byte 1: the data ends within it; was it "
         f"written with this schema? (schema {schema_id} of registry main)"
@@ -50,17 +50,17 @@ def test_each_error_has_its_own_message(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("orders-value", json.dumps({**STREET, "name": "com.example.Order"}))
     rule = rule_for(apicurio)
 
-    assert rule.fault(record(written_with(schema_id, b"\0"))) is None
+    assert rule.fault(record(framed_by_id(schema_id, b"\0"))) is None
     assert rule.fault(record(None)) is None
     assert "names no schema" in str(rule.fault(record(b'{"plain": "json"}')))
-    assert "schema 4711, which registry main does not have" in str(rule.fault(record(written_with(4711, b"\0"))))
-    wrong = str(rule.fault(record(written_with(schema_id, b"\0"), topic="payments")))
+    assert "schema 4711, which registry main does not have" in str(rule.fault(record(framed_by_id(4711, b"\0"))))
+    wrong = str(rule.fault(record(framed_by_id(schema_id, b"\0"), topic="payments")))
     assert "not registered under subject payments-value" in wrong
     assert "value.subject.name.strategy" in wrong
     protobuf_only = HasRegisteredSchema(
         Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url)), SchemaLanguage.PROTOBUF
     )
-    assert "is AVRO, and this topic takes PROTOBUF" in str(protobuf_only.fault(record(written_with(schema_id, b"\0"))))
+    assert "is AVRO, and this topic takes PROTOBUF" in str(protobuf_only.fault(record(framed_by_id(schema_id, b"\0"))))
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_each_error_has_its_own_message(apicurio: Apicurio) -> None:
 def test_subjects_are_named_as_serializers_name_them(apicurio: Apicurio, strategy: SubjectName, subject: str) -> None:
     schema_id = apicurio.register(subject, json.dumps({**STREET, "name": "com.example.Thing", "doc": subject}))
 
-    assert rule_for(apicurio, strategy).fault(record(written_with(schema_id, b"\0"), topic="things")) is None
+    assert rule_for(apicurio, strategy).fault(record(framed_by_id(schema_id, b"\0"), topic="things")) is None
 
 
 def test_an_id_can_be_in_a_header(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("heads-key", '"string"')
     rule = rule_for(apicurio, side=Side.KEY)
-    named = ((b"__key_schema_id", written_with(schema_id, b"")),)
+    named = ((b"__key_schema_id", framed_by_id(schema_id, b"")),)
 
     assert rule.fault(record(key=b"\x02a", headers=named, topic="heads")) is None
     assert "is not Avro" in str(rule.fault(record(key=b"\x04a", headers=named, topic="heads")))
@@ -93,8 +93,8 @@ def test_a_registered_json_schema_accepts_and_rejects_values(apicurio: Apicurio)
     schema_id = apicurio.register("json-value", json.dumps(schema), "JSON")
     rule = rule_for(apicurio)
 
-    assert rule.fault(record(written_with(schema_id, b'{"amount": 1}'), topic="json")) is None
-    negative = record(written_with(schema_id, b'{"amount": -1}'), topic="json")
+    assert rule.fault(record(framed_by_id(schema_id, b'{"amount": 1}'), topic="json")) is None
+    negative = record(framed_by_id(schema_id, b'{"amount": -1}'), topic="json")
     assert "does not follow its JSON Schema" in str(rule.fault(negative))
     assert "does not follow its JSON Schema: /amount: minimum (must be at least 0)" in str(rule.description(negative))
 
@@ -106,7 +106,7 @@ def test_protobuf_with_imports_and_message_indexes(apicurio: Apicurio) -> None:
     rule = rule_for(apicurio)
 
     def violation_of(data: bytes) -> str | None:
-        return rule.fault(record(written_with(schema_id, data), topic="proto"))
+        return rule.fault(record(framed_by_id(schema_id, data), topic="proto"))
 
     assert violation_of(b"\0" + b"\x0a\x01a\x1a\x02\x08\x07") is None  # the first message: Order
     assert violation_of(b"\x02\x02" + b"\x08\x05") is None  # [1]: Refund
@@ -120,20 +120,20 @@ def test_protobuf_with_imports_and_message_indexes(apicurio: Apicurio) -> None:
 def test_a_registry_outage_is_reported_and_ends_when_it_returns(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("gone-value", '"long"')
     rule = rule_for(apicurio)
-    assert rule.fault(record(written_with(schema_id, b"\x02"), topic="gone")) is None
+    assert rule.fault(record(framed_by_id(schema_id, b"\x02"), topic="gone")) is None
 
     apicurio.stop()
 
-    assert rule.fault(record(written_with(schema_id, b"\x02"), topic="gone")) is None
+    assert rule.fault(record(framed_by_id(schema_id, b"\x02"), topic="gone")) is None
     with pytest.raises(Outage, match="registry main is unavailable"):
-        rule.fault(record(written_with(4711, b"\x02"), topic="gone"))
+        rule.fault(record(framed_by_id(4711, b"\x02"), topic="gone"))
 
     apicurio.start()  # in memory: it knows nothing any more
     again = apicurio.register("back-value", '"int"')
 
     def is_known_again() -> bool:
         try:
-            return rule.fault(record(written_with(again + 1000, b"\x02"), topic="back")) is not None
+            return rule.fault(record(framed_by_id(again + 1000, b"\x02"), topic="back")) is not None
         except Outage:
             return False
 
@@ -146,7 +146,7 @@ def test_a_silent_registry_is_waited_for_once(silent_url: str) -> None:
 
     for _ in range(50):
         with pytest.raises(Outage, match=r"no response within 0\.2 s"):
-            rule.fault(record(written_with(7, b"")))
+            rule.fault(record(framed_by_id(7, b"")))
 
     assert monotonic() - begin < 5
 
@@ -154,7 +154,7 @@ def test_a_silent_registry_is_waited_for_once(silent_url: str) -> None:
 def test_avro_bytes_are_accepted_without_a_length_as_javas_serializer_writes_them(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("raw-value", '"bytes"')
 
-    assert rule_for(apicurio).fault(record(written_with(schema_id, b"hello"), topic="raw")) is None
+    assert rule_for(apicurio).fault(record(framed_by_id(schema_id, b"hello"), topic="raw")) is None
 
 
 @pytest.mark.long
@@ -168,15 +168,15 @@ def test_ids_of_a_registry_that_was_rebuilt_have_their_new_schemas(apicurio: Api
     )
     good = {"long": b"\xac\x02", "boolean": b"\x01"}
     for kind, data in good.items():
-        assert rule.fault(record(written_with(before[kind], data))) is None
+        assert rule.fault(record(framed_by_id(before[kind], data))) is None
 
     apicurio.stop()
     apicurio.start()
     now = {kind: apicurio.register(f"{kind}-value", f'"{kind}"') for kind in ("boolean", "long")}
 
     assert now == {"boolean": before["long"], "long": before["boolean"]}
-    eventually(lambda: all(rule.fault(record(written_with(now[kind], data))) is None for kind, data in good.items()))
-    assert rule.fault(record(written_with(now["boolean"], good["long"]))) is not None
+    eventually(lambda: all(rule.fault(record(framed_by_id(now[kind], data))) is None for kind, data in good.items()))
+    assert rule.fault(record(framed_by_id(now["boolean"], good["long"]))) is not None
     for permanent in ("", "?permanent=true"):
         apicurio.delete(f"/subjects/long-value{permanent}")
-    eventually(lambda: "does not have" in str(rule.fault(record(written_with(now["long"], good["long"])))))
+    eventually(lambda: "does not have" in str(rule.fault(record(framed_by_id(now["long"], good["long"])))))

@@ -52,30 +52,30 @@ def process() -> Iterator[RulesProcess]:
     made.close()
 
 
-def of_file(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
+def rule_of_file(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
     return SchemaRules({}).of_schema(Schema(text=text, format="json", formats=formats), Side.VALUE)
 
 
-def of_file_in_process(text: str, formats: Any, process: RulesProcess) -> RecordRule:
+def rule_of_file_in_process(text: str, formats: Any, process: RulesProcess) -> RecordRule:
     return SchemaRules({}, process).of_schema(Schema(text=text, format="json", formats=formats), Side.VALUE)
 
 
-def of_registry(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
+def rule_of_registry(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
     rules = SchemaRules({"main": OneSchema(json_schema_content(text))})
     return rules.of_schema(Schema(registry="main", formats=formats), Side.VALUE)
 
 
-def of_registry_in_process(text: str, formats: Any, process: RulesProcess) -> RecordRule:
+def rule_of_registry_in_process(text: str, formats: Any, process: RulesProcess) -> RecordRule:
     """The schema is one that only the rules process has compiled."""
     content = StoppableContent(Specification(EvaluatorKind.JSON, text.encode()), None, process)
     return SchemaRules({"main": OneSchema(content)}).of_schema(Schema(registry="main", formats=formats), Side.VALUE)
 
 
-@pytest.mark.parametrize("make", [of_file, of_file_in_process, of_registry, of_registry_in_process])
+@pytest.mark.parametrize("make", [rule_of_file, rule_of_file_in_process, rule_of_registry, rule_of_registry_in_process])
 @pytest.mark.parametrize("text", [SCHEMA, DRAFT_3])
 def test_annotated_formats_have_no_effect(make: Callable[..., RecordRule], text: str, process: RulesProcess) -> None:
     asserting, annotating = make(text, "assert", process), make(text, "annotate", process)
-    behind = b"\0\0\0\0\7" if make in (of_registry, of_registry_in_process) else b""
+    behind = b"\0\0\0\0\7" if make in (rule_of_registry, rule_of_registry_in_process) else b""
 
     bad, wrong = record(value=behind + UNFORMATTED), record(value=behind + b"[")
     for rule in (annotating, asserting, annotating):
@@ -97,7 +97,7 @@ def test_annotated_formats_have_no_effect(make: Callable[..., RecordRule], text:
 def test_colours_of_draft_3_are_those_of_css(text: str, is_colour: bool, process: RulesProcess) -> None:
     one = record(value=f'{{"ip": "{text}"}}'.encode())
 
-    assert (of_file(DRAFT_3, "assert", process).fault(one) is None) == is_colour
+    assert (rule_of_file(DRAFT_3, "assert", process).fault(one) is None) == is_colour
 
 
 def test_formats_belong_to_json_schemas() -> None:

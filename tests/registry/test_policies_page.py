@@ -24,7 +24,7 @@ from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.broker.certificates import Authority
-from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, SentRequest, rule_names_in, validated
+from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, SentRequest, rule_names_in, validate_sent
 from tests.registry.apicurio import Apicurio
 from tests.registry.relay import guarding_relay, server_context
 from tests.registry.stand_in import StandIn, http_response
@@ -132,12 +132,12 @@ def test_every_rule_of_the_page_accepts_and_rejects_as_described(
     assert rule_names_in(example) == ["body", "key", "positive", "ours"], "a new example needs its cases here"
     assert config.registries["main"].username == "sluicegate"
 
-    assert broken_rules(validated(rulebook, paid(schema_id))) == ([], [])
-    assert broken_rules(validated(rulebook, paid(schema_id, b'{"amount": "5"}'))) == (["body"], ["positive"])
-    assert broken_rules(validated(rulebook, paid(schema_id + 1000))) == (["body"], [])
-    assert broken_rules(validated(rulebook, paid(schema_id, key=b"7"))) == (["key"], [])
-    assert broken_rules(validated(rulebook, paid(schema_id, b'{"amount": -5}'))) == ([], ["positive"])
-    assert broken_rules(validated(rulebook, paid(schema_id, currency=b"USD"))) == (["ours"], [])
+    assert broken_rules(validate_sent(rulebook, paid(schema_id))) == ([], [])
+    assert broken_rules(validate_sent(rulebook, paid(schema_id, b'{"amount": "5"}'))) == (["body"], ["positive"])
+    assert broken_rules(validate_sent(rulebook, paid(schema_id + 1000))) == (["body"], [])
+    assert broken_rules(validate_sent(rulebook, paid(schema_id, key=b"7"))) == (["key"], [])
+    assert broken_rules(validate_sent(rulebook, paid(schema_id, b'{"amount": -5}'))) == ([], ["positive"])
+    assert broken_rules(validate_sent(rulebook, paid(schema_id, currency=b"USD"))) == (["ours"], [])
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "name: paid" in each])
@@ -152,7 +152,7 @@ def test_an_expression_reads_avro_as_described(
         written = BytesIO()
         fastavro.schemaless_writer(written, schema, {"amount": amount, "lines": [{"sku": sku}]})
         value = b"\0" + schema_id.to_bytes(4) + written.getvalue()
-        return broken_rules(validated(rulebook, SentRequest("orders.eu", (Rec(NOW, b"k", value),))))[0]
+        return broken_rules(validate_sent(rulebook, SentRequest("orders.eu", (Rec(NOW, b"k", value),))))[0]
 
     for each in (rulebook, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
         assert [rejecting(each, *order) for order in ((5, "a"), (-5, "a"), (5, ""))] == [[], ["paid"], ["paid"]]
@@ -168,7 +168,7 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
 
         def rejecting(rulebook: Rulebook, value: bytes) -> list[str]:
             return broken_rules(
-                validated(rulebook, SentRequest("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
+                validate_sent(rulebook, SentRequest("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
             )[0]
 
         for rulebook in rulebooks:
@@ -185,7 +185,7 @@ def test_the_rules_inside_a_schema_apply_as_described(example: str) -> None:
     with rulebooks_of(example, "people.eu-value", body) as rulebooks:
         for rulebook in rulebooks:
             found = [
-                validated(rulebook, SentRequest("people.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
+                validate_sent(rulebook, SentRequest("people.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
                 for value in (b"{}", b'{"age": 20}', b'{"age": 18}', b'{"age": 17}')
             ]
             assert [broken_rules(each)[0] for each in found] == [[], [], [], ["inside"]]
@@ -203,7 +203,7 @@ def test_the_constraints_of_a_schema_apply_as_described(example: str) -> None:
     with rulebooks_of(example, "shop.eu-value", body) as rulebooks:
         for rulebook in rulebooks:
             found = [
-                validated(rulebook, SentRequest("shop.eu", (Rec(NOW, b"k", b"\0\0\0\0\7\0" + lines),)))
+                validate_sent(rulebook, SentRequest("shop.eu", (Rec(NOW, b"k", b"\0\0\0\0\7\0" + lines),)))
                 for lines in (b"", b"\n\5\n\3abc", b"\n\5\n\3abc\n\4\n\2ab")
             ]
             assert [broken_rules(each)[0] for each in found] == [[], [], ["constraints"]]
@@ -216,7 +216,7 @@ def test_tagged_fields_are_masked_as_described(example: str) -> None:
     mail = {"name": "mail", "type": "string", "confluent:tags": ["PII"]}
     schema = {"type": "record", "name": "C", "fields": [mail, {"name": "notes", "type": private}]}
 
-    def sent(value: dict[str, object]) -> SentRequest:
+    def encoded_customer(value: dict[str, object]) -> SentRequest:
         written = BytesIO()
         fastavro.schemaless_writer(written, fastavro.parse_schema(dict(schema)), value)
         return SentRequest("customers.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + written.getvalue()),))
@@ -224,9 +224,11 @@ def test_tagged_fields_are_masked_as_described(example: str) -> None:
     body = {"schemaType": "AVRO", "schema": json.dumps(schema)}
     with rulebooks_of(example, "customers.eu-value", body) as rulebooks:
         for rulebook in rulebooks:
-            found = validated(rulebook, sent({"mail": "me@example.com", "notes": {"private": None}}))
+            found = validate_sent(rulebook, encoded_customer({"mail": "me@example.com", "notes": {"private": None}}))
             assert found.masked[0, 0].rules == (("pii", 1),)
-            assert broken_rules(validated(rulebook, sent({"mail": "m", "notes": {"private": "x"}})))[0] == ["contact"]
+            assert broken_rules(validate_sent(rulebook, encoded_customer({"mail": "m", "notes": {"private": "x"}})))[
+                0
+            ] == ["contact"]
 
 
 def test_the_page_has_an_example_with_a_registry() -> None:

@@ -63,7 +63,7 @@ def declaration_lines(file: FileDescriptorProto) -> list[str]:
     return [line for line in str(file).splitlines() if "json_name" not in line]
 
 
-def serialized(apicurio: Apicurio, topic: str, message: Message) -> bytes:
+def serialize(apicurio: Apicurio, topic: str, message: Message) -> bytes:
     """By Confluent's serializer, which registers the schema as a base64 descriptor."""
     with SchemaRegistryClient({"url": apicurio.url}) as client:
         serializer = ProtobufSerializer(type(message), client, {"use.deprecated.format": False})
@@ -78,7 +78,7 @@ def test_records_of_the_protobuf_serializer_are_accepted(apicurio: Apicurio, nam
     fields = {"shop.Outer": {"m": {"k": "v"}}, "shop.Outer.Inner": {"x": b"\xff\x01"}, "shop.Outer.Last": {"y": 7}}
     topic = f"serialized.{name}"
 
-    data = serialized(apicurio, topic, new(**fields[name]))
+    data = serialize(apicurio, topic, new(**fields[name]))
 
     assert rule_of(apicurio).fault(record(data, topic=topic)) is None
     assert "cannot be read as shop.Outer" in str(rule_of(apicurio).fault(record(data + b"\x0a\x05a", topic=topic)))

@@ -52,7 +52,7 @@ TEXT_OF_JSON = b'{"n": 7, "mail": "me@example.com"}'
 FILE = 'syntax = "proto3"; package shop; message R { string mail = 1; int64 n = 2; } message Other { int64 y = 1; }'
 
 
-def masked(
+def mask_value(
     rule: HasRegisteredSchema, policy: FieldPolicy, value: bytes, topic: str, headers: tuple[Header, ...] = ()
 ) -> bytes:
     values = SchemaValues([policy], (tree_of([policy]),), rule)
@@ -82,7 +82,7 @@ def test_glues_deserializer_reads_the_masked_values(policy: FieldPolicy, tmp_pat
         (tmp_path / f"{value.version}.{SUFFIXES[value.language]}").write_text(text)
     rule = rule_over(tmp_path)
 
-    found = [masked(rule, policy, data, "orders") for data, _ in written]
+    found = [mask_value(rule, policy, data, "orders") for data, _ in written]
 
     assert [each[:18] for each in found] == [data[:18] for data, _ in written]
     (avro, first), (text, second), (message, third) = read_glue_values(found)
@@ -115,14 +115,14 @@ def test_bytes_that_glues_framing_hides_are_rejected(value: bytes, words: str, t
     (tmp_path / f"{UUID(int=1)}.avsc").write_text(json.dumps(SCHEMA))
 
     with pytest.raises(Unmaskable, match=words):
-        masked(rule_over(tmp_path), MASK, value, "orders")
+        mask_value(rule_over(tmp_path), MASK, value, "orders")
 
 
 def test_an_unusable_schema_of_glue_is_no_reason_to_store_a_value(tmp_path: Path) -> None:
     (tmp_path / f"{UUID(int=1)}.avsc").write_text('{"type": "unknown"}')
 
     with pytest.raises(SchemaError, match="cannot be used"):
-        masked(rule_over(tmp_path), MASK, framed(UUID(int=1), GOOD), "orders")
+        mask_value(rule_over(tmp_path), MASK, framed(UUID(int=1), GOOD), "orders")
 
 
 @pytest.mark.long
@@ -136,7 +136,7 @@ def test_apicurios_deserializer_reads_the_masked_messages(apicurio: Apicurio, wi
     assert value.endswith(data)
     assert (value == data) is with_headers
 
-    found = [masked(rule_for(apicurio), policy, value, topic, headers) for policy in (MASK, HASH)]
+    found = [mask_value(rule_for(apicurio), policy, value, topic, headers) for policy in (MASK, HASH)]
 
     read = read_apicurio_protobuf(native_url(apicurio), topic, [(each, headers) for each in found], with_headers)
     expected = [new(mail=REPLACED[policy.action], n=7) for policy in (MASK, HASH)]
@@ -156,13 +156,13 @@ def test_apicurios_ids_stay_before_masked_values(apicurio: Apicurio, kind: str, 
     rule = rule_for(apicurio, id=kind)
     body = GOOD if language == "AVRO" else TEXT_OF_JSON
 
-    found = masked(rule, MASK, prefix + body, "masked", headers)
+    found = mask_value(rule, MASK, prefix + body, "masked", headers)
 
     assert found.startswith(prefix)
     plain = found[len(prefix) :]
     assert (avro_of(plain) if language == "AVRO" else json.loads(plain)) == {"mail": MASK.replacement, "n": 7}
     with pytest.raises(Unmaskable, match=r"not Avro of its schema|ends within its JSON"):
-        masked(rule, MASK, prefix + body[:-1], "masked", headers)
+        mask_value(rule, MASK, prefix + body[:-1], "masked", headers)
     unknown = ((f"apicurio.value.{kind}".encode(), (1 << 40).to_bytes(8)),) if headers else ()
     with pytest.raises(Unmaskable, match="names no schema"):
-        masked(rule, MASK, (b"" if headers else b"\0" + (1 << 40).to_bytes(8)) + body, "masked", unknown)
+        mask_value(rule, MASK, (b"" if headers else b"\0" + (1 << 40).to_bytes(8)) + body, "masked", unknown)

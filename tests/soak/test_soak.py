@@ -17,7 +17,7 @@ from tests.broker.certificates import Authority
 from tests.faults.faults import BrokerKilled, BrokerStops, Fault, LeadersMoved, RelayFault, Side, strike_together
 from tests.faults.left import LeftoverCheck
 from tests.faults.load import IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
-from tests.faults.reader import stored
+from tests.faults.reader import read_stored_numbers
 from tests.faults.relay import DirectedFault, Direction, RelayFaultKind
 from tests.faults.setting import RelayedCluster, Setting, cluster_in
 from tests.faults.test_runs import warm_up
@@ -91,9 +91,9 @@ def soak(setting: Setting, soaked: Soaked) -> None:
     soaked.stored, soaked.committed, soaked.rejected = idempotent.count, transactional.count, rejected.rejected
 
     bootstrap = setting.cluster.bootstrap
-    assert stored(bootstrap, good) == idempotent.acknowledged
-    assert stored(bootstrap, in_transactions) == transactional.committed
-    assert not any(stored(bootstrap, bad_ones).values()), "a bad record is in a topic"
+    assert read_stored_numbers(bootstrap, good) == idempotent.acknowledged
+    assert read_stored_numbers(bootstrap, in_transactions) == transactional.committed
+    assert not any(read_stored_numbers(bootstrap, bad_ones).values()), "a bad record is in a topic"
     setting.wait_until_whole()
     assert setting.proxy.metric("sluicegate_config_reloads_total") >= 1
     left.wait_until_nothing()

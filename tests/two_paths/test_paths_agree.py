@@ -27,7 +27,7 @@ from tests.fuzz.seeds import batches
 from tests.oracle.validator_cases import (
     NOW,
     Cases,
-    damage_far_behind,
+    damage_in_one_of_several_steps,
     damaged_compression,
     damaged_payloads,
     good_structures,
@@ -163,7 +163,12 @@ def _at(
 
 @pytest.mark.parametrize(
     ("cases", "count"),
-    [(good_structures, 6000), (damaged_payloads, 4000), (damaged_compression, 1500), (damage_far_behind, 60)],
+    [
+        (good_structures, 6000),
+        (damaged_payloads, 4000),
+        (damaged_compression, 1500),
+        (damage_in_one_of_several_steps, 60),
+    ],
 )
 def test_the_fast_path_agrees_on_batches_of_the_kafka_comparison(cases: Cases, count: int) -> None:
     good = total = 0

@@ -39,7 +39,7 @@ from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.sensitive.from_keys import Sensitive
 from tests.bounds.frames import header, produce
-from tests.framing.cases import batch_builder, lz4_blocks, plain_payload, records_with_wrong_length, stored
+from tests.framing.cases import batch_builder, batch_with_payload, lz4_blocks, plain_payload, records_with_wrong_length
 from tests.oracle.validator_cases import NOW
 from tests.two_paths.both import BothPaths
 from tests.wire.batches import CODECS, LZ4, Rec, batch
@@ -86,7 +86,7 @@ BATCHES = [
     batch([Rec(NOW, headers=[(b"h", b"v")] * 20)]),
     batch([Rec(NOW)] * 500),
     batch_builder(records_with_wrong_length(1), LZ4)(NOW),
-    stored(LZ4, lz4_blocks(plain_payload(), b"", b"hidden"))(NOW),
+    batch_with_payload(LZ4, lz4_blocks(plain_payload(), b"", b"hidden"))(NOW),
 ]  # fmt: skip
 _NAMES = [each.name for each in fields(TopicPolicy) if each.init]
 

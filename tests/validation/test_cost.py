@@ -34,7 +34,7 @@ def budget_of(plain_bytes: int = 128 * MIB, record_errors: int = 1000) -> Decomp
     return DecompressionBudget(plain_bytes, record_errors, no_yield)
 
 
-def validated(
+def validate_partitions(
     version: int, *partitions: bytes | None, budget: DecompressionBudget | None = None, policy: TopicPolicy = BOUNDED
 ) -> ValidatedRequest:
     body = bytearray(produce_body(version, [topic_data("t", *enumerate(partitions))]))
@@ -74,7 +74,7 @@ def peak_of(run: Callable[[], object]) -> int:
 def test_bad_records_are_all_counted_and_the_first_of_a_request_listed(codec: int) -> None:
     bad = equal_records(Rec(1), 50_000, codec)
 
-    found = validated(8, *[bad] * 4)
+    found = validate_partitions(8, *[bad] * 4)
 
     assert [rejected.bad_count for rejected in found.rejected.values()] == [50_000] * 4
     assert [len(rejected.bad_records) for rejected in found.rejected.values()] == [1000, 0, 0, 0]
@@ -87,7 +87,7 @@ def test_no_message_is_created_for_unlisted_records() -> None:
     """They were, for every bad record: 3.5 GB for 14 kB."""
     bad = equal_records(Rec(1), 20_000, ZSTD)
 
-    assert peak_of(lambda: validated(8, *[bad] * 5)) < 8 * MIB
+    assert peak_of(lambda: validate_partitions(8, *[bad] * 5)) < 8 * MIB
 
 
 def test_the_batch_message_equals_a_brokers_without_listed_records() -> None:
@@ -120,7 +120,7 @@ def test_decompressed_bytes_are_bounded_for_all_batches_of_a_request() -> None:
     mebibyte = equal_records(Rec(NOW, b"", b"v" * 1000), 1030, ZSTD)
     small = budget_of(plain_bytes=4_000_000)
 
-    found = validated(8, *[mebibyte] * 10, budget=small)
+    found = validate_partitions(8, *[mebibyte] * 10, budget=small)
 
     assert small.exhausted
     assert (len(found.accepted), len(found.rejected)) == (3, 7)
@@ -237,7 +237,7 @@ def test_validating_many_empty_partitions_yields_regularly() -> None:
         nonlocal called
         called += 1
 
-    found = validated(8, *[None, b""] * 5000, budget=DecompressionBudget(0, 0, give_way))
+    found = validate_partitions(8, *[None, b""] * 5000, budget=DecompressionBudget(0, 0, give_way))
 
     assert len(found.rejected) == 10_000
     assert called > 100

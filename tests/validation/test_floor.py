@@ -18,7 +18,7 @@ from sluicegate.validation.policy import EXEMPT, Framing, Rehearsed, TimeFix, Ti
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.config.reading import SMALLEST, loaded, problems
-from tests.docs.test_policies import NOW, SentRequest, validated, validated_batch
+from tests.docs.test_policies import NOW, SentRequest, validate_sent, validated_batch
 from tests.framing.cases import AMBIGUOUS
 from tests.wire.batches import Rec
 
@@ -44,7 +44,9 @@ def book(text: str) -> Rulebook:
 def result(rulebook: Rulebook, topic: str, **record: Any) -> str:
     given = {"time": NOW, "key": b"k", "value": b"v", "client": "", "acks": -1} | record
     records = (Rec(given["time"], given["key"], given["value"]),)
-    found = validated(rulebook, SentRequest(topic, records, acks=given["acks"], client=Client("a:1", given["client"])))
+    found = validate_sent(
+        rulebook, SentRequest(topic, records, acks=given["acks"], client=Client("a:1", given["client"]))
+    )
     return "rejected" if found.rejected else "observed" if found.observed else "accepted"
 
 
@@ -211,7 +213,7 @@ def test_no_entry_switches_the_floor_off(entry: str) -> None:
 
 
 def test_a_fix_repairs_what_the_floor_would_reject() -> None:
-    found = validated(
+    found = validate_sent(
         book(f"{FLOOR}topics: [{{match: t, fix: {{timestamp: now}}}}]"),
         SentRequest("t", (Rec(NOW + 2 * 3_600_000, b"k", b"v"),)),
     )

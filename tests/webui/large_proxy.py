@@ -21,7 +21,7 @@ from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
-from tests.proxy.live.events import rejected
+from tests.proxy.live.events import rejected_event
 from tests.proxy.live.test_merged_state import state_with
 
 CLIENTS, TOPICS = 200, 300
@@ -58,7 +58,7 @@ class LargeProxy:
         peer = f"192.0.2.{number % CLIENTS}:40000"
         timestamp = now_ms if reason is Reason.NULL_KEY else now_ms * 1_000_000
         name, where = client(number % CLIENTS), topic(number)
-        self.view.write(rejected(name, where, reason, now_ms, mode=mode, peer=peer, timestamp=timestamp))
+        self.view.write(rejected_event(name, where, reason, now_ms, mode=mode, peer=peer, timestamp=timestamp))
 
     def _write(self, now_ms: int) -> None:
         """Count the traffic of 10 s."""

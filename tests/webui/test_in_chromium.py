@@ -26,7 +26,7 @@ from sluicegate.proxy.live.flow_history import Flow
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
@@ -74,7 +74,7 @@ def complaints() -> list[str]:
     return []
 
 
-def opened(browser: Browser, url: str, complaints: list[str], width: int = 1280, scheme: str = "light") -> Page:
+def open_page(browser: Browser, url: str, complaints: list[str], width: int = 1280, scheme: str = "light") -> Page:
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
@@ -105,7 +105,7 @@ def text_of(page: Page, selector: str) -> str:
 
 
 def test_live_figures_update_and_names_stay_text(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
-    page = opened(browser, proxy.admin, complaints)
+    page = open_page(browser, proxy.admin, complaints)
     shows_figures(page)
 
     before = text_of(page, "#figures div:nth-child(2) small")
@@ -134,7 +134,7 @@ def test_live_figures_update_and_names_stay_text(browser: Browser, proxy: ProxyP
 
 
 def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
-    page = opened(browser, proxy.admin, complaints)
+    page = open_page(browser, proxy.admin, complaints)
     shows_figures(page)
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#paused")).to_contain_text("nothing is updated until you resume")
@@ -151,7 +151,7 @@ def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProce
 
 @pytest.mark.long
 def test_every_control_works_with_the_keyboard(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
-    page = opened(browser, proxy.admin, complaints)
+    page = open_page(browser, proxy.admin, complaints)
     shows_figures(page)
     open_view(page, "#/policy", "#try-after")
     page.evaluate("document.activeElement.blur()")
@@ -190,7 +190,7 @@ def test_every_control_works_with_the_keyboard(browser: Browser, proxy: ProxyPro
 def test_a_dragged_bound_shows_what_it_would_reject(
     browser: Browser, proxy: ProxyProcess, complaints: list[str]
 ) -> None:
-    page = opened(browser, f"{proxy.admin}/#/policy", complaints)
+    page = open_page(browser, f"{proxy.admin}/#/policy", complaints)
     eventually(lambda: "would reject" in text_of(page, "#try-before-text"), what="figures")
     eventually(lambda: " 0 batches" not in text_of(page, "#distance-text"), what="batches")
     page.locator("#distance").scroll_into_view_if_needed()
@@ -222,7 +222,7 @@ VIEWPORTS = ALL_VIEWPORTS if os.environ.get("SLUICEGATE_THOROUGH") else ALL_VIEW
 def test_every_view_is_accessible_and_fits_the_window(
     width: int, scheme: str, browser: Browser, large_proxy_address: str, complaints: list[str]
 ) -> None:
-    page = opened(browser, large_proxy_address, complaints, width, scheme)
+    page = open_page(browser, large_proxy_address, complaints, width, scheme)
     shows_figures(page)
     for name, fragment in VIEWS.items():
         open_view(page, fragment, "main section")
@@ -240,7 +240,7 @@ def test_every_view_is_accessible_and_fits_the_window(
 def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     browser: Browser, large_proxy_address: str, complaints: list[str]
 ) -> None:
-    page = opened(browser, f"{large_proxy_address}#/clients", complaints)
+    page = open_page(browser, f"{large_proxy_address}#/clients", complaints)
     expect(page.locator("#clients caption")).to_contain_text(f"{CLIENTS} clients", timeout=WAIT_MS)
     page.get_by_role("button", name=f"Show all {CLIENTS}").click()
     expect(page.locator("#clients tbody tr")).to_have_count(CLIENTS)
@@ -301,7 +301,7 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
 @pytest.mark.long
 def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
     with proxy_under_load(tmp_path_factory.mktemp("proxy"), workers=1) as proxy:
-        page = opened(browser, proxy.admin, [])
+        page = open_page(browser, proxy.admin, [])
         shows_figures(page)
         started = text_of(page, "#about")
         proxy.kill()
@@ -318,7 +318,7 @@ def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: py
 @pytest.mark.long
 def test_a_changed_policy_is_shown_with_its_file(browser: Browser, tmp_path: Path, complaints: list[str]) -> None:
     with proxy_under_load(tmp_path) as proxy:
-        page = opened(browser, f"{proxy.admin}/#/policy", complaints)
+        page = open_page(browser, f"{proxy.admin}/#/policy", complaints)
         expect(page.locator("#policy-changes")).to_contain_text("No policy has changed", timeout=WAIT_MS)
         file = tmp_path / "sluicegate.yaml"
         text = yaml.safe_dump(proxy.config | {"topics": [{"match": "<b>orders", "mode": "observe"}]})
@@ -339,7 +339,7 @@ def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str
     site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
-        page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 1280)
+        page = open_page(browser, f"http://127.0.0.1:{server.port}/", complaints, 1280)
         expect_text(page, "#state-text", "serving")
         assert text_of(page, "#flow-rejected-text") == "No data in the last 15 minutes."
         assert text_of(page, "#figures div:nth-child(2) dd") == "no data\n0 total"  # not the same as 0/s
@@ -360,7 +360,7 @@ def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Brows
     site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view, problems), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
-        page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints)
+        page = open_page(browser, f"http://127.0.0.1:{server.port}/", complaints)
         figures = "1 record per second; 1 rejected batch per second; 0 connections"
         expect_text(page, "#summary", f"serving; {figures}")
 
@@ -389,7 +389,7 @@ def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complain
     site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
-        page = opened(browser, f"http://127.0.0.1:{server.port}/", [], 1280)
+        page = open_page(browser, f"http://127.0.0.1:{server.port}/", [], 1280)
         page.get_by_label("The web UI needs a token").fill("wrong")
         page.keyboard.press("Enter")
         expect_text(page, "#token-text", "Wrong token.")
@@ -420,10 +420,10 @@ def test_two_proxies_are_shown_as_a_fleet(browser: Browser, tmp_path: Path, comp
         addresses = [f"127.0.0.1:{server.port}" for server in (first, second)]
         options = ["--proxies", ",".join(addresses), "--listen", listen, "--token-file", str(files["browsers"])]
         tokens = ["--proxy-token-file", f"{addresses[0]}={files['first']}", "--proxy-token-file", str(files["others"])]
-        process = subprocess.Popen(ending_with_tests([COMMAND, "fleet", *options, *tokens]))
+        process = subprocess.Popen(killed_with_parent([COMMAND, "fleet", *options, *tokens]))
         stack.callback(process.wait)
         stack.callback(process.terminate)
-        page = opened(browser, "about:blank", complaints, 360)
+        page = open_page(browser, "about:blank", complaints, 360)
         eventually(lambda: answers(listen), what="the fleet")
         page.goto(f"http://{listen}/")
         page.get_by_label("The web UI needs a token").fill("the token of browsers")

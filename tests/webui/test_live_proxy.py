@@ -42,12 +42,12 @@ def address(proxy: ProxyProcess) -> str:
 
 
 def test_two_workers_are_merged_and_match_the_metrics(proxy: ProxyProcess) -> None:
-    def counted() -> bool:
+    def agrees_with_metrics() -> bool:
         before = proxy.metric("sluicegate_rejected_batches_total")
         rejected = live(proxy)["totals"]["rejected"]
         return before <= rejected <= proxy.metric("sluicegate_rejected_batches_total")
 
-    eventually(counted, what="what the metrics say")
+    eventually(agrees_with_metrics, what="what the metrics say")
     eventually(lambda: sum(live(proxy)["history"]["records"]) > 0, what="a second in which something flowed")
     state = live(proxy)
     assert state["totals"]["records"] >= sum(state["history"]["records"])

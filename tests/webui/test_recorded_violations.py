@@ -16,18 +16,18 @@ from sluicegate.proxy.webui.site import Site
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Reason
-from tests.proxy.live.events import NOW, rejected
+from tests.proxy.live.events import NOW, rejected_event
 from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.proxy.watching.test_recorded_listing import ALL
 from tests.proxy.watching.test_topic_violations import counted_groups
 from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import policy_of
-from tests.webui.test_in_chromium import WAIT_MS, opened
+from tests.webui.test_in_chromium import WAIT_MS, open_page
 from tests.webui.test_shared_fleet import OneCluster
 
 pytestmark = needs_chromium
 OWNED = ValidationBasis(TopicPolicy(owner=Owner(team="<b>payments")), NOW)
-RULED = rejected("<i>billing", reason=Reason.RULE_VIOLATED)._replace(basis=OWNED, rules=(("amount", 3),))
+RULED = rejected_event("<i>billing", reason=Reason.RULE_VIOLATED)._replace(basis=OWNED, rules=(("amount", 3),))
 
 
 class WithEvents(OneCluster):
@@ -36,7 +36,7 @@ class WithEvents(OneCluster):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
-        self.response: dict[str, object] = {**ALL, "groups": counted_groups(RULED, RULED, rejected("shipping"))}
+        self.response: dict[str, object] = {**ALL, "groups": counted_groups(RULED, RULED, rejected_event("shipping"))}
 
     def violations(self, query: str) -> HttpResponse:
         self.asked.append(query)
@@ -59,7 +59,7 @@ def address(cluster: WithEvents) -> Iterator[str]:
 
 def test_the_topic_is_read_when_somebody_chooses_a_range(browser: Browser, cluster: WithEvents, address: str) -> None:
     complaints: list[str] = []
-    page = opened(browser, f"{address}#/violations", complaints, 360)
+    page = open_page(browser, f"{address}#/violations", complaints, 360)
     expect(page.locator("#violations-section")).to_contain_text("In memory since 20", timeout=WAIT_MS)
     assert cluster.asked == []
 

@@ -7,8 +7,8 @@ from sluicegate.proxy.state.change import Actor, ResumeEnforcement, StateChange,
 from sluicegate.proxy.state.history_entry import Taken, entry_of
 from sluicegate.proxy.webui.responses import HttpResponse, json_response
 from tests.webui.browser import needs_chromium
-from tests.webui.test_in_chromium import PICTURES, WAIT_MS, opened
-from tests.webui.test_shared_fleet import NOW, OneCluster, served
+from tests.webui.test_in_chromium import PICTURES, WAIT_MS, open_page
+from tests.webui.test_shared_fleet import NOW, OneCluster, start_admin_server
 
 pytestmark = needs_chromium
 ADMIN = Actor("an administrator", "10.1.2.3")
@@ -36,10 +36,10 @@ class WithHistory(OneCluster):
 
 def test_the_history_is_read_when_somebody_chooses_a_range(browser: Browser) -> None:
     cluster = WithHistory()
-    server = served(cluster)
+    server = start_admin_server(cluster)
     complaints: list[str] = []
     try:
-        page = opened(browser, f"http://127.0.0.1:{server.port}/#/policy", complaints, 360)
+        page = open_page(browser, f"http://127.0.0.1:{server.port}/#/policy", complaints, 360)
         section = page.locator("#shared-changes-section")
         expect(section).to_contain_text("not read", timeout=WAIT_MS)
         assert cluster.asked == []

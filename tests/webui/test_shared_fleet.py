@@ -21,7 +21,7 @@ from sluicegate.proxy.webui.site import Site
 from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import policy_of
-from tests.webui.test_in_chromium import PICTURES, WAIT_MS, opened, text_of
+from tests.webui.test_in_chromium import PICTURES, WAIT_MS, open_page, text_of
 
 pytestmark = needs_chromium
 NOW = 1_800_000_000_000
@@ -54,7 +54,7 @@ class OneCluster:
         return json_response(json.loads(json.dumps(fleet_of(records, "a", NOW).as_json())))
 
 
-def served(cluster: OneCluster) -> AdminServer:
+def start_admin_server(cluster: OneCluster) -> AdminServer:
     access = Access(HostPort("127.0.0.1", 1), None)
     began = time.monotonic()
 
@@ -68,9 +68,9 @@ def served(cluster: OneCluster) -> AdminServer:
 
 def test_three_proxies_one_stale_and_two_versions_are_shown(browser: Browser) -> None:
     complaints: list[str] = []
-    server = served(OneCluster())
+    server = start_admin_server(OneCluster())
     try:
-        page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 360)
+        page = open_page(browser, f"http://127.0.0.1:{server.port}/", complaints, 360)
         expect(page.locator("#shared-fleet tbody tr")).to_have_count(3, timeout=WAIT_MS)
         expect(page.locator("#shared-fleet .state")).to_have_text([" needs attention", " serving", " stale"])
         assert "2 versions: 0.1.0: gate-1:19092; 0.2.0: <b>gate-3" in text_of(page, "#shared-fleet-section")
@@ -88,9 +88,9 @@ def test_three_proxies_one_stale_and_two_versions_are_shown(browser: Browser) ->
 def test_a_fleet_that_cannot_be_read_says_why_and_what_to_do(browser: Browser) -> None:
     complaints: list[str] = []
     cluster = OneCluster("gate-presence: Unknown topic")
-    server = served(cluster)
+    server = start_admin_server(cluster)
     try:
-        page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 360)
+        page = open_page(browser, f"http://127.0.0.1:{server.port}/", complaints, 360)
         expect(page.locator("#shared-fleet-section")).to_contain_text("gate-presence: Unknown topic", timeout=WAIT_MS)
         expect(page.locator("#shared-fleet-section")).to_contain_text("create <b>gate-presence")
         expect(page.locator("#shared-fleet tbody tr")).to_have_count(0)

@@ -44,7 +44,7 @@ CASES = ("", "L", "U")
 REPLACEMENTS = ("$1", "$2", "$0", "$3", "$12", "$1$5", "x", "", r"\$1", "$", "a$", "@", ",", r"\/", "${n}", "$01", " ")
 
 
-def generated(count: int) -> list[str]:
+def random_mapping_rules(count: int) -> list[str]:
     chance = random.Random(47)
     rules = []
     for _ in range(count):
@@ -58,7 +58,7 @@ def generated(count: int) -> list[str]:
 
 
 def test_known_and_generated_rules_map_as_kafkas_own_mapper_does() -> None:
-    cases = [(rules, subject) for rules in (*KNOWN, *generated(600)) for subject in SUBJECTS]
+    cases = [(rules, subject) for rules in (*KNOWN, *random_mapping_rules(600)) for subject in SUBJECTS]
     lines = "".join("\t".join(b64encode(each.encode()).decode() for each in case) + "\n" for case in cases)
     program = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/PrincipalMapper.java"))
     of_kafka = run_java(program, lines).splitlines()

@@ -37,7 +37,7 @@ def reply(content: bytes = b"", code: int = 0, message: str | None = None) -> by
     )  # fmt: skip
 
 
-def sent(request: LoginRequest | None) -> bytes:
+def auth_bytes_of(request: LoginRequest | None) -> bytes:
     assert request is not None
     assert (request.key, request.version) == (ApiKey.SASL_AUTHENTICATE, 0)
     return bytes(SASL_AUTHENTICATE_REQUEST.parse(request.body, 0)["auth_bytes"])
@@ -49,7 +49,7 @@ def begin_login(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes
     handshake = exchange.first()
     assert (handshake.key, handshake.version) == (ApiKey.SASL_HANDSHAKE, 1)
     assert SASL_HANDSHAKE_REQUEST.parse(handshake.body, 1)["mechanism"] == login.mechanism
-    return exchange, sent(exchange.after(offers(login.mechanism)))
+    return exchange, auth_bytes_of(exchange.after(offers(login.mechanism)))
 
 
 def test_plain_sends_name_and_password_at_once() -> None:
@@ -65,7 +65,7 @@ def test_scram_sends_the_messages_of_the_rfc_7677_example(monkeypatch: pytest.Mo
     exchange, message = begin_login(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
 
     assert message == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
-    final = sent(exchange.after(reply(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode())))
+    final = auth_bytes_of(exchange.after(reply(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode())))
     assert final == f"c=biws,r={nonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=".encode()
     assert exchange.after(reply(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")) is None
 
@@ -104,7 +104,7 @@ def test_the_reason_of_a_rejected_token_is_reported(end: bytes) -> None:
     """RFC 7628, 3.2.3: the client sends a lone separator after the reason."""
     exchange, _ = begin_login(TokenLogin("planted"))
 
-    assert sent(exchange.after(reply(b'{"status":"invalid_token"}\n\x01'))) == b"\x01"
+    assert auth_bytes_of(exchange.after(reply(b'{"status":"invalid_token"}\n\x01'))) == b"\x01"
     with pytest.raises(TokenNotAccepted) as raised:
         exchange.after(end)
 

@@ -139,14 +139,14 @@ TIMES = st.one_of(
 BOUNDS = st.one_of(st.integers(0, 150), st.sampled_from([MAX, MAX - 1]))
 
 
-def java(value: int) -> int:
+def wrap_int64(value: int) -> int:
     """An int64 that wraps."""
     return (value + 2**63) % 2**64 - 2**63
 
 
 def is_rejected_by_kafka(time: int, before: int, after: int) -> bool:
     """LogValidator.validateTimestamp (Kafka 4): `now - time > before || time - now > after`, in longs that wrap."""
-    return java(NOW - time) > before or java(time - NOW) > after
+    return wrap_int64(NOW - time) > before or wrap_int64(time - NOW) > after
 
 
 @settings(max_examples=300)
@@ -169,10 +169,10 @@ def test_each_rehearsed_bound_counts_its_rejections(
     assert found == [is_rejected_by_kafka(time, before, after) for time in times]
     assert rehearsal.counts == tuple(
         [
-            sum(is_rejected_by_kafka(time, bound, MAX) and java(NOW - time) > bound for time in times)
+            sum(is_rejected_by_kafka(time, bound, MAX) and wrap_int64(NOW - time) > bound for time in times)
             for bound in befores
         ]
-        + [sum(java(time - NOW) > bound for time in times) for bound in afters]
+        + [sum(wrap_int64(time - NOW) > bound for time in times) for bound in afters]
     )
 
 

@@ -24,7 +24,7 @@ from sluicegate.proxy.reporting.metrics.collection import metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 
 _PATIENCE_SECONDS = 60
 _MUCH_SECONDS = 2
@@ -80,7 +80,7 @@ def test_the_admin_endpoint_serves_health_readiness_and_metrics(admin: tuple[str
     assert get(url + "/metrics/fleet") == (404, "the metrics of all proxies need state.topic in the configuration\n")
 
 
-def connected(server: AdminServer, host: str = "127.0.0.1") -> socket.socket:
+def open_socket(server: AdminServer, host: str = "127.0.0.1") -> socket.socket:
     return socket.create_connection((host, server.port), _PATIENCE_SECONDS)
 
 
@@ -124,14 +124,14 @@ def test_metrics_have_the_requested_format(server: AdminServer) -> None:
 
 
 def test_head_has_no_body_and_other_methods_are_rejected(server: AdminServer) -> None:
-    with connected(server) as connection:
+    with open_socket(server) as connection:
         connection.sendall(b"HEAD /livez HTTP/1.1\r\nHost: x\r\n\r\n")
         head, _, body = read_to_end(connection).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b"Content-Length: 3" in head
     assert body == b""
     for method in (b"POST", b"DELETE", b"OPTIONS", b"X"):
-        with connected(server) as connection:
+        with open_socket(server) as connection:
             connection.sendall(method + b" /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
             told = read_to_end(connection)
         assert told.startswith(b"HTTP/1.1 405 Method Not Allowed\r\n")
@@ -154,7 +154,7 @@ def test_head_has_no_body_and_other_methods_are_rejected(server: AdminServer) ->
 def test_invalid_http_is_rejected_or_closed(
     data: bytes, server: AdminServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with connected(server) as connection:
+    with open_socket(server) as connection:
         connection.sendall(data)
         told = read_to_end(connection)
 
@@ -164,14 +164,14 @@ def test_invalid_http_is_rejected_or_closed(
 
 
 def test_of_pipelined_requests_the_first_gets_a_response(server: AdminServer) -> None:
-    with connected(server) as connection:
+    with open_socket(server) as connection:
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
         assert read_to_end(connection).count(b"HTTP/1.1 200 OK") == 1
 
 
 def test_a_silent_connection_blocks_no_other(admin: tuple[str, AdminServer, Status]) -> None:
     url, server, _ = admin
-    with connected(server, url.removeprefix("http://").rpartition(":")[0].strip("[]")):
+    with open_socket(server, url.removeprefix("http://").rpartition(":")[0].strip("[]")):
         assert get(url + "/livez")[0] == 200
 
 
@@ -179,7 +179,7 @@ def test_a_thousand_silent_connections_use_no_thread_and_block_no_request(server
     threads = threading.active_count()
     silent = []
     for _ in range(1000):
-        silent.append(connected(server))
+        silent.append(open_socket(server))
         assert len(silent) % 100 or alive(server)
 
     assert alive(server)
@@ -194,7 +194,7 @@ def test_a_silent_admin_connection_is_closed_at_its_deadline(
     start: bytes, server: AdminServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 0.5)
-    with connected(server) as connection:
+    with open_socket(server) as connection:
         connection.sendall(start)
         assert read_to_end(connection) == b""
 
@@ -204,7 +204,7 @@ def test_a_slowly_sent_admin_request_is_closed_at_its_deadline(
 ) -> None:
     monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 0.5)
     begin = time.monotonic()
-    with connected(server) as connection, pytest.raises(OSError, match=r"reset|[Bb]roken pipe"):
+    with open_socket(server) as connection, pytest.raises(OSError, match=r"reset|[Bb]roken pipe"):
         while time.monotonic() - begin < _PATIENCE_SECONDS:  # a deadline for each byte would never end it
             connection.sendall(b"G")
             threading.Event().wait(0.02)
@@ -242,7 +242,7 @@ def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> No
 
     server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(snapshot()), Status())
     try:
-        with connected(server) as scrape:
+        with open_socket(server) as scrape:
             scrape.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
             assert asked.wait(_PATIENCE_SECONDS)
             is_alive = alive(server)
@@ -265,7 +265,7 @@ def test_a_slow_view_of_all_proxies_delays_no_metrics_of_this_one() -> None:
         HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Counters(), 3)), Status(), fleet_metrics=metrics_of_all
     )
     try:
-        with connected(server) as waiting:
+        with open_socket(server) as waiting:
             waiting.sendall(b"GET /metrics/fleet HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
             assert "sluicegate_in_flight_requests 3.0" in get(f"http://127.0.0.1:{server.port}/metrics")[1]
             released.set()
@@ -307,7 +307,7 @@ def test_the_admin_endpoint_responds_while_no_descriptor_is_free_and_afterwards(
         print("closed", flush=True)
         """
     process = subprocess.Popen(
-        ending_with_tests([sys.executable, "-c", textwrap.dedent(program)]),
+        killed_with_parent([sys.executable, "-c", textwrap.dedent(program)]),
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

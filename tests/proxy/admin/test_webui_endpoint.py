@@ -65,7 +65,7 @@ Serve = Callable[..., AdminServer]
 def serve(reader: StateReader) -> Iterator[Serve]:
     with ExitStack() as stack:
 
-        def started(listen: str = "127.0.0.1", token: Password | None = None, **more: Any) -> AdminServer:
+        def start_server(listen: str = "127.0.0.1", token: Password | None = None, **more: Any) -> AdminServer:
             explain = more.get(
                 "explain", lambda topic: {"lines": [f"{topic}: what holds"], "effective": [], "source": None}
             )
@@ -76,7 +76,7 @@ def serve(reader: StateReader) -> Iterator[Serve]:
             stack.callback(server.close)
             return server
 
-        yield started
+        yield start_server
 
 
 def open_request(server: AdminServer, path: str, **headers: str) -> socket.socket:

@@ -52,12 +52,12 @@ def run_in_shell(shell: str, program: str, folder: Path, *words: str) -> str:
 
 @pytest.mark.long
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
-    def completed(*words: str) -> set[str]:
+    def bash_completions(*words: str) -> set[str]:
         return set(run_in_shell("bash", BASH, tmp_path, "sluicegate", *words).split())
 
-    assert completed("") == set(GROUP.commands)
-    assert completed("do") == {"doctor"}
-    assert completed("doctor", "--") == {"--config", "--client-config", "--json", "--help"}
+    assert bash_completions("") == set(GROUP.commands)
+    assert bash_completions("do") == {"doctor"}
+    assert bash_completions("doctor", "--") == {"--config", "--client-config", "--json", "--help"}
 
 
 @pytest.mark.long
@@ -68,11 +68,11 @@ def test_zsh_completes_commands_and_options(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_fish_completes_commands_and_options(tmp_path: Path) -> None:
-    def completed(line: str) -> list[str]:
+    def fish_completions(line: str) -> list[str]:
         return [line.split("\t")[0] for line in run_in_shell("fish", FISH, tmp_path, line).splitlines()]
 
-    assert completed("sluicegate do") == ["doctor"]
-    assert completed("sluicegate doctor --j") == ["--json"]
+    assert fish_completions("sluicegate do") == ["doctor"]
+    assert fish_completions("sluicegate doctor --j") == ["--json"]
 
 
 def test_every_option_and_argument_has_help() -> None:

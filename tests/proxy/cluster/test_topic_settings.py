@@ -287,11 +287,11 @@ async def test_an_error_names_the_topic_and_the_configuration_applies(found: lis
 
 
 async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
-    def rejected(version: int, body: bytes) -> bytes:
+    def authorize_fine_only(version: int, body: bytes) -> bytes:
         topics = asked_topics(version, body)
         return results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(version, body)
 
-    async with broker(rejected) as kafka:
+    async with broker(authorize_fine_only) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             for i in range(10):
@@ -328,11 +328,11 @@ async def test_a_failed_refresh_keeps_known_settings() -> None:
 
 
 async def test_unauthorized_topic_settings_are_logged_once_for_all_topics() -> None:
-    def rejected(version: int, body: bytes) -> bytes:
+    def deny_all_topics(version: int, body: bytes) -> bytes:
         results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
         return DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
 
-    async with broker(rejected) as kafka:
+    async with broker(deny_all_topics) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             for number in range(5):

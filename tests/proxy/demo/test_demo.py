@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
@@ -39,7 +39,7 @@ def terminal(environment: dict[str, str]) -> Iterator[tuple[int, "subprocess.Pop
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
     demo = subprocess.Popen(
-        ending_with_tests(COMMAND), stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
+        killed_with_parent(COMMAND), stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
     )
     os.close(its)
     os.set_blocking(ours, False)

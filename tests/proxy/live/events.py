@@ -16,7 +16,7 @@ _CHANGES = {Mode.FIX: (Change.FIXED,), Mode.MARK: (Change.MARKED,)}
 _COPIES = {Mode.QUARANTINE: Copies.QUARANTINED, Mode.COPY: Copies.COPIED}
 
 
-def rejected(
+def rejected_event(
     client_id: str | None = "billing",
     topic: str | None = "payments",
     reason: Reason = Reason.TIMESTAMP_IN_FUTURE,

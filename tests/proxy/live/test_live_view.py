@@ -6,13 +6,13 @@ from sluicegate.proxy.live.live_view import MAX_VIOLATIONS, LiveView
 from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.validation.rules.rule import Mode
-from tests.proxy.live.events import NOW, SECRET, rejected
+from tests.proxy.live.events import NOW, SECRET, rejected_event
 
 
 def test_the_newest_violations_are_kept_with_one_record() -> None:
     view = LiveView(Counters(), None, NOW)
     for number in range(MAX_VIOLATIONS + 7):
-        view.write(rejected(f"client-{number}"))
+        view.write(rejected_event(f"client-{number}"))
 
     assert len(view.violations) == MAX_VIOLATIONS
     numbers = [number for number, _, _ in view.violations]
@@ -25,7 +25,7 @@ def test_the_newest_violations_are_kept_with_one_record() -> None:
 def test_observed_batches_do_not_count_as_rejected() -> None:
     view = LiveView(Counters(), None, NOW)
     for mode in Mode:
-        view.write(rejected(mode=mode))
+        view.write(rejected_event(mode=mode))
 
     flow = view.flow()
 

@@ -19,7 +19,7 @@ from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import Rulebook
-from tests.proxy.live.events import NOW, rejected
+from tests.proxy.live.events import NOW, rejected_event
 
 
 def failed_login_condition(detail: str) -> ActiveCondition:
@@ -84,7 +84,7 @@ def test_broker_errors_of_one_client_at_two_workers_are_added() -> None:
 
 def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
     view = LiveView(Counters(), None, NOW)
-    view.write(rejected(client_id))
+    view.write(rejected_event(client_id))
     total = 0
     for second, records in seconds.items():
         total += records
@@ -126,7 +126,7 @@ def test_a_new_process_does_not_change_the_other_histories() -> None:
 
 def test_different_clients_stay_apart_the_worst_first() -> None:
     worse = view_with("b", {100: 1})
-    worse.write(rejected("b"))
+    worse.write(rejected_event("b"))
 
     state = merged_state([state_with(view_with("a", {100: 1}), []), state_with(worse, [])])
 

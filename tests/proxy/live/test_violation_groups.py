@@ -4,7 +4,7 @@ from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.validation.verdict import Reason
-from tests.proxy.live.events import NOW, rejected
+from tests.proxy.live.events import NOW, rejected_event
 
 
 def new_view() -> LiveView:
@@ -14,8 +14,8 @@ def new_view() -> LiveView:
 def test_equal_violations_are_one_group_with_times_and_newest_example() -> None:
     view = new_view()
     for second in range(3):
-        view.write(rejected(now_ms=NOW + 1000 * second))
-    view.write(rejected(reason=Reason.NULL_KEY))
+        view.write(rejected_event(now_ms=NOW + 1000 * second))
+    view.write(rejected_event(reason=Reason.NULL_KEY))
 
     first, second_one = view.violation_groups.state(10)
 
@@ -29,9 +29,9 @@ def test_equal_violations_are_one_group_with_times_and_newest_example() -> None:
 def test_a_flood_of_client_names_displaces_no_larger_group() -> None:
     view = new_view()
     for number in range(20 * MAX_GROUPS):
-        view.write(rejected(f"invented-{number}"))
+        view.write(rejected_event(f"invented-{number}"))
         if number % 50 == 0:
-            view.write(rejected("the-real-one"))
+            view.write(rejected_event("the-real-one"))
 
     state = view.violation_groups.state(10 * MAX_GROUPS)
 
@@ -45,8 +45,8 @@ def test_a_flood_of_topics_from_one_address_displaces_no_others() -> None:
     for number in range(20 * MAX_GROUPS):
         if number % 1000 == 0:
             for topic in ("payments", "orders"):
-                view.write(rejected("shop", topic, peer="192.0.2.9:1"))
-        view.write(rejected("flood", f"topic-{number}"))
+                view.write(rejected_event("shop", topic, peer="192.0.2.9:1"))
+        view.write(rejected_event("flood", f"topic-{number}"))
 
     state = {(one["client_id"], one["topic"]): one["batches"] for one in view.violation_groups.state(MAX_GROUPS)}
 
@@ -57,7 +57,7 @@ def test_a_small_query_returns_the_largest_groups() -> None:
     view = new_view()
     for name, times in (("a", 1), ("b", 3), ("c", 2)):
         for _ in range(times):
-            view.write(rejected(name))
+            view.write(rejected_event(name))
 
     assert [one["client_id"] for one in view.violation_groups.state(2)] == ["b", "c"]
 
@@ -65,7 +65,7 @@ def test_a_small_query_returns_the_largest_groups() -> None:
 def test_of_many_equal_violations_one_is_listed_and_all_are_counted() -> None:
     view = new_view()
     for millisecond in range(1000):
-        view.write(rejected(now_ms=NOW + millisecond))
+        view.write(rejected_event(now_ms=NOW + millisecond))
 
     (group,) = view.violation_groups.state(10)
 

@@ -66,18 +66,18 @@ def test_a_large_schema_that_compiles_slowly_stays_in_the_rules_process(
     assert rule.is_slow
 
 
-def of_patterns(count: int, pattern: str) -> str:
+def json_schema_with_patterns(count: int, pattern: str) -> str:
     return json.dumps({"properties": {f"f{i}": {"type": "string", "pattern": f"{pattern}{i}"} for i in range(count)}})
 
 
 @pytest.mark.parametrize(
     ("text", "is_compiled_here"),
     [
-        (of_patterns(4_000, "^[a-z]{2}"), False),
-        (of_patterns(1, r"^(\p{L}{100}){100}"), False),
+        (json_schema_with_patterns(4_000, "^[a-z]{2}"), False),
+        (json_schema_with_patterns(1, r"^(\p{L}{100}){100}"), False),
         (json.dumps({"patternProperties": {rf"\p{{L}}{{40}}{i}": {} for i in range(20)}}), False),
-        (of_patterns(300, "^[a-z]{2}"), True),
-        (of_patterns(3, r"^\p{L}{2}"), True),
+        (json_schema_with_patterns(300, "^[a-z]{2}"), True),
+        (json_schema_with_patterns(3, r"^\p{L}{2}"), True),
     ],
     ids=["many", "nested counts", "names of properties", "some", "short"],
 )
@@ -224,7 +224,7 @@ message Order {
 """
 
 
-def constrained(folder: Path, text: str = CONSTRAINED) -> Schema:
+def schema_with_constraints(folder: Path, text: str = CONSTRAINED) -> Schema:
     file = folder / "order.proto"
     file.write_text(text)
     return Schema(format="protobuf", file=str(file), message="Order", protovalidate=True)
@@ -233,7 +233,7 @@ def constrained(folder: Path, text: str = CONSTRAINED) -> Schema:
 def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes_too_long(tmp_path: Path) -> None:
     makers = RuleMakers(WaitBudget(), Counters(), Limits(rule_cpu_seconds=0.3))
     try:
-        rule = makers.for_registries({}).of_constraints(constrained(tmp_path), Side.VALUE)
+        rule = makers.for_registries({}).of_constraints(schema_with_constraints(tmp_path), Side.VALUE)
 
         def http_response(value: bytes) -> str:
             assert steps_of(rule.fault, record(value)) > INLINE_STEPS
@@ -260,7 +260,7 @@ def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes
 
 
 def test_constraints_that_do_not_compile_are_reported_before_a_record_comes(makers: RuleMakers, tmp_path: Path) -> None:
-    given = constrained(tmp_path, CONSTRAINED.replace("!= 'x'", "!="))
+    given = schema_with_constraints(tmp_path, CONSTRAINED.replace("!= 'x'", "!="))
 
     with pytest.raises(SchemaUnusable, match="the constraints of Order cannot be compiled: "):
         makers.for_registries({}).of_constraints(given, Side.VALUE)

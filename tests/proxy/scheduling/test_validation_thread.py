@@ -83,14 +83,14 @@ def thread(burner: CpuBurner) -> Iterator[ValidationThread]:
 
 @pytest.fixture
 def submit(burner: CpuBurner, thread: ValidationThread) -> Callable[..., Job]:
-    def submitted(seconds: float, account: Account | None = None, held_bytes: int = 0) -> Job:
+    def submit_job(seconds: float, account: Account | None = None, held_bytes: int = 0) -> Job:
         job = Job(no_request(), account if account is not None else Account(), None)
         burner.seconds[job] = seconds
         burner.held_bytes[job] = held_bytes
         thread.add(job)
         return job
 
-    return submitted
+    return submit_job
 
 
 @pytest.mark.parametrize("connections", [9, 40])

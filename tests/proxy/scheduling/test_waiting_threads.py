@@ -73,7 +73,7 @@ def scheduler(rule: LookUpRule) -> Iterator[Scheduler]:
     made.close()
 
 
-def submitted(scheduler: Scheduler, *values: bytes, client: Client | None = None) -> Job:
+def submit_request(scheduler: Scheduler, *values: bytes, client: Client | None = None) -> Job:
     """Submit a request as from a separate connection."""
     data = batch([Rec(NOW, value=value) for value in values], NONE)
     request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 10)
@@ -86,17 +86,17 @@ def text_of(job: Job) -> str | None:
 
 
 def test_a_pending_look_up_delays_no_other_request(scheduler: Scheduler, rule: LookUpRule) -> None:
-    waiting = [submitted(scheduler, b"?%d" % i) for i in range(3 * MOST_THREADS)]
+    waiting = [submit_request(scheduler, b"?%d" % i) for i in range(3 * MOST_THREADS)]
 
     for _ in range(50):
-        assert text_of(submitted(scheduler, b"plain")) is None
+        assert text_of(submit_request(scheduler, b"plain")) is None
     assert not any(job.future.done() for job in waiting)
 
     for i in range(3 * MOST_THREADS):
         rule.answer_for(b"?%d" % i).set_result(None if i % 2 else "it is odd")
     for i, job in enumerate(waiting):
         assert ("it is odd" in str(text_of(job))) is (i % 2 == 0)
-    assert text_of(submitted(scheduler, b"?0")) is not None, "what is known needs no wait"
+    assert text_of(submit_request(scheduler, b"?0")) is not None, "what is known needs no wait"
 
 
 def waiting_threads() -> int:
@@ -104,13 +104,13 @@ def waiting_threads() -> int:
 
 
 def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: Scheduler, rule: LookUpRule) -> None:
-    many = [submitted(scheduler, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
+    many = [submit_request(scheduler, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
     eventually(lambda: waiting_threads() == MOST_THREADS // 2)
 
     rule.answer_for(b"?mine").set_result(None)
     for client in (Client("10.0.0.2:1"), Client("10.0.0.1:9", principal="User:alice")):
-        assert text_of(submitted(scheduler, b"plain", b"?mine", client=client)) is None
-    other = submitted(scheduler, b"?ours", client=Client("10.0.0.2:2"))
+        assert text_of(submit_request(scheduler, b"plain", b"?mine", client=client)) is None
+    other = submit_request(scheduler, b"?ours", client=Client("10.0.0.2:2"))
     eventually(lambda: waiting_threads() == MOST_THREADS // 2 + 1, what="a place for another client")
     rule.answer_for(b"?ours").set_result("it is bad")
     assert "it is bad" in str(text_of(other))
@@ -128,7 +128,7 @@ def test_a_request_has_one_wait_budget_for_all_its_waits(
     monkeypatch.setattr("sluicegate.proxy.scheduling.waiting_threads.WAIT_BUDGET_SECONDS", 0.5)
     values = [b"?%d" % i for i in range(100)]
     began = monotonic()
-    job = submitted(scheduler, *values)
+    job = submit_request(scheduler, *values)
     answering = threading.Thread(target=_response_slowly, args=(rule, values, job))
     answering.start()
 
@@ -148,7 +148,7 @@ def _response_slowly(rule: LookUpRule, values: list[bytes], job: Job) -> None:
 
 
 def test_validation_ends_early_for_a_closed_client(scheduler: Scheduler, rule: LookUpRule) -> None:
-    job = submitted(scheduler, b"?1")
+    job = submit_request(scheduler, b"?1")
     while not rule.asked:
         threading.Event().wait(0.001)
     scheduler.abandon(job)

@@ -62,8 +62,8 @@ def test_a_proxy_that_is_its_own_cluster_does_not_start() -> None:
     )
 
     with pytest.raises(CannotStart, match=r"upstream\.bootstrap leads back to this proxy itself"):
-        uvloop.run(started(config))
+        uvloop.run(start_server(config))
 
 
-async def started(config: Config) -> None:
+async def start_server(config: Config) -> None:
     await Server(config).start()

@@ -94,7 +94,7 @@ _NAMES = {
 }
 
 
-def started(has_fast_path: bool) -> Playbook:
+def session_after_first_request(has_fast_path: bool) -> Playbook:
     """Return a session whose client has said its id."""
     play = Playbook(has_fast_path)
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1, client_id=_CLIENT.encode()))
@@ -107,7 +107,7 @@ def started(has_fast_path: bool) -> Playbook:
 @pytest.mark.parametrize("case", CASES)
 def test_each_error_code_is_counted_once_for_each_response(case: str, has_fast_path: bool) -> None:
     key, version, asked, is_flexible, responded, codes = CASES[case]
-    play = started(has_fast_path)
+    play = session_after_first_request(has_fast_path)
     response = sized_frame(struct.pack(">i", 7) + (b"\0" if is_flexible else b"") + responded)
 
     play.from_client(request(key, version, asked, 7, client_id=_CLIENT.encode()))
@@ -121,7 +121,7 @@ def test_each_error_code_is_counted_once_for_each_response(case: str, has_fast_p
 @_PATHS
 @pytest.mark.parametrize("version", [3, 8, 9, 10, 12])
 def test_partition_errors_of_an_unchanged_produce_request_are_counted(version: int, has_fast_path: bool) -> None:
-    play = started(has_fast_path)
+    play = session_after_first_request(has_fast_path)
 
     play.from_client(produce(version, {b"t": [(0, good_batch(NOW)), (1, good_batch(NOW))]}, -1, 7))
     header = struct.pack(">i", 7) + (b"\0" if version >= 9 else b"")

@@ -73,7 +73,7 @@ class Owner:
     def on_full(self, connection: Connection, full: bool) -> None: ...
 
 
-def connected() -> tuple[Owner, Connection, DeliveringOutlet, Steps]:
+def new_connection() -> tuple[Owner, Connection, DeliveringOutlet, Steps]:
     owner, steps = Owner(), Steps()
     loop = LoopCalls(steps.call_soon, steps.call_later, lambda step, _address: steps.call_soon(step))
     reader = FrameReader(owner, 8, 10_000, FramePool())
@@ -97,7 +97,7 @@ payloads = st.lists(st.sampled_from([b"G", b"H", b"S"]).flatmap(lambda k: st.bin
 
 @given(payloads, st.lists(st.integers(1, 30)), st.randoms(use_true_random=False))
 def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: random.Random) -> None:
-    owner, connection, transport, steps = connected()
+    owner, connection, transport, steps = new_connection()
     stream = b"".join(map(frame_of, sent))
     while stream:
         size = cuts.pop() if cuts else len(stream)
@@ -117,7 +117,7 @@ def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: ran
 
 
 def test_an_end_is_reported_after_the_paused_bytes() -> None:
-    owner, connection, _, steps = connected()
+    owner, connection, _, steps = new_connection()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
     connection.eof_received()
     assert not owner.ended
@@ -130,7 +130,7 @@ def test_an_end_is_reported_after_the_paused_bytes() -> None:
 
 
 def test_an_end_during_a_resume_is_reported_after_the_backlog() -> None:
-    owner, connection, _, steps = connected()
+    owner, connection, _, steps = new_connection()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
     connection.resume(PauseReason.VALIDATING)
@@ -144,7 +144,7 @@ def test_an_end_during_a_resume_is_reported_after_the_backlog() -> None:
 
 @pytest.mark.parametrize("lets_go_on", [Connection.resume, Connection.resume_now])
 def test_backlog_is_delivered_after_a_resume(lets_go_on: Callable[[Connection, PauseReason], None]) -> None:
-    owner, connection, _, steps = connected()
+    owner, connection, _, steps = new_connection()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
     lets_go_on(connection, PauseReason.VALIDATING)
@@ -155,7 +155,7 @@ def test_backlog_is_delivered_after_a_resume(lets_go_on: Callable[[Connection, P
 
 
 def test_a_new_pause_during_a_resume_stops_delivery() -> None:
-    owner, connection, transport, steps = connected()
+    owner, connection, transport, steps = new_connection()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
     connection.resume(PauseReason.VALIDATING)
@@ -171,7 +171,7 @@ def test_a_new_pause_during_a_resume_stops_delivery() -> None:
 
 @pytest.mark.parametrize("hold", list(PauseReason))
 def test_each_pause_reason_stops_reading_until_it_is_resumed(hold: PauseReason) -> None:
-    _, connection, transport, _ = connected()
+    _, connection, transport, _ = new_connection()
 
     connection.pause(hold)
     connection.pause(PauseReason.VALIDATING)
@@ -184,7 +184,7 @@ def test_each_pause_reason_stops_reading_until_it_is_resumed(hold: PauseReason) 
 
 def test_an_unused_read_buffer_is_offered_again() -> None:
     """As if a socket had no data after all."""
-    owner, connection, _, _ = connected()
+    owner, connection, _, _ = new_connection()
     frame = frame_of(b"G" * 100)
     deliver(connection, frame[:50])
     connection.get_buffer(-1)

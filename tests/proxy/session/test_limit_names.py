@@ -37,7 +37,7 @@ def request_to(partitions: int) -> bytes:
     return frame_of(build_request_header(0, 9, 7, "test", 2), body)
 
 
-def sent(play: Playbook, data: bytes) -> None:
+def send_request(play: Playbook, data: bytes) -> None:
     """Send a request and wait until it, or its replacement, was forwarded to the broker."""
     play.from_client(produce_frame(data, acks=-1))
     play.loop.until(lambda: bool(play.broker.sent or play.client.sent or play.client.is_closing()))
@@ -146,7 +146,7 @@ def test_a_payload_at_the_decompression_limit_is_forwarded_and_a_larger_one_reje
     data, value = decompression_case(key, is_beyond)
     play = play_of(**{key: value})
 
-    sent(play, data)
+    send_request(play, data)
 
     assert (data in play.broker.sent) == (not is_beyond)
     assert not play.client.is_closing()
@@ -157,7 +157,7 @@ def test_a_payload_at_the_decompression_limit_is_forwarded_and_a_larger_one_reje
 def test_record_errors_beyond_the_response_limit_are_counted(bad: int, beyond: dict[str, int]) -> None:
     play = play_of(max_record_errors=2)
 
-    sent(play, batch([Rec(5)] * bad))
+    send_request(play, batch([Rec(5)] * bad))
 
     assert not play.client.is_closing()
     assert reached_at_the_end(play) == beyond

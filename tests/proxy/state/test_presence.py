@@ -27,7 +27,7 @@ ONE = Presence(
 TWO = replace(ONE, name="gate-2.example.com:19092", instance="b" * 32, state="serving", conditions=())
 
 
-def stored(presence: Presence, at_ms: int | None = None, by_broker: bool = True) -> StoredRecord:
+def stored_record(presence: Presence, at_ms: int | None = None, by_broker: bool = True) -> StoredRecord:
     return StoredRecord(encode(presence), presence.time_ms if at_ms is None else at_ms, by_broker)
 
 
@@ -53,21 +53,21 @@ def test_a_thousand_proxies_write_two_hundred_records_and_150_kilobytes_a_second
 def test_garbage_is_no_announcement(value: bytes | None) -> None:
     with pytest.raises(UnreadableChange):
         decode(value)
-    assert view_of(StoredRecord(value, NOW, True), stored(ONE)).members[0].presence == ONE
+    assert view_of(StoredRecord(value, NOW, True), stored_record(ONE)).members[0].presence == ONE
 
 
 def test_a_proxy_is_stale_after_15_s_and_forgotten_after_10_min() -> None:
-    view = view_of(stored(ONE), stored(TWO), now_ms=NOW + 15_000)
+    view = view_of(stored_record(ONE), stored_record(TWO), now_ms=NOW + 15_000)
     assert [view.is_stale(each) for each in view.members] == [False, False]
-    later = view_of(stored(ONE), stored(replace(TWO, time_ms=NOW + 1)), now_ms=NOW + 15_001)
+    later = view_of(stored_record(ONE), stored_record(replace(TWO, time_ms=NOW + 1)), now_ms=NOW + 15_001)
     assert [later.is_stale(each) for each in later.members] == [True, False]
-    assert view_of(stored(ONE), now_ms=NOW + 600_001).members == ()
+    assert view_of(stored_record(ONE), now_ms=NOW + 600_001).members == ()
 
 
 def test_the_readers_own_announcement_corrects_its_clock() -> None:
     """Its clock is an hour ahead of the broker's; nobody is stale for that."""
     ahead = replace(ONE, time_ms=NOW + 3_600_000)
-    view = view_of(stored(ahead, NOW), stored(TWO), own=ONE.instance, now_ms=NOW + 3_600_000 + 2000)
+    view = view_of(stored_record(ahead, NOW), stored_record(TWO), own=ONE.instance, now_ms=NOW + 3_600_000 + 2000)
 
     assert view.now_ms == NOW + 2000
     assert [view.is_stale(each) for each in view.members] == [False, False]
@@ -75,7 +75,7 @@ def test_the_readers_own_announcement_corrects_its_clock() -> None:
 
 
 def test_two_versions_and_two_policies_are_named_with_their_proxies() -> None:
-    view = view_of(stored(ONE), stored(replace(TWO, version="0.2.0", policies="ba9876543210")))
+    view = view_of(stored_record(ONE), stored_record(replace(TWO, version="0.2.0", policies="ba9876543210")))
 
     assert findings_of(view) == [
         ("versions_differ", "2 versions: 0.1.0: gate-1.example.com:19092; 0.2.0: gate-2.example.com:19092"),
@@ -88,14 +88,16 @@ def test_two_versions_and_two_policies_are_named_with_their_proxies() -> None:
 
 def test_a_stale_proxy_is_no_finding() -> None:
     assert (
-        view_of(stored(ONE), stored(replace(TWO, version="0.2.0", time_ms=NOW + 20_000)), now_ms=NOW + 20_000).findings
+        view_of(
+            stored_record(ONE), stored_record(replace(TWO, version="0.2.0", time_ms=NOW + 20_000)), now_ms=NOW + 20_000
+        ).findings
         == ()
     )
 
 
 def test_a_name_that_two_running_proxies_have_is_named() -> None:
     again = replace(ONE, instance="c" * 32, admin="10.1.2.4:9650")
-    records = [stored(replace(each, time_ms=NOW + i)) for i, each in enumerate((ONE, again, ONE, again))]
+    records = [stored_record(replace(each, time_ms=NOW + i)) for i, each in enumerate((ONE, again, ONE, again))]
 
     view = view_of(*records)
 
@@ -107,7 +109,7 @@ def test_a_restarted_proxy_is_one() -> None:
     """The new process announced itself after the last announcement of the old one."""
     again = replace(ONE, instance="c" * 32, time_ms=NOW + 3000)
 
-    view = view_of(stored(ONE), stored(again))
+    view = view_of(stored_record(ONE), stored_record(again))
 
     assert [each.presence for each in view.members] == [again]
     assert view.findings == ()
@@ -116,19 +118,19 @@ def test_a_restarted_proxy_is_one() -> None:
 def test_rates_are_what_counters_rose_by_since_the_announcement_before() -> None:
     later = replace(ONE, time_ms=NOW + 5000, counters={**ONE.counters, "violations": 10**6 + 20, "connections": 7})
 
-    (member,) = view_of(stored(ONE), stored(later), now_ms=NOW + 5000).members
+    (member,) = view_of(stored_record(ONE), stored_record(later), now_ms=NOW + 5000).members
 
     assert member.rates == {"produce_requests": 0, "accepted_records": 0, "violations": 4}
-    assert view_of(stored(ONE)).members[0].rates == {}
+    assert view_of(stored_record(ONE)).members[0].rates == {}
 
 
 def test_without_times_of_the_broker_no_clock_is_judged() -> None:
-    view = view_of(stored(replace(ONE, time_ms=NOW - 9000), NOW, by_broker=False))
+    view = view_of(stored_record(replace(ONE, time_ms=NOW - 9000), NOW, by_broker=False))
     assert (view.members[0].clock_off_ms, view.findings) == (None, ())
 
 
 def test_the_listing_names_findings_stale_proxies_and_conditions() -> None:
-    view = view_of(stored(ONE), stored(replace(TWO, version="0.2.0", time_ms=NOW - 20_000)))
+    view = view_of(stored_record(ONE), stored_record(replace(TWO, version="0.2.0", time_ms=NOW - 20_000)))
 
     assert list(lines_of(json.loads(json.dumps(view.as_json())))) == [
         "2 proxies, 1 of them stale",

@@ -7,7 +7,7 @@ from prometheus_client.core import Metric
 from sluicegate.proxy.state.fleet_view import FleetView
 from sluicegate.proxy.state.presence_metrics import MOST_PROXIES, presence_metrics
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from tests.proxy.state.test_presence import NOW, ONE, TWO, stored, view_of
+from tests.proxy.state.test_presence import NOW, ONE, TWO, stored_record, view_of
 
 OTHER = replace(TWO, version="0.2.0", policies="ba9876543210")
 
@@ -23,7 +23,7 @@ def values(metric: Metric) -> dict[str, float]:
 
 def test_each_proxy_has_its_figures_and_a_stale_one_shows_its_age() -> None:
     stale = replace(OTHER, time_ms=NOW - 20_000)
-    found = metrics_of(view_of(stored(ONE, NOW - 1000), stored(stale)))
+    found = metrics_of(view_of(stored_record(ONE, NOW - 1000), stored_record(stale)))
 
     one, two = ONE.name, TWO.name
     assert values(found["readable"]) == {"": 1}
@@ -39,17 +39,20 @@ def test_each_proxy_has_its_figures_and_a_stale_one_shows_its_age() -> None:
 def test_each_finding_is_counted() -> None:
     again = replace(ONE, instance="c" * 32)
     ahead = replace(OTHER, time_ms=NOW + 60_000)
-    records = [stored(each, NOW) for each in (ONE, again, ahead, ONE, again)]
+    records = [stored_record(each, NOW) for each in (ONE, again, ahead, ONE, again)]
 
     found = metrics_of(view_of(*records))
 
     kinds = ("clock_off", "name_used_twice", "policies_differ", "versions_differ")
     assert values(found["findings"]) == dict.fromkeys(kinds, 1)
-    assert values(metrics_of(view_of(stored(ONE)))["findings"]) == dict.fromkeys(kinds, 0)
+    assert values(metrics_of(view_of(stored_record(ONE)))["findings"]) == dict.fromkeys(kinds, 0)
 
 
 def test_the_number_of_series_is_bounded_and_sums_have_all() -> None:
-    many = [stored(replace(ONE, name=f"gate-{number:05}", instance=f"{number}")) for number in range(MOST_PROXIES + 5)]
+    many = [
+        stored_record(replace(ONE, name=f"gate-{number:05}", instance=f"{number}"))
+        for number in range(MOST_PROXIES + 5)
+    ]
 
     found = metrics_of(view_of(*many))
 

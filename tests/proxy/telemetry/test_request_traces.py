@@ -42,7 +42,7 @@ def valid_request() -> ValidatedRequest:
     return ValidatedRequest(accepted={(0, 0): Accepted(3, 0)})
 
 
-def rejected(places: int = 1) -> ValidatedRequest:
+def rejected_request(places: int = 1) -> ValidatedRequest:
     validated = ValidatedRequest(rejected={(0, p): rejection() for p in range(places)})
     validated.basis.update(dict.fromkeys(validated.rejected, HELD_TO))
     return validated
@@ -51,7 +51,7 @@ def rejected(places: int = 1) -> ValidatedRequest:
 def test_a_rejected_request_names_client_topic_verdict_and_what_was_wrong() -> None:
     traced = TracedRequests()
 
-    traced.settle_request(rejected())
+    traced.settle_request(rejected_request())
 
     span = span_of(traced.kept[0], RESOURCE)
     values = span.attributes
@@ -91,7 +91,7 @@ def _observed(validated: ValidatedRequest) -> None:
     [(_quarantined, "rejected", True), (_not_kept, "resend", True), (_observed, "accepted", False)],
 )
 def test_a_span_has_the_outcome(become: Callable[[ValidatedRequest], None], outcome: str, is_error: bool) -> None:
-    traced, validated = TracedRequests(), rejected()
+    traced, validated = TracedRequests(), rejected_request()
     become(validated)
 
     traced.settle_request(validated)
@@ -107,8 +107,8 @@ def test_valid_and_violating_requests_are_sampled_separately_and_skipped_ones_co
 
     for at in (100, 100.1, 100.2, 100.3):
         traced.settle_request(valid_request(), at)
-        traced.settle_request(rejected(), at)
-    traced.settle_request(rejected(), 101.5)
+        traced.settle_request(rejected_request(), at)
+    traced.settle_request(rejected_request(), 101.5)
 
     assert [one.outcome for one in traced.kept] == ["accepted", "rejected"] * 2 + ["rejected"]
     assert [one.untraced for one in traced.kept] == [0, 0, 0, 0, 2]
@@ -126,7 +126,9 @@ def test_a_span_ends_with_the_brokers_response() -> None:
 def test_names_of_clients_are_cut_and_escaped() -> None:
     traced = TracedRequests()
     request = request_of({f"topic-{i}" + "y" * 1000: 1 for i in range(300)})
-    validated = ValidatedRequest(accepted={(t, 0): Accepted(3, 0) for t in range(1, 300)}, rejected=rejected().rejected)
+    validated = ValidatedRequest(
+        accepted={(t, 0): Accepted(3, 0) for t in range(1, 300)}, rejected=rejected_request().rejected
+    )
     validated.basis[0, 0] = HELD_TO
 
     traced.traces.request_settled(

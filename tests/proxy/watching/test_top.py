@@ -16,7 +16,7 @@ from sluicegate.proxy.watching.top_screen import screen
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.broker.ports import free_ports
-from tests.proxy.live.events import NOW, rejected
+from tests.proxy.live.events import NOW, rejected_event
 from tests.proxy.live.test_merged_state import state_with, view_with
 
 A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
@@ -57,8 +57,8 @@ def test_top_lists_topics_with_their_rates_and_violations() -> None:
     for number in range(20):
         view.sent_to(f"idle-{number}", 0, 0, 0)
     for mode in (Mode.REJECT, Mode.QUARANTINE, Mode.OBSERVE):
-        view.write(rejected(topic="payments", mode=mode))
-    view.write(rejected(topic=None, reason=Reason.NULL_KEY))
+        view.write(rejected_event(topic="payments", mode=mode))
+    view.write(rejected_event(topic=None, reason=Reason.NULL_KEY))
     view.tick(NOW + 10_000)
 
     read_known_state = top_output(ProxyState(A, state_with(view, [], NOW + 10_000)), width=80)
@@ -82,7 +82,7 @@ def test_the_incomplete_second_is_not_counted() -> None:
 @pytest.mark.parametrize("name", ["[red]x[/red]", "x\x1b[31mred", "a\u202eb", "w" * 4000, ""])
 def test_top_escapes_control_sequences_in_names(name: str) -> None:
     view = view_with(name, {})
-    view.write(rejected(name, name))
+    view.write(rejected_event(name, name))
 
     read_known_state = top_output(ProxyState(A, state_with(view, [])))
 

@@ -17,16 +17,16 @@ from sluicegate.validation.requests.name_pattern import EnforcedClients, NamePat
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Reason
-from tests.proxy.live.events import NOW, rejected
+from tests.proxy.live.events import NOW, rejected_event
 
 EVERYTHING = Wanted()
 KNOWN = "since 2027-01-15T07:00:00Z (event files)"
 EVENTS = [
-    rejected("billing"),
-    rejected("billing", now_ms=NOW + 5000),
-    rejected("billing", reason=Reason.NULL_KEY, mode=Mode.OBSERVE),
-    rejected("billing", topic="another"),
-    rejected(None, now_ms=NOW - 3_600_000, timestamp=0, reason=Reason.TIMESTAMP_TOO_OLD),
+    rejected_event("billing"),
+    rejected_event("billing", now_ms=NOW + 5000),
+    rejected_event("billing", reason=Reason.NULL_KEY, mode=Mode.OBSERVE),
+    rejected_event("billing", topic="another"),
+    rejected_event(None, now_ms=NOW - 3_600_000, timestamp=0, reason=Reason.TIMESTAMP_TOO_OLD),
 ]
 
 
@@ -69,8 +69,8 @@ def test_each_client_has_its_reasons_times_and_an_example(file: Path) -> None:
 
 def test_what_full_enforcement_would_also_reject_is_counted() -> None:
     basis = ValidationBasis(TopicPolicy(mode=Mode.OBSERVE, enforced=EnforcedClients((), 10)), NOW)
-    spared = rejected("shipping", mode=Mode.OBSERVE)._replace(basis=basis)
-    groups = _violation_groups(rejected("billing"), spared, spared)
+    spared = rejected_event("shipping", mode=Mode.OBSERVE)._replace(basis=basis)
+    groups = _violation_groups(rejected_event("billing"), spared, spared)
 
     lines = list(lines_about("payments", groups, KNOWN))
 
@@ -81,7 +81,7 @@ def test_what_full_enforcement_would_also_reject_is_counted() -> None:
 def test_each_client_with_an_owner_names_it_also_if_the_topic_has_another(tmp_path: Path) -> None:
     owned = OwnedClients(None, NamePattern("bill*"), Owner(team="billing\n", contact="#billing"))
     basis = ValidationBasis(TopicPolicy(owner=Owner(team="payments"), client_owners=(owned,)), NOW)
-    events = [rejected("billing")._replace(basis=basis), rejected("shipping")._replace(basis=basis)]
+    events = [rejected_event("billing")._replace(basis=basis), rejected_event("shipping")._replace(basis=basis)]
     (file := tmp_path / "e").write_text("".join(json.dumps(event_of(event)) + "\n" for event in events))
 
     lines = list(lines_about("payments", _violation_groups(*events), KNOWN))
@@ -116,7 +116,7 @@ def test_lines_that_are_not_events_are_skipped_and_counted(file: Path) -> None:
 
 def test_who_escapes_control_sequences_in_names(tmp_path: Path) -> None:
     name = "x\x1b[31m\u202egnp.exe\n"
-    lines = list(lines_about(name, _violation_groups(rejected(name, name)), KNOWN))
+    lines = list(lines_about(name, _violation_groups(rejected_event(name, name)), KNOWN))
 
     assert all(line.isprintable() for line in lines)
 
@@ -141,16 +141,16 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
 
 def test_events_are_counted_by_owner_and_rule_and_filtered_by_both() -> None:
     owned = ValidationBasis(TopicPolicy(owner=Owner(team="payments")), NOW)
-    ruled = rejected("billing", reason=Reason.RULE_VIOLATED)._replace(basis=owned, rules=(("amount", 3),))
+    ruled = rejected_event("billing", reason=Reason.RULE_VIOLATED)._replace(basis=owned, rules=(("amount", 3),))
 
-    def counted(wanted: Wanted, ids: set[str] | None = None) -> list[tuple[str, str | None, int]]:
-        groups = counted_groups(ruled, ruled, rejected("billing"), wanted=wanted, ids=ids)
+    def group_rows(wanted: Wanted, ids: set[str] | None = None) -> list[tuple[str, str | None, int]]:
+        groups = counted_groups(ruled, ruled, rejected_event("billing"), wanted=wanted, ids=ids)
         return [(group["reason"], group["rule"], group["batches"]) for group in groups]
 
     of_rule, of_bound = ("rule_violated", "amount", 2), ("timestamp_in_future", None, 1)
-    assert counted(Wanted()) == [of_rule, of_bound]
+    assert group_rows(Wanted()) == [of_rule, of_bound]
     for wanted in (Wanted(owner="payments"), Wanted(rule="amount"), Wanted(rule="rule_violated")):
-        assert counted(wanted) == [of_rule]
-    assert counted(Wanted(rule="timestamp_in_future", topic="payments", client="billing")) == [of_bound]
-    assert counted(Wanted(client="shipping")) == counted(Wanted(owner="nobody")) == []
-    assert counted(Wanted(rule="amount"), set()) == [("rule_violated", "amount", 1)]  # a record that is there twice
+        assert group_rows(wanted) == [of_rule]
+    assert group_rows(Wanted(rule="timestamp_in_future", topic="payments", client="billing")) == [of_bound]
+    assert group_rows(Wanted(client="shipping")) == group_rows(Wanted(owner="nobody")) == []
+    assert group_rows(Wanted(rule="amount"), set()) == [("rule_violated", "amount", 1)]  # a record that is there twice

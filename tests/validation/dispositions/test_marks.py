@@ -39,7 +39,7 @@ topics:
 """
 
 
-def validated(data: bytes, size: str = "samples: false", version: int = 9, client: str = "a") -> ValidatedRequest:
+def validate_batch(data: bytes, size: str = "samples: false", version: int = 9, client: str = "a") -> ValidatedRequest:
     config = load(read_yaml(FILE.replace("SIZE", size), "f"), {}).config
     body = produce_body(version, [topic_data("t", (0, data))])
     request = walk_produce_request(bytearray(body), version, 0, 100)
@@ -62,7 +62,7 @@ def read(data: bytes) -> list[tuple[int, bytes | None, bytes | None, list[Any]]]
 
 
 def forwarded(data: bytes, **options: Any) -> bytes:
-    found = validated(data, **options)
+    found = validate_batch(data, **options)
     assert not found.rejected
     return found.replacements().get((0, 0), data)
 
@@ -125,12 +125,12 @@ def test_a_batch_that_exceeds_the_topics_size_with_its_marks_is_rejected_as_by_a
     size = len(forwarded(data))
 
     assert forwarded(data, size=f"max.message.bytes: {size}") != data
-    rejected = validated(data, f"max.message.bytes: {size - 1}").rejected[0, 0]
+    rejected = validate_batch(data, f"max.message.bytes: {size - 1}").rejected[0, 0]
     assert (rejected.code, rejected.reason.value) == (10, "batch_too_large")
 
 
 def test_violations_of_both_kinds_are_reported_and_rules_that_observe_mark_nothing() -> None:
-    found = validated(batch([each for each, _ in RECORDS]))
+    found = validate_batch(batch([each for each, _ in RECORDS]))
 
     assert [(each.reason.value, each.bad_count, each.rules) for each in found.marked[0, 0].findings] == [
         (BEHIND, 2, ()),
@@ -144,12 +144,12 @@ def test_messages_without_headers_are_accepted_if_good_and_rejected_if_bad(magic
     good, bad = (message(magic, b"v", key=key, timestamp=NOW) for key in (b"k", None))
 
     assert forwarded(good, version=2) == good
-    assert validated(bad, version=2).rejected[0, 0].rules == (("keyed", 1),)
+    assert validate_batch(bad, version=2).rejected[0, 0].rules == (("keyed", 1),)
 
 
 @pytest.mark.parametrize("data", [batch([Rec(NOW, None)], crc=1), batch([Rec(NOW, None)], count=2)])
 def test_a_batch_without_single_bad_records_is_rejected(data: bytes) -> None:
-    assert (0, 0) in validated(data).rejected
+    assert (0, 0) in validate_batch(data).rejected
 
 
 @pytest.mark.parametrize("codec", list(CODECS))

@@ -91,11 +91,11 @@ def policy_of(kind: str, more: str, maker: RuleMaker = INLINE_RULES, file: str =
     return policy.for_exempt() if kind == "exempt" else policy
 
 
-def validated(data: bytes, kind: str = "reject", more: str | None = None, version: int = 9) -> ValidatedRequest:
-    return validated_by(policy_of(kind, MODES[kind] if more is None else more), data, version)
+def validate_batch(data: bytes, kind: str = "reject", more: str | None = None, version: int = 9) -> ValidatedRequest:
+    return validate_by_policy(policy_of(kind, MODES[kind] if more is None else more), data, version)
 
 
-def validated_by(policy: TopicPolicy, data: bytes, version: int = 9) -> ValidatedRequest:
+def validate_by_policy(policy: TopicPolicy, data: bytes, version: int = 9) -> ValidatedRequest:
     body = produce_body(version, [topic_data("t", (0, data))])
     config = load(read_yaml(FILE.replace("MORE", ""), "f"), {}).config
     budget = DecompressionBudget(1 << 24, 100, lambda: None)
@@ -121,7 +121,7 @@ def test_the_value_is_masked_and_everything_else_stays(codec: str, kind: str) ->
     ]
     data = batch(records, CODECS[codec], producer_id=7, producer_epoch=3, base_sequence=11)
 
-    found = validated(data, kind)
+    found = validate_batch(data, kind)
 
     made = found.replacements()[0, 0]
     assert not found.rejected
@@ -150,7 +150,7 @@ def test_the_value_is_masked_and_everything_else_stays(codec: str, kind: str) ->
 def test_a_batch_that_cannot_be_masked_is_rejected_in_every_mode(
     data: bytes, version: int, code: int | None, kind: str
 ) -> None:
-    found = validated(data, kind, version=version)
+    found = validate_batch(data, kind, version=version)
 
     if code is None:  # readable, with bytes after it that are dropped
         assert (0, 0) in found.rejected or read(found.replacements()[0, 0])[0][2] == MASKED
@@ -162,7 +162,7 @@ def test_a_batch_that_cannot_be_masked_is_rejected_in_every_mode(
 
 @pytest.mark.parametrize("kind", ["observe", "not enforced", "suspended"])
 def test_other_violations_are_only_observed_and_the_value_is_masked(kind: str) -> None:
-    found = validated(batch([Rec(5, b"k", SECRET)]), kind)
+    found = validate_batch(batch([Rec(5, b"k", SECRET)]), kind)
 
     assert found.observed[0, 0][0].bad_count == 1 and not found.rejected
     assert read(found.replacements()[0, 0])[0][2] == MASKED
@@ -170,7 +170,7 @@ def test_other_violations_are_only_observed_and_the_value_is_masked(kind: str) -
 
 @pytest.mark.parametrize("more", ["fix: {timestamp: now}", "mode: mark"])
 def test_fixed_and_marked_batches_are_masked_too(more: str) -> None:
-    found = validated(batch([Rec(5, b"k", SECRET)]), more=more)
+    found = validate_batch(batch([Rec(5, b"k", SECRET)]), more=more)
 
     assert not found.rejected
     ((timestamp, _, value, headers),) = read(found.replacements()[0, 0])
@@ -181,10 +181,10 @@ def test_fixed_and_marked_batches_are_masked_too(more: str) -> None:
 @pytest.mark.parametrize("kind", ["reject", "observe", "suspended"])
 def test_a_batch_that_is_too_large_after_masking_is_rejected(kind: str) -> None:
     data = batch([Rec(NOW, b"k", b'{"mail":""}')])
-    size = len(validated(data).replacements()[0, 0])
+    size = len(validate_batch(data).replacements()[0, 0])
 
-    assert validated(data, kind, f"{MODES[kind]}\n    max.message.bytes: {size}").masked
-    rejected = validated(data, kind, f"{MODES[kind]}\n    max.message.bytes: {size - 1}").rejected[0, 0]
+    assert validate_batch(data, kind, f"{MODES[kind]}\n    max.message.bytes: {size}").masked
+    rejected = validate_batch(data, kind, f"{MODES[kind]}\n    max.message.bytes: {size - 1}").rejected[0, 0]
     assert rejected.code == 10
 
 
@@ -208,7 +208,7 @@ def test_values_with_a_schema_are_masked_or_not_stored(
     file += "registries: {main: {url: 'http://127.0.0.1:9'}}"
     policy = policy_of(kind, MODES[kind], SchemaRules({"main": OneSchema(schema)}), file)
 
-    found = validated_by(policy, batch([Rec(NOW, b"k", value)], CODECS["lz4"]))
+    found = validate_by_policy(policy, batch([Rec(NOW, b"k", value)], CODECS["lz4"]))
 
     if isinstance(outcome, int):
         assert found.rejected[0, 0].code == outcome

@@ -31,7 +31,7 @@ topics:
 """
 
 
-def validated(topic: str, records: int, partitions: int) -> ValidatedRequest:
+def validate_records(topic: str, records: int, partitions: int) -> ValidatedRequest:
     config = load(read_yaml(FILE, "f"), {}).config
     data = batch([Rec(NOW + 10**9, None)] * records, NONE)
     body = produce_body(9, [topic_data(topic, *((number, data) for number in range(partitions)))])
@@ -52,7 +52,7 @@ def findings_in(found: ValidatedRequest) -> list[Finding]:
 
 @pytest.mark.parametrize("topic", ["marked", "copied", "quarantined"])
 def test_batches_of_a_request_share_the_list_of_bad_records(topic: str) -> None:
-    found = findings_in(validated(topic, 50, 40))
+    found = findings_in(validate_records(topic, 50, 40))
 
     listed = Counter(each.reason for each in found for _ in each.bad_records)
     assert sum(each.bad_count for each in found) >= 50 * 40
@@ -60,14 +60,14 @@ def test_batches_of_a_request_share_the_list_of_bad_records(topic: str) -> None:
 
 
 def test_rules_that_records_break_are_not_kept_when_their_marks_are_written() -> None:
-    found = validated("marked", 50, 40)
+    found = validate_records("marked", 50, 40)
 
     assert len(found.marked) == 40
     assert all(each.broken is None for each in findings_in(found))
 
 
 def test_batches_that_wait_for_their_copies_share_a_bound_of_broken_rules() -> None:
-    found = findings_in(validated("copied", 60_000, 6))
+    found = findings_in(validate_records("copied", 60_000, 6))
 
     kept = [len(each.broken) for each in found if each.broken is not None]
     assert kept == [60_000] * 4 + [4 * 65_536 - 4 * 60_000, 0]

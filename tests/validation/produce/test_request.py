@@ -20,7 +20,7 @@ UNCHECKED = TopicPolicy(before_max_ms=1000, checked=False)
 BAD = batch([Rec(1)])
 
 
-def validated(policies: dict[str, TopicPolicy], version: int, *partitions: bytes) -> ValidatedRequest:
+def validate_partitions(policies: dict[str, TopicPolicy], version: int, *partitions: bytes) -> ValidatedRequest:
     topics = [topic_data(name, *enumerate(partitions)) for name in policies]
     request = walk_produce_request(bytearray(produce_body(version, topics)), version, 0, 100)
     budget = DecompressionBudget(1 << 20, 1000, lambda: None)
@@ -29,7 +29,7 @@ def validated(policies: dict[str, TopicPolicy], version: int, *partitions: bytes
 
 @pytest.mark.parametrize("version", [3, 8, 12])
 def test_an_unchecked_topics_batches_are_neither_accepted_nor_rejected(version: int) -> None:
-    found = validated({"free": UNCHECKED, "bounded": BOUNDED}, version, BAD, batch([Rec(NOW)]))
+    found = validate_partitions({"free": UNCHECKED, "bounded": BOUNDED}, version, BAD, batch([Rec(NOW)]))
 
     assert found.waived == dict.fromkeys([(0, 0), (0, 1)], Waiver.CHECKS_NONE)
     assert set(found.rejected) == {(1, 0)}
@@ -40,7 +40,7 @@ def test_a_fault_of_the_whole_request_also_concerns_unchecked_topics() -> None:
     """A broker looks at all batches' heads before anything else: forwarded as it is, nobody could be answered."""
     no_magic = BAD[:16] + b"\x07" + BAD[17:]
 
-    found = validated({"free": UNCHECKED}, 8, no_magic)
+    found = validate_partitions({"free": UNCHECKED}, 8, no_magic)
 
     assert {place: rejected.reason for place, rejected in found.rejected.items()} == {(0, 0): Reason.UNSUPPORTED_MAGIC}
 
@@ -49,7 +49,7 @@ OBSERVED = TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE)
 
 
 def test_an_observed_topic_reports_violations_and_rejects_none() -> None:
-    found = validated({"seen": OBSERVED, "bounded": BOUNDED}, 8, BAD, batch([Rec(NOW)]))
+    found = validate_partitions({"seen": OBSERVED, "bounded": BOUNDED}, 8, BAD, batch([Rec(NOW)]))
 
     assert set(found.observed) == {(0, 0)}
     assert found.observed[0, 0][0].bad_count == 1
@@ -61,7 +61,7 @@ def test_an_observed_topic_reports_violations_and_rejects_none() -> None:
 def test_observed_record_errors_do_not_displace_rejected_ones() -> None:
     many = batch([Rec(1)] * 800)
 
-    found = validated({"seen": OBSERVED, "bounded": BOUNDED}, 8, many)
+    found = validate_partitions({"seen": OBSERVED, "bounded": BOUNDED}, 8, many)
 
     assert len(found.observed[0, 0][0].bad_records) == len(found.rejected[1, 0].bad_records) == 800
 
@@ -71,7 +71,9 @@ def test_rehearsed_bounds_are_counted_and_reject_nothing(codec: int) -> None:
     tried = TopicPolicy(before_max_ms=1000, rehearsed=Rehearsed((10, 500), (0, 60)))
     records = [Rec(NOW + ahead, headers=[(b"h", b"v")] * (ahead % 2)) for ahead in (-600, -11, -10, 0, 1, 60, 61)]
 
-    found = validated({"tried": tried}, 8, batch(records, codec), batch(records[2:4], codec), batch([Rec(1)], codec))
+    found = validate_partitions(
+        {"tried": tried}, 8, batch(records, codec), batch(records[2:4], codec), batch([Rec(1)], codec)
+    )
 
     assert found.rehearsed == {(0, 0): (2, 1, 3, 1), (0, 2): (1, 1, 0, 0)}
     assert (set(found.accepted), set(found.rejected)) == ({(0, 0), (0, 1)}, {(0, 2)})
@@ -81,7 +83,7 @@ def test_rehearsed_bounds_are_counted_and_reject_nothing(codec: int) -> None:
 def test_rehearsed_bounds_may_be_wider_than_those_in_force() -> None:
     tried = TopicPolicy(after_max_ms=100, rehearsed=Rehearsed(after_max_ms=(1000,)))
 
-    found = validated({"tried": tried}, 8, batch([Rec(NOW + 100), Rec(NOW + 500), Rec(NOW + 5000)]))
+    found = validate_partitions({"tried": tried}, 8, batch([Rec(NOW + 100), Rec(NOW + 500), Rec(NOW + 5000)]))
 
     assert found.rehearsed == {(0, 0): (1,)}
     assert found.rejected[0, 0].bad_count == 2
@@ -90,7 +92,9 @@ def test_rehearsed_bounds_may_be_wider_than_those_in_force() -> None:
 def test_unreadable_batches_are_not_rehearsed() -> None:
     tried = TopicPolicy(rehearsed=Rehearsed(after_max_ms=(10,)))
 
-    found = validated({"tried": tried}, 8, batch([Rec(NOW + 50), Rec(NOW + 50)], count=3, last_offset_delta=2))
+    found = validate_partitions(
+        {"tried": tried}, 8, batch([Rec(NOW + 50), Rec(NOW + 50)], count=3, last_offset_delta=2)
+    )
 
     assert found.rehearsed == {}
     assert found.rejected[0, 0].reason is Reason.RECORD_FORMAT

@@ -19,7 +19,7 @@ NOW = 1_800_000_000_000
 SHOWN = TopicPolicy(before_max_ms=1000, samples=True)
 
 
-def validated(
+def validate_partitions(
     policy: TopicPolicy, *partitions: bytes, version: int = 8, most: int = 10, at_once: int = 1 << 62
 ) -> ValidatedRequest:
     body = produce_body(version, [topic_data("t", *enumerate(partitions))])
@@ -47,7 +47,7 @@ def test_samples_have_the_beginning_and_size_of_key_and_value(codec: int) -> Non
         Rec(3, long, None),
     ]
 
-    found = validated(SHOWN, batch(records, codec))
+    found = validate_partitions(SHOWN, batch(records, codec))
 
     assert samples_by_index(found.rejected[0, 0]) == {
         1: RecordSample(whole_sample(b"k"), Beginning(long[:256], 300_000)),
@@ -57,7 +57,7 @@ def test_samples_have_the_beginning_and_size_of_key_and_value(codec: int) -> Non
 
 
 def test_the_samples_of_a_batch_are_limited() -> None:
-    found = validated(SHOWN, batch([Rec(1, b"%d" % i) for i in range(50)], LZ4), most=2)
+    found = validate_partitions(SHOWN, batch([Rec(1, b"%d" % i) for i in range(50)], LZ4), most=2)
 
     bad = found.rejected[0, 0].bad_records
     assert [one.contents and one.contents.key for one in bad] == [whole_sample(b"0"), whole_sample(b"1"), *[None] * 48]
@@ -65,7 +65,7 @@ def test_the_samples_of_a_batch_are_limited() -> None:
 
 
 def test_the_samples_of_a_request_are_limited() -> None:
-    found = validated(SHOWN, *[batch([Rec(1)] * 3)] * 400, most=3)
+    found = validate_partitions(SHOWN, *[batch([Rec(1)] * 3)] * 400, most=3)
 
     assert sum(one.contents is not None for each in found.rejected.values() for one in each.bad_records) == 1000
 
@@ -74,37 +74,37 @@ def test_the_samples_of_a_request_are_limited() -> None:
     "policy", [TopicPolicy(before_max_ms=1000), TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, rules=RuleSet(()))]
 )
 def test_topics_without_samples_have_none(policy: TopicPolicy) -> None:
-    found = validated(policy, batch([Rec(1)]))
+    found = validate_partitions(policy, batch([Rec(1)]))
 
     shown_ones = (*found.rejected.values(), *(each for (each,) in found.observed.values()))
     assert [samples_by_index(each) for each in shown_ones] == [{0: None}]
 
 
 def test_no_sample_is_taken_if_no_event_is_written() -> None:
-    assert samples_by_index(validated(SHOWN, batch([Rec(1)]), most=0).rejected[0, 0]) == {0: None}
+    assert samples_by_index(validate_partitions(SHOWN, batch([Rec(1)]), most=0).rejected[0, 0]) == {0: None}
 
 
 def test_samples_show_observed_fixed_and_rejected_records() -> None:
     keyed = RuleSet([NamedRule("keyed", Required(Side.KEY)), NamedRule("some", Required(Side.VALUE), Mode.OBSERVE)])
     data = batch([Rec(NOW), Rec(NOW, b"a", None), Rec(NOW, None, b"b")], GZIP)
 
-    found = validated(TopicPolicy(rules=keyed, samples=True), data)
+    found = validate_partitions(TopicPolicy(rules=keyed, samples=True), data)
     assert samples_by_index(found.rejected[0, 0]) == {2: RecordSample(None, whole_sample(b"b"))}
     assert samples_by_index(found.observed[0, 0][0]) == {1: RecordSample(whole_sample(b"a"), None)}
 
-    found = validated(TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, samples=True), batch([Rec(1, b"o")]))
+    found = validate_partitions(TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, samples=True), batch([Rec(1, b"o")]))
     assert samples_by_index(found.observed[0, 0][0]) == {0: RecordSample(whole_sample(b"o"), whole_sample(b"v"))}
 
-    found = validated(TopicPolicy(before_max_ms=1000, fix=TimeFix.NOW, samples=True), batch([Rec(1, b"f")]))
+    found = validate_partitions(TopicPolicy(before_max_ms=1000, fix=TimeFix.NOW, samples=True), batch([Rec(1, b"f")]))
     assert samples_by_index(found.fixed[0, 0].finding) == {0: RecordSample(whole_sample(b"f"), whole_sample(b"v"))}
 
 
 def test_whole_batch_rejections_and_old_messages_have_no_samples() -> None:
-    found = validated(SHOWN, batch([Rec(1)], crc=5), batch([Rec(1)], count=3, last_offset_delta=0))
+    found = validate_partitions(SHOWN, batch([Rec(1)], crc=5), batch([Rec(1)], count=3, last_offset_delta=0))
     assert [each.bad_records for each in found.rejected.values()] == [(), ()]
 
     plain = message(1, b"v", timestamp=1)
-    old = validated(SHOWN, plain, wrapper(1, [plain], GZIP, timestamp=1), version=2)
+    old = validate_partitions(SHOWN, plain, wrapper(1, [plain], GZIP, timestamp=1), version=2)
     assert [samples_by_index(each) for each in old.rejected.values()] == [{0: None}] * 2
 
 
@@ -112,7 +112,7 @@ def test_large_values_are_no_reason_to_leave_the_event_loop() -> None:
     """Of a value only its beginning is taken, so nothing of it is copied that could take long."""
     data = batch([Rec(1, b"k", bytes(200_000))], NONE)
     try:
-        found = validated(SHOWN, data, at_once=64 * 1024)
+        found = validate_partitions(SHOWN, data, at_once=64 * 1024)
     except OutOfTime:
         pytest.fail("a sample is small")
     contents = samples_by_index(found.rejected[0, 0])[0]

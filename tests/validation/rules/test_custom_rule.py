@@ -108,7 +108,7 @@ def test_a_custom_rule_may_report_an_outage_of_its_dependency() -> None:
         custom_rule("begins", {"begins": "a"}).fault(record(b"out"))
 
 
-def validated(value: bytes, more: str = "") -> ValidatedRequest:
+def validate_batch(value: bytes, more: str = "") -> ValidatedRequest:
     """Validate a batch of two records: one with `value`, and a correct one."""
     config = load(read_yaml(FILE.replace("MORE", more), "f"), {}).config
     policy = rulebook_of(config).policy_of("t")
@@ -121,14 +121,14 @@ def validated(value: bytes, more: str = "") -> ValidatedRequest:
 @pytest.mark.usefixtures("installed")
 def test_a_custom_rule_that_fails_is_no_outage_that_forwards_the_batch() -> None:
     """KIP-467: a record is rejected with INVALID_RECORD (87), a fatal error that names it."""
-    found = validated(b"divide").rejected[0, 0]
+    found = validate_batch(b"divide").rejected[0, 0]
 
     assert (found.code, [bad.index for bad in found.bad_records]) == (87, [0])
     assert "ZeroDivisionError" in found.bad_records[0].message
-    assert not validated(b"out").rejected
-    assert not validated(b"divide", ", on_schema_error: forward").rejected
-    assert validated(b"divide", ", on_schema_error: retriable").rejected[0, 0].code == 7
-    assert not validated(b"divide", ", mode: observe").rejected
+    assert not validate_batch(b"out").rejected
+    assert not validate_batch(b"divide", ", on_schema_error: forward").rejected
+    assert validate_batch(b"divide", ", on_schema_error: retriable").rejected[0, 0].code == 7
+    assert not validate_batch(b"divide", ", mode: observe").rejected
 
 
 @pytest.mark.usefixtures("installed")

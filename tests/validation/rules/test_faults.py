@@ -16,7 +16,7 @@ from sluicegate.validation.rules.schemas.registered_schema import (
     SubjectName,
 )
 from sluicegate.validation.verdict import Reason
-from tests.framing.test_verdicts import NOW, PLACE, validated
+from tests.framing.test_verdicts import NOW, PLACE, validate_batch
 from tests.validation.dispositions.test_masking import OneSchema
 from tests.validation.rules.records import record
 from tests.wire.batches import Rec, batch
@@ -71,7 +71,7 @@ def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method:
     bad = [FRAME + b"good", FRAME + b"bad", FRAME + b"good"]
     data = batch([Rec(NOW, value=value) for value in bad])
 
-    rejected = validated(data, TopicPolicy(rules=RuleSet([named]))).rejected[PLACE]
+    rejected = validate_batch(data, TopicPolicy(rules=RuleSet([named]))).rejected[PLACE]
 
     assert rejected.reason is Reason.RULE_VIOLATED
     (text,) = [each.message for each in rejected.bad_records if each.index == 1]

@@ -66,7 +66,7 @@ def policy_with_rules(*rules: NamedRule, mode: Mode = Mode.REJECT, **more: objec
     return TopicPolicy(before_max_ms=1000, mode=mode, rules=RuleSet(rules), **more)
 
 
-def validated(
+def validate_partitions(
     policy: TopicPolicy,
     *partitions: bytes,
     version: int = 8,
@@ -86,7 +86,7 @@ def validated(
 def test_violations_of_a_record_are_listed_in_the_order_of_the_rules(codec: int) -> None:
     records = [Rec(NOW), Rec(NOW, None, b""), Rec(NOW, None), Rec(NOW, b"k", b"v" * 11)]
 
-    found = validated(policy_with_rules(KEYED, SMALL), batch(records, codec), batch(records[:1], codec))
+    found = validate_partitions(policy_with_rules(KEYED, SMALL), batch(records, codec), batch(records[:1], codec))
 
     assert set(found.accepted) == {(0, 1)}
     rejected = found.rejected[0, 0]
@@ -107,7 +107,7 @@ def test_violations_of_a_record_are_listed_in_the_order_of_the_rules(codec: int)
 def test_broker_checks_precede_rules() -> None:
     seen = RecordingRule(Part.VALUE)
 
-    found = validated(
+    found = validate_partitions(
         policy_with_rules(KEYED, NamedRule("seen", seen)), batch([Rec(1, None)]), batch([Rec(NOW, None)], crc=5)
     )
 
@@ -120,8 +120,8 @@ def test_a_rule_gets_only_the_parts_that_it_requires() -> None:
     key, headers = RecordingRule(Part.KEY), RecordingRule(Part.HEADERS)
     records = [Rec(NOW - 5, b"k", b"secret", [(b"h", b"1"), (b"h", None)])]
 
-    validated(policy_with_rules(NamedRule("k", key)), batch(records, CODECS["zstd"]), client=client)
-    validated(policy_with_rules(NamedRule("h", headers)), batch(records), client=client)
+    validate_partitions(policy_with_rules(NamedRule("k", key)), batch(records, CODECS["zstd"]), client=client)
+    validate_partitions(policy_with_rules(NamedRule("h", headers)), batch(records), client=client)
 
     assert key.records == [(0, NOW - 5, b"k", None, (), client)]
     assert headers.records == [(0, NOW - 5, None, None, ((b"h", b"1"), (b"h", None)), client)]
@@ -130,7 +130,9 @@ def test_a_rule_gets_only_the_parts_that_it_requires() -> None:
 def test_an_observed_rule_rejects_nothing_and_is_reported() -> None:
     bad = batch([Rec(NOW, b"k", b"\xff"), Rec(NOW)])
 
-    found = validated(policy_with_rules(KEYED, TEXT), bad, batch([Rec(NOW, None, b"\xff")]), batch([Rec(NOW)]))
+    found = validate_partitions(
+        policy_with_rules(KEYED, TEXT), bad, batch([Rec(NOW, None, b"\xff")]), batch([Rec(NOW)])
+    )
 
     assert set(found.accepted) == {(0, 2)}
     assert set(found.rejected) == {(0, 1)}
@@ -141,7 +143,7 @@ def test_an_observed_rule_rejects_nothing_and_is_reported() -> None:
 
 
 def test_rules_of_an_observed_topic_use_no_record_errors_of_responses() -> None:
-    found = validated(
+    found = validate_partitions(
         policy_with_rules(KEYED, mode=Mode.OBSERVE),
         batch([Rec(NOW, None)] * 700),
         batch([Rec(NOW, None)] * 300),
@@ -193,9 +195,9 @@ def test_each_rule_counts_the_same_records_in_each_mode(policy: TopicPolicy, ver
     new = batch([Rec(NOW, key, value, [(b"trace", b"")] * (i % 2)) for i, (key, value) in enumerate(contents)])
     data = new if version == 8 else b"".join(old)
 
-    found = validated(policy, data, version=version)
+    found = validate_partitions(policy, data, version=version)
 
-    assert by_rule(found) == by_rule(validated(ENFORCED, data, version=version))
+    assert by_rule(found) == by_rule(validate_partitions(ENFORCED, data, version=version))
     assert by_rule(found) == {"keyed": 2, "text": 3, "small": 2, "few": 2, "traced": 3 if version == 8 else 5}
     if policy.mode is Mode.OBSERVE:
         ((deciding, other),) = found.observed.values()
@@ -213,7 +215,7 @@ def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mod
         policy_with_rules(down, KEYED, mode=mode), requests=(RequestCheck("idem", Mode.OBSERVE, idempotent=True),)
     )
 
-    found = validated(policy, batch([Rec(NOW, None)]))
+    found = validate_partitions(policy, batch([Rec(NOW, None)]))
 
     assert [(each.reason, each.rules) for each in findings(found)] == [
         (Reason.RULE_VIOLATED, (("keyed", 1),)),
@@ -223,7 +225,9 @@ def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mod
 
 
 def test_listed_record_errors_stay_within_the_response_limit() -> None:
-    found = validated(policy_with_rules(KEYED), batch([Rec(NOW, None)] * 50), batch([Rec(NOW, None)] * 50), errors=60)
+    found = validate_partitions(
+        policy_with_rules(KEYED), batch([Rec(NOW, None)] * 50), batch([Rec(NOW, None)] * 50), errors=60
+    )
 
     assert [len(rejected.bad_records) for rejected in found.rejected.values()] == [50, 10]
     assert [rejected.bad_count for rejected in found.rejected.values()] == [50, 50]
@@ -233,7 +237,7 @@ def test_rules_see_the_fixed_timestamps() -> None:
     seen = RecordingRule(Part.NONE)
     policy = policy_with_rules(KEYED, NamedRule("seen", seen), fix=TimeFix.NOW)
 
-    found = validated(policy, batch([Rec(1)]), batch([Rec(1, None)]))
+    found = validate_partitions(policy, batch([Rec(1)]), batch([Rec(1, None)]))
 
     assert set(found.fixed) == {(0, 0)}
     assert {place: rejected.reason for place, rejected in found.rejected.items()} == {(0, 1): Reason.RULE_VIOLATED}
@@ -250,7 +254,9 @@ def test_rules_see_the_fixed_timestamps() -> None:
 def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: ErrorCode, words: str) -> None:
     rule = RecordingRule(Part.NONE, raises=Outage("the registry is down"))
 
-    found = validated(policy_with_rules(NamedRule("body", rule, on_outage=on_outage), KEYED), batch([Rec(NOW)] * 9))
+    found = validate_partitions(
+        policy_with_rules(NamedRule("body", rule, on_outage=on_outage), KEYED), batch([Rec(NOW)] * 9)
+    )
 
     rejected = found.rejected[0, 0]
     assert (rejected.code, rejected.reason, rejected.bad_records) == (code, Reason.DEPENDENCY_UNAVAILABLE, ())
@@ -260,13 +266,15 @@ def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: 
 
 def test_a_record_that_violates_another_rule_is_rejected_during_an_outage() -> None:
     rule = NamedRule("body", RecordingRule(Part.NONE, raises=Outage("down")))
-    assert validated(policy_with_rules(rule, KEYED), batch([Rec(NOW), Rec(NOW, None)])).rejected[0, 0].code == 87
+    assert (
+        validate_partitions(policy_with_rules(rule, KEYED), batch([Rec(NOW), Rec(NOW, None)])).rejected[0, 0].code == 87
+    )
 
 
 def test_a_forwarded_outage_is_reported() -> None:
     rule = NamedRule("body", RecordingRule(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
 
-    found = validated(policy_with_rules(rule, KEYED), batch([Rec(NOW)]))
+    found = validate_partitions(policy_with_rules(rule, KEYED), batch([Rec(NOW)]))
 
     assert found.rejected == {}
     assert (found.observed[0, 0][0].reason, found.observed[0, 0][0].rules) == (
@@ -282,7 +290,7 @@ def test_old_message_sets_keep_the_same_rules(version: int, codec: str) -> None:
     inner = [message(magic, b"v", key=key, timestamp=NOW, offset=i) for i, key in enumerate((b"k", None, b"x", None))]
     data = b"".join(inner) if codec == "none" else wrapper(magic, inner, CODECS[codec])
 
-    found = validated(policy_with_rules(KEYED), data, inner[0], version=version)
+    found = validate_partitions(policy_with_rules(KEYED), data, inner[0], version=version)
 
     assert set(found.accepted) == {(0, 1)}
     assert [record.index for record in found.rejected[0, 0].bad_records] == [1, 3]
@@ -291,13 +299,13 @@ def test_old_message_sets_keep_the_same_rules(version: int, codec: str) -> None:
 @pytest.mark.parametrize("data", [b"", batch([Rec(NOW, None)])[:-1], message(1, b"v", key=None)[:-1]])
 def test_partitions_without_a_complete_batch_are_accepted(data: bytes) -> None:
     """Of old requests a broker takes that, and stores nothing."""
-    assert set(validated(policy_with_rules(KEYED), data, version=2).accepted) == {(0, 0)}
+    assert set(validate_partitions(policy_with_rules(KEYED), data, version=2).accepted) == {(0, 0)}
 
 
 def test_a_slow_rule_is_never_asked_on_the_event_loop() -> None:
     rule = RecordingRule(Part.NONE, is_slow=True)
     with pytest.raises(OutOfTime):
-        validated(policy_with_rules(NamedRule("slow", rule)), batch([Rec(NOW)]), most_at_once=64 * 1024)
+        validate_partitions(policy_with_rules(NamedRule("slow", rule)), batch([Rec(NOW)]), most_at_once=64 * 1024)
     assert rule.records == []
 
 
@@ -306,9 +314,9 @@ def test_a_value_that_takes_long_is_read_by_no_rule_on_the_event_loop(data: byte
     """A rule reads it in one go."""
     reads, counts = RecordingRule(Part.VALUE), RecordingRule(Part.NONE)
     with pytest.raises(OutOfTime):
-        validated(policy_with_rules(NamedRule("reads", reads)), data, version=2, most_at_once=64 * 1024)
+        validate_partitions(policy_with_rules(NamedRule("reads", reads)), data, version=2, most_at_once=64 * 1024)
     assert reads.records == []
-    validated(policy_with_rules(NamedRule("counts", counts)), data, version=2, most_at_once=64 * 1024)
+    validate_partitions(policy_with_rules(NamedRule("counts", counts)), data, version=2, most_at_once=64 * 1024)
     assert len(counts.records) == 1
 
 
@@ -319,7 +327,7 @@ def test_validation_by_rules_yields_regularly() -> None:
         nonlocal turns
         turns += 1
 
-    validated(policy_with_rules(KEYED), batch([Rec(NOW, b"k", b"")] * 5000), give_way=give_way)
+    validate_partitions(policy_with_rules(KEYED), batch([Rec(NOW, b"k", b"")] * 5000), give_way=give_way)
     assert turns > 10
 
 
@@ -338,7 +346,7 @@ def test_bytes_are_counted_once_for_each_rule_that_reads_them(version: int, part
             nonlocal turns
             turns += 1
 
-        validated(
+        validate_partitions(
             policy_with_rules(*(NamedRule(f"r{i}", RecordingRule(one)) for i, one in enumerate(parts))),
             data,
             version=version,
@@ -355,7 +363,7 @@ def test_observed_record_errors_are_bounded_for_all_partitions_of_a_request() ->
     """It was for each, and a request of ten thousand partitions made a million texts."""
     bad = batch([Rec(NOW, b"k", b"\xff")] * 100)
 
-    found = validated(policy_with_rules(TEXT), *[bad] * 20)
+    found = validate_partitions(policy_with_rules(TEXT), *[bad] * 20)
 
     assert {told.bad_count for (told,) in found.observed.values()} == {100}
     assert len(found.observed) == 20
@@ -382,7 +390,7 @@ def test_reading_a_payload_twice_stays_within_the_budget() -> None:
 
 
 def test_batches_of_an_exempt_client_are_counted_and_not_validated() -> None:
-    found = validated(EXEMPT, batch([Rec(1, None)]), batch([Rec(1)], crc=1))
+    found = validate_partitions(EXEMPT, batch([Rec(1, None)]), batch([Rec(1)], crc=1))
 
     assert set(found.waived.values()) == {Waiver.EXEMPT} and len(found.waived) == 2
     assert (found.rejected, found.accepted) == ({}, {})
@@ -396,7 +404,9 @@ def test_topics_use_the_fast_path_if_all_rules_are_native() -> None:
 
 def test_too_many_headers_are_rejected_if_a_rule_reads_headers() -> None:
     rule: RecordRule = RecordingRule(Part.HEADERS)
-    found = validated(policy_with_rules(NamedRule("h", rule)), batch([Rec(NOW, headers=[(b"", None)] * 10_001)]))
+    found = validate_partitions(
+        policy_with_rules(NamedRule("h", rule)), batch([Rec(NOW, headers=[(b"", None)] * 10_001)])
+    )
     assert found.rejected[0, 0].bad_records[0].message == "rule h: 10001 headers, more than rules look at (10000)"
 
 
@@ -405,7 +415,7 @@ def test_messages_of_many_rules_are_cut() -> None:
         def fault(self, record: RuledRecord) -> str | None:
             return "x" * 100_000
 
-    found = validated(
+    found = validate_partitions(
         policy_with_rules(*(NamedRule(f"r{n}", Long(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE)
     )
     assert all(len(record.message) < 3000 for record in found.rejected[0, 0].bad_records)
@@ -431,7 +441,7 @@ def test_violations_of_a_batch_are_explained_as_long_as_that_is_cheap() -> None:
     first, second = Explains("is bad at /a", 10), Explains("is bad at /b", INLINE_STEPS + 1)
     values = [b"", b"x", b"y", b"z"]
     records = batch([Rec(NOW, value=value) for value in values])
-    found = validated(policy_with_rules(NamedRule("a", first), NamedRule("b", second)), records, records)
+    found = validate_partitions(policy_with_rules(NamedRule("a", first), NamedRule("b", second)), records, records)
 
     words = ["rule a: is bad at /a; rule b: is bad at /b", *["rule a: is bad at /a; rule b: is bad"] * 2]
     assert [record.message for record in found.rejected[0, 0].bad_records] == words
@@ -448,7 +458,7 @@ def test_a_rule_with_cheap_explanations_explains_a_thousand_records() -> None:
         def description(self, record: RuledRecord) -> str | None:
             return "is bad at /a"
 
-    found = validated(policy_with_rules(NamedRule("a", Explains(Part.VALUE))), batch([Rec(NOW)] * 1500))
+    found = validate_partitions(policy_with_rules(NamedRule("a", Explains(Part.VALUE))), batch([Rec(NOW)] * 1500))
 
     explained = [record.message.endswith("at /a") for record in found.rejected[0, 0].bad_records]
     assert explained == [True] * 1000
@@ -465,7 +475,7 @@ class NamesSchemas(RecordingRule):
 
 def by_schema(on_schema_error: OnSchemaError, *values: bytes, mode: Mode = Mode.REJECT) -> ValidatedRequest:
     rule = NamedRule("body", NamesSchemas(Part.VALUE), mode, on_schema_error=on_schema_error)
-    return validated(policy_with_rules(rule), batch([Rec(NOW, value=value) for value in values], NONE))
+    return validate_partitions(policy_with_rules(rule), batch([Rec(NOW, value=value) for value in values], NONE))
 
 
 def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
@@ -530,7 +540,7 @@ class RecordingLookAheadRule(RecordingRule):
 def test_a_look_ahead_gets_a_bounded_number_of_records(sizes: list[int], ahead: list[int], codec: int) -> None:
     looks, beside = RecordingLookAheadRule(), RecordingRule(Part.KEY | Part.VALUE)
     records = batch([Rec(NOW, key=b"k", value=bytes(size)) for size in sizes], codec)
-    validated(policy_with_rules(NamedRule("ahead", looks), NamedRule("beside", beside)), records)
+    validate_partitions(policy_with_rules(NamedRule("ahead", looks), NamedRule("beside", beside)), records)
 
     assert [len(indices) for indices in looks.ahead] == ahead
     assert [index for indices in looks.ahead for index in indices] == list(range(1, len(sizes)))
@@ -541,20 +551,20 @@ def test_a_look_ahead_gets_a_bounded_number_of_records(sizes: list[int], ahead: 
 def test_a_rule_without_costly_records_gets_no_look_ahead() -> None:
     looks = RecordingLookAheadRule()
     looks.is_costly = False
-    validated(policy_with_rules(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 3, NONE))
+    validate_partitions(policy_with_rules(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 3, NONE))
     assert (looks.ahead, len(looks.records)) == ([], 3)
 
 
 def test_old_messages_are_in_the_look_ahead() -> None:
     looks = RecordingLookAheadRule()
     messages = b"".join(message(1, value, timestamp=NOW) for value in (b"a", b"b"))
-    validated(policy_with_rules(NamedRule("ahead", looks)), messages, version=2)
+    validate_partitions(policy_with_rules(NamedRule("ahead", looks)), messages, version=2)
     assert (looks.ahead, [entry[3] for entry in looks.records]) == ([[1]], [b"a", b"b"])
 
 
 def test_an_outage_ends_the_look_ahead() -> None:
     looks = RecordingLookAheadRule(raises=Outage("registry main does not respond"))
-    found = validated(policy_with_rules(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 200, NONE))
+    found = validate_partitions(policy_with_rules(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 200, NONE))
     assert found.rejected[0, 0].reason is Reason.DEPENDENCY_UNAVAILABLE
     assert (len(looks.ahead), len(looks.records)) == (0, 1)
 
@@ -573,7 +583,7 @@ def test_costly_records_leave_the_event_loop_and_yield_after_each() -> None:
         turns: list[int] = []
         records = batch([Rec(NOW) for _ in steps], NONE)
         policy = policy_with_rules(NamedRule("steps", Steps(steps)))
-        validated(policy, records, most_at_once=most_at_once, give_way=lambda: turns.append(0))
+        validate_partitions(policy, records, most_at_once=most_at_once, give_way=lambda: turns.append(0))
         return len(turns)
 
     on_the_loop = 64 * 1024

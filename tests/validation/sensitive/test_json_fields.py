@@ -23,7 +23,7 @@ ROOT = tree_of(
 )
 
 
-def masked(text: bytes, most_bytes: int = 1 << 24) -> bytes:
+def masked_text(text: bytes, most_bytes: int = 1 << 24) -> bytes:
     writer = ValueWriter(text, most_bytes, lambda _work: None)
     mask_json(text, 0, (ROOT,), writer, lambda _work: None)
     return writer.written() or text
@@ -43,7 +43,7 @@ def masked(text: bytes, most_bytes: int = 1 << 24) -> bytes:
     ],
 )
 def test_masking_changes_only_the_strings_of_json(text: bytes, expected: bytes) -> None:
-    assert masked(text) == expected
+    assert masked_text(text) == expected
 
 
 @pytest.mark.parametrize("text", ["secret", "", "\u00e9\U0001f600", 'a"\\\n'])
@@ -51,7 +51,7 @@ def test_a_hash_is_that_of_the_string_however_it_is_written(text: str) -> None:
     expected = hmac.new(KEY, text.encode(), sha256).hexdigest()
 
     for written in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
-        assert json.loads(masked(b'{"k":' + written.encode() + b"}")) == {"k": expected}
+        assert json.loads(masked_text(b'{"k":' + written.encode() + b"}")) == {"k": expected}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_hash_is_that_of_the_string_however_it_is_written(text: str) -> None:
 )
 def test_a_value_that_cannot_be_masked_is_named_without_its_content(text: bytes, words: str, name: str | None) -> None:
     with pytest.raises(Unmaskable, match=words) as caught:
-        masked(text)
+        masked_text(text)
 
     assert (None if caught.value.fields is None else caught.value.fields.name) == name
     assert "secret" not in str(caught.value)
@@ -115,8 +115,8 @@ def test_masking_accepts_only_valid_json_and_changes_only_sensitive_fields() -> 
             expected = _strict(bytes(text))
         except (ValueError, RecursionError):
             with pytest.raises(Unmaskable):
-                masked(bytes(text))
+                masked_text(bytes(text))
             continue
         taken += 1
-        assert _strict(masked(bytes(text))) == expected
+        assert _strict(masked_text(bytes(text))) == expected
     assert taken > 1_000

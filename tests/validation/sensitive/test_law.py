@@ -68,7 +68,7 @@ def outcome(values: Values, data: bytes, worked: Callable[[int], None]) -> Maske
         return error
 
 
-def stretches_of(values: Values, data: bytes) -> WorkIntervals:
+def work_intervals_of(values: Values, data: bytes) -> WorkIntervals:
     gc.disable()
     try:
         found = WorkIntervals()
@@ -96,9 +96,9 @@ def hostile_value(hostile: HostileValue) -> bytes:
 def test_work_on_a_sensitive_value_yields_regularly(hostile: HostileValue) -> None:
     values, data = VALUES[hostile.format](), hostile_value(hostile)
 
-    found = stretches_of(values, data)
+    found = work_intervals_of(values, data)
     if found.longest > LONGEST_STRETCH_SECONDS:  # another process may have slowed it
-        found = stretches_of(values, data)
+        found = work_intervals_of(values, data)
 
     assert found.longest <= LONGEST_STRETCH_SECONDS * slowness()
 
@@ -216,7 +216,7 @@ def test_finding_the_tags_of_a_schema_yields_regularly(name: str) -> None:
     make, data = COSTLY_SCHEMAS[name]
     content = make()
 
-    found = stretches_of(tagged(content), data)
+    found = work_intervals_of(tagged(content), data)
     peak, _ = peak_of(tagged(content), data)
 
     assert found.longest <= LONGEST_STRETCH_SECONDS * slowness()

@@ -62,7 +62,7 @@ def read(format: Format, data: bytes) -> Any:
     return MessageToDict(message, preserving_proto_field_name=True)
 
 
-def masked(format: Format, data: bytes) -> bytes:
+def mask_data(format: Format, data: bytes) -> bytes:
     found = VALUES[format]().masked(record(data), lambda _work: None, LONGEST)
     return data if found is None else found.data
 
@@ -79,7 +79,7 @@ def test_readers_find_only_the_named_fields_changed(hostile: HostileValue, size:
     data = hostile.make(size)
     before = read(hostile.format, data)
 
-    found = masked(hostile.format, data)
+    found = mask_data(hostile.format, data)
 
     wanted = expected(before, PATHS)
     assert read(hostile.format, found) == wanted
@@ -110,7 +110,7 @@ def test_random_avro_is_read_with_only_the_named_fields_changed() -> None:
         fastavro.schemaless_writer(out, avro_schema(), _person(random))
         data = out.getvalue()
 
-        assert read(Format.AVRO, masked(Format.AVRO, data)) == expected(read(Format.AVRO, data), PATHS)
+        assert read(Format.AVRO, mask_data(Format.AVRO, data)) == expected(read(Format.AVRO, data), PATHS)
 
 
 def test_random_protobuf_is_read_with_only_the_named_fields_changed() -> None:
@@ -135,7 +135,7 @@ def test_random_protobuf_is_read_with_only_the_named_fields_changed() -> None:
         fill(person, 0)
         data = person.SerializeToString()
 
-        assert read(Format.PROTOBUF, masked(Format.PROTOBUF, data)) == expected(read(Format.PROTOBUF, data), PATHS)
+        assert read(Format.PROTOBUF, mask_data(Format.PROTOBUF, data)) == expected(read(Format.PROTOBUF, data), PATHS)
 
 
 KEY_TYPES = [

@@ -49,7 +49,7 @@ def fields(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK
     return FieldPolicy("s", tuple(map(path_of, paths)), action, LONG, b"k" * 16, frozenset(tags))
 
 
-def masked(content: Content, value: bytes, policy: FieldPolicy, indexes: bytes = b"") -> bytes:
+def mask_value(content: Content, value: bytes, policy: FieldPolicy, indexes: bytes = b"") -> bytes:
     values = SchemaValues([policy], (tree_of([policy]),), Framed(content, indexes))
     found = values.masked(record(value), lambda _work: None, 1 << 24)
     return value if found is None else found.data
@@ -109,7 +109,7 @@ ITEMS = [{"sku": LONG, "n": 1}, {"sku": LONG, "n": -1}]
     ],
 )
 def test_avro_readers_see_only_the_named_fields_changed(policy: FieldPolicy, changes: dict[str, Any]) -> None:
-    found = masked(avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
+    found = mask_value(avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
 
     assert found == FRAMING + avro_bytes(AVRO, with_changes(changes))
 
@@ -122,7 +122,7 @@ def test_masking_updates_the_sizes_of_avro_blocks() -> None:
     assert fastavro.schemaless_reader(io.BytesIO(data), schema) == {"a": ["x", "y", ""], "n": 7}
     only_n = {**schema, "fields": [{"name": "n", "type": "int"}]}
 
-    found = masked(avro_content(json.dumps(schema)), FRAMING + data, fields("a"))[5:]
+    found = mask_value(avro_content(json.dumps(schema)), FRAMING + data, fields("a"))[5:]
 
     assert fastavro.schemaless_reader(io.BytesIO(found), schema) == {"a": [LONG] * 3, "n": 7}
     assert fastavro.schemaless_reader(io.BytesIO(found), schema, only_n) == {"n": 7}
@@ -147,7 +147,7 @@ def test_masking_updates_the_sizes_of_avro_blocks() -> None:
 )
 def test_avro_that_cannot_be_masked_is_not_stored(data: bytes, policy: FieldPolicy, words: str) -> None:
     with pytest.raises(Unmaskable, match=words) as refused:
-        masked(avro_content(json.dumps(AVRO)), FRAMING + data, policy)
+        mask_value(avro_content(json.dumps(AVRO)), FRAMING + data, policy)
     assert "example" not in str(refused.value)
 
 
@@ -156,11 +156,11 @@ def test_truncated_avro_is_rejected() -> None:
 
     for size in range(len(data)):
         with pytest.raises(Unmaskable):
-            masked(content, FRAMING + data[:size], fields("mail"))
+            mask_value(content, FRAMING + data[:size], fields("mail"))
 
 
 def test_a_bytes_schema_has_no_sensitive_fields() -> None:
-    assert masked(serialized_avro_content('"bytes"'), FRAMING + b"x", fields("x", tags=("PII",))) == FRAMING + b"x"
+    assert mask_value(serialized_avro_content('"bytes"'), FRAMING + b"x", fields("x", tags=("PII",))) == FRAMING + b"x"
 
 
 PROTO = """
@@ -241,7 +241,7 @@ def test_protobuf_readers_see_only_the_named_fields_changed(policy: FieldPolicy,
     data = order.SerializeToString(deterministic=True)
     value = data if indexes else FRAMING + b"\0" + data
 
-    found = masked(proto_content(), value, policy, indexes)
+    found = mask_value(proto_content(), value, policy, indexes)
 
     prefix = b"" if indexes else FRAMING + b"\0"
     assert found[: len(prefix)] == prefix
@@ -268,12 +268,12 @@ def test_protobuf_readers_see_only_the_named_fields_changed(policy: FieldPolicy,
 )
 def test_protobuf_that_cannot_be_masked_is_not_stored(body: bytes, policy: FieldPolicy, words: str) -> None:
     with pytest.raises(Unmaskable, match=words):
-        masked(proto_content(), FRAMING + b"\0" + body, policy)
+        mask_value(proto_content(), FRAMING + b"\0" + body, policy)
 
 
 def test_invalid_message_indexes_are_rejected() -> None:
     with pytest.raises(Unmaskable, match="message indexes"):
-        masked(proto_content(), FRAMING + b"\x02\x10" + b"\x12\x01x", fields("mail"))
+        mask_value(proto_content(), FRAMING + b"\x02\x10" + b"\x12\x01x", fields("mail"))
 
 
 def test_masks_groups_and_map_entries_with_the_key_last() -> None:
@@ -282,7 +282,7 @@ def test_masks_groups_and_map_entries_with_the_key_last() -> None:
     new = content.named(b"\0")[0][0]._new
     body = b"\x0b\x12\x01x\x0c" + b"\x1a\x06\x12\x01v\x0a\x01k"
 
-    found = masked(content, FRAMING + b"\0" + body, fields("g.s", "m.k"))[6:]
+    found = mask_value(content, FRAMING + b"\0" + body, fields("g.s", "m.k"))[6:]
 
     read = new.FromString(found)
     assert (read.g.s, dict(read.m)) == (LONG, {"k": LONG})
@@ -319,7 +319,7 @@ def wrapped() -> tuple[Any, Any]:
 def test_a_wrapped_string_is_masked_as_a_string(policy: FieldPolicy, changed: tuple[str, ...]) -> None:
     content, message = wrapped()
 
-    found = masked(content, FRAMING + b"\0" + message.SerializeToString(), policy)[6:]
+    found = mask_value(content, FRAMING + b"\0" + message.SerializeToString(), policy)[6:]
 
     read = type(message).FromString(found)
     assert (read.one.value, read.many[0].value, read.by_key["k"].value) == changed
@@ -338,7 +338,7 @@ def test_a_wrapped_or_packed_message_is_rejected(policy: FieldPolicy, words: str
     message.any.Pack(message)
 
     with pytest.raises(Unmaskable, match=words):
-        masked(content, FRAMING + b"\0" + message.SerializeToString(), policy)
+        mask_value(content, FRAMING + b"\0" + message.SerializeToString(), policy)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_data_of_two_message_types_are_rejected_if_one_of_them_is(name: str, act
     content = indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
 
     with pytest.raises(Unmaskable):
-        masked(content, FRAMING + b"\x04\x00\x02" + body, fields(name, action=action))
+        mask_value(content, FRAMING + b"\x04\x00\x02" + body, fields(name, action=action))
 
 
 JSON: dict[str, Any] = {
@@ -385,7 +385,7 @@ JSON: dict[str, Any] = {
 def test_tagged_fields_of_a_json_schema_are_masked(tag: str, expected: dict[str, Any]) -> None:
     order = {"mail": "a", "lines": [{"sku": "b"}], "next": {"mail": "c", "id": "i"}, "id": "o", "x": "y"}
 
-    found = masked(json_schema_content(json.dumps(JSON)), FRAMING + json.dumps(order).encode(), fields(tags=(tag,)))
+    found = mask_value(json_schema_content(json.dumps(JSON)), FRAMING + json.dumps(order).encode(), fields(tags=(tag,)))
 
     assert json.loads(found[5:]) == expected
 
@@ -410,7 +410,7 @@ REFERENCES = {"other.json": json.dumps({"definitions": {"a b": AT_MAIL}})}
     ids=str,
 )
 def test_a_tag_is_found_wherever_the_schema_has_it(schema: dict[str, Any]) -> None:
-    found = masked(
+    found = mask_value(
         json_schema_content(json.dumps(schema), REFERENCES), FRAMING + b'{"mail": "a"}', fields(tags=("PII",))
     )
 
@@ -432,7 +432,7 @@ def test_a_record_whose_tags_cannot_be_found_is_rejected(schema: dict[str, Any])
     content = json_schema_content(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}))
 
     with pytest.raises(SchemaError, match="schema 7 cannot be used"):
-        masked(content, FRAMING + b'{"mail": "a"}', fields(tags=("PII",)))
+        mask_value(content, FRAMING + b'{"mail": "a"}', fields(tags=("PII",)))
 
 
 def test_values_of_a_recursive_schema_leave_no_objects() -> None:
@@ -483,7 +483,7 @@ def test_a_serialized_value_is_masked_after_its_id(language: str) -> None:
     data = serializer(value, SerializationContext("orders", MessageField.VALUE))
     content = serialized_avro_content(text) if is_avro else json_schema_content(text)
 
-    found = masked(content, data, fields(tags=("PII",)))
+    found = mask_value(content, data, fields(tags=("PII",)))
 
     if is_avro:
         assert found == data[:5] + avro_bytes(AVRO, with_changes({"mail": LONG, "items": ITEMS}))

@@ -13,8 +13,8 @@ import zstandard
 
 from sluicegate.validation.policy import Framing
 from sluicegate.validation.validated_request import ValidatedRequest
-from tests.framing.cases import AMBIGUOUS, HONEST, UNREADABLE, padded, stored, with_fields
-from tests.validation.dispositions.test_masking import MODES, NOW, SECRET, read, validated_by
+from tests.framing.cases import AMBIGUOUS, HONEST, UNREADABLE, batch_with_payload, padded, with_fields
+from tests.validation.dispositions.test_masking import MODES, NOW, SECRET, read, validate_by_policy
 from tests.validation.dispositions.test_masking import policy_of as policy_with
 from tests.wire.batches import (
     CODECS,
@@ -57,30 +57,30 @@ def _zstd_block(kind: int, size: int, data: bytes, *, is_last: bool = False) -> 
 
 _EMPTY_BLOCKS = b"".join(_zstd_block(1, 0, bytes([byte])) for byte in SECRET)
 UNREAD: Mapping[str, Callable[[int], bytes]] = {
-    "a skippable frame before it, zstd": stored(ZSTD, _SKIPPABLE + zstandard.compress(_TWO)),
-    "a skippable frame after it, zstd": stored(ZSTD, zstandard.compress(_TWO) + _SKIPPABLE),
-    "a skippable frame between two, zstd": stored(
+    "a skippable frame before it, zstd": batch_with_payload(ZSTD, _SKIPPABLE + zstandard.compress(_TWO)),
+    "a skippable frame after it, zstd": batch_with_payload(ZSTD, zstandard.compress(_TWO) + _SKIPPABLE),
+    "a skippable frame between two, zstd": batch_with_payload(
         ZSTD, zstandard.compress(_TWO[:5]) + _SKIPPABLE + zstandard.compress(_TWO[5:])
     ),
-    "blocks that repeat a byte no times, zstd": stored(
+    "blocks that repeat a byte no times, zstd": batch_with_payload(
         ZSTD, b"\x28\xb5\x2f\xfd\0\x58" + _EMPTY_BLOCKS + _zstd_block(0, len(_TWO), _TWO, is_last=True)
     ),
-    "extra bytes, gzip": stored(GZIP, _gzip_head(0x04, _EXTRA) + _DEFLATED),
-    "a name, gzip": stored(GZIP, _gzip_head(0x08, SECRET + b"\0") + _DEFLATED),
-    "a comment, gzip": stored(GZIP, _gzip_head(0x10, SECRET + b"\0") + _DEFLATED),
-    "a name and a checksum, gzip": stored(
+    "extra bytes, gzip": batch_with_payload(GZIP, _gzip_head(0x04, _EXTRA) + _DEFLATED),
+    "a name, gzip": batch_with_payload(GZIP, _gzip_head(0x08, SECRET + b"\0") + _DEFLATED),
+    "a comment, gzip": batch_with_payload(GZIP, _gzip_head(0x10, SECRET + b"\0") + _DEFLATED),
+    "a name and a checksum, gzip": batch_with_payload(
         GZIP, _WITH_CRC + struct.pack("<H", zlib.crc32(_WITH_CRC) & 0xFFFF) + _DEFLATED
     ),
-    "a comment in an empty second member, gzip": stored(
+    "a comment in an empty second member, gzip": batch_with_payload(
         GZIP, gzip.compress(_TWO) + _gzip_head(0x10, SECRET + b"\0") + gzip.compress(b"", mtime=0)[10:]
     ),
-    "a time, gzip": stored(GZIP, b"\x1f\x8b\x08\0" + _CHOSEN + b"ab" + _DEFLATED),
-    "times of empty further members, gzip": stored(GZIP, gzip.compress(_TWO, mtime=0) + _EMPTY_MEMBERS),
+    "a time, gzip": batch_with_payload(GZIP, b"\x1f\x8b\x08\0" + _CHOSEN + b"ab" + _DEFLATED),
+    "times of empty further members, gzip": batch_with_payload(GZIP, gzip.compress(_TWO, mtime=0) + _EMPTY_MEMBERS),
 }
 """Batches with bytes that are stored, and that no consumer reads as records."""
 
 ATTRIBUTES: Mapping[str, Callable[[int], bytes]] = {
-    f"attributes of a record, {name}": stored(codec, compress(codec, _WITH_ATTRIBUTES))
+    f"attributes of a record, {name}": batch_with_payload(codec, compress(codec, _WITH_ATTRIBUTES))
     for name, codec in _CODECS.items()
 }
 """Batches with bytes within a record that no consumer reads."""
@@ -138,14 +138,14 @@ _FROM_PRODUCERS = {
 REJECTED = {**AMBIGUOUS, **UNREADABLE, **ATTRIBUTES, **UNUSED}
 
 
-def validated(data: bytes, kind: str) -> ValidatedRequest:
-    return validated_by(policy_with(kind, f"{MODES[kind]}\n    message.timestamp.after.max.ms: 1h"), data)
+def validate_batch(data: bytes, kind: str) -> ValidatedRequest:
+    return validate_by_policy(policy_with(kind, f"{MODES[kind]}\n    message.timestamp.after.max.ms: 1h"), data)
 
 
 @pytest.mark.parametrize("kind", MODES)
 @pytest.mark.parametrize("case", REJECTED)
 def test_bytes_that_are_not_validated_are_never_stored(case: str, kind: str) -> None:
-    found = validated(REJECTED[case](NOW), kind)
+    found = validate_batch(REJECTED[case](NOW), kind)
 
     assert not found.rejected[0, 0].bad_records, "all its records are correct"
     assert not found.replacements()
@@ -155,7 +155,7 @@ def test_bytes_that_are_not_validated_are_never_stored(case: str, kind: str) -> 
 @pytest.mark.parametrize("case", [case for case in HONEST if "skippable" not in case and "varints" not in case])
 def test_a_correct_batch_is_still_accepted(case: str, kind: str) -> None:
     """The values of these batches are no JSON, so each record is rejected by name: the batch itself has no flaw."""
-    found = validated(HONEST[case](NOW), kind).rejected[0, 0]
+    found = validate_batch(HONEST[case](NOW), kind).rejected[0, 0]
 
     assert [bad.index for bad in found.bad_records] == [0, 1]
 
@@ -176,7 +176,7 @@ def test_bytes_that_no_consumer_reads_are_not_stored(case: str, kind: str) -> No
     data = UNREAD[case](NOW)
     assert all(part in data for part in parts_of(case))
 
-    found = validated(data, kind)
+    found = validate_batch(data, kind)
 
     made = found.replacements()[0, 0]
     assert not found.rejected and not found.masked
@@ -194,21 +194,21 @@ def test_an_independent_reader_finds_the_records_of_a_batch_with_unread_bytes() 
 @pytest.mark.parametrize("library", [gzip.compress, lambda data: zlib.compress(data, wbits=31)])
 def test_the_gzip_header_of_a_forwarded_batch_states_no_time(library: Callable[[bytes], bytes]) -> None:
     """Python's gzip writes the time, which kafka-python and aiokafka send. RFC 1952: MTIME 0 is no time."""
-    made = validated(stored(GZIP, library(_TWO))(NOW), "reject").replacements()[0, 0]
+    made = validate_batch(batch_with_payload(GZIP, library(_TWO))(NOW), "reject").replacements()[0, 0]
 
     assert made[61:65] + made[65:69] == b"\x1f\x8b\x08\0" + bytes(4)
 
 
 @pytest.mark.parametrize("kind", MODES)
 def test_an_uncompressed_batch_without_sensitive_values_stays_as_it_came(kind: str) -> None:
-    found = validated(batch([Rec(NOW, b"k", b"{}")]), kind)
+    found = validate_batch(batch([Rec(NOW, b"k", b"{}")]), kind)
 
     assert not found.rejected and not found.replacements()
 
 
 @pytest.mark.parametrize("case", _FROM_PRODUCERS)
 def test_fields_that_producers_use_are_accepted(case: str) -> None:
-    found = validated(_FROM_PRODUCERS[case](NOW), "reject")
+    found = validate_batch(_FROM_PRODUCERS[case](NOW), "reject")
 
     assert not found.rejected and not found.replacements()
 
@@ -222,7 +222,7 @@ def test_a_base_timestamp_of_no_record_is_replaced(kind: str, codec: int, value:
     times = [NOW, NOW - 5, NOW + 7]
     data = batch([Rec(time, b"k", value) for time in times], codec, base_timestamp=chosen)
 
-    made = validated(data, kind).replacements()[0, 0]
+    made = validate_batch(data, kind).replacements()[0, 0]
 
     assert [time for time, _, _, _ in read(made)] == times
     assert struct.unpack_from(">qq", made, 27) == (NOW, NOW + 7)

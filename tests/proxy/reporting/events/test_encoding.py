@@ -9,17 +9,17 @@ from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.watching.topic_violations import read_files
 from sluicegate.proxy.watching.violation_counts import ViolationCounts, Wanted
 from sluicegate.validation.event_schema import event_in
-from tests.proxy.live.events import rejected
+from tests.proxy.live.events import rejected_event
 
 
 def test_json_is_the_event_itself() -> None:
-    event = rejected()
+    event = rejected_event()
 
     assert json.loads(ENCODINGS["json"](event)) == event_of(event)
 
 
 def test_a_cloud_event_has_the_required_attributes_and_the_event_as_data() -> None:
-    event = rejected(topic="payments")
+    event = rejected_event(topic="payments")
 
     cloud_event = json.loads(ENCODINGS["cloudevents"](event))
 
@@ -38,11 +38,11 @@ def test_a_cloud_event_has_the_required_attributes_and_the_event_as_data() -> No
 
 
 def test_a_cloud_event_of_an_unknown_topic_has_no_subject() -> None:
-    assert "subject" not in json.loads(ENCODINGS["cloudevents"](rejected(topic=None)))
+    assert "subject" not in json.loads(ENCODINGS["cloudevents"](rejected_event(topic=None)))
 
 
 def test_readers_find_the_event_in_both_formats() -> None:
-    event = rejected()
+    event = rejected_event()
 
     assert [event_in(json.loads(encode(event))) for encode in ENCODINGS.values()] == [event_of(event)] * 2
     assert "\n" not in ENCODINGS["cloudevents"](event).decode()
@@ -50,7 +50,7 @@ def test_readers_find_the_event_in_both_formats() -> None:
 
 def test_topic_violations_are_read_from_both_event_formats(tmp_path: Path) -> None:
     file = tmp_path / "violations.jsonl"
-    file.write_bytes(b"".join(encode(rejected()) + b"\n" for encode in ENCODINGS.values()))
+    file.write_bytes(b"".join(encode(rejected_event()) + b"\n" for encode in ENCODINGS.values()))
 
     reading = ViolationCounts(Wanted("payments"))
     read_files(reading, [file])

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from sluicegate.proxy.reporting.events.schema_reference import schema_text
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 from sluicegate.validation.event_schema import EVENT_FIELDS
-from tests.proxy.live.events import rejected
+from tests.proxy.live.events import rejected_event
 from tests.proxy.reporting.events.test_violation_writer import REHEARSAL
 from tests.wire.published_schema import problems_of
 
@@ -25,7 +25,7 @@ def test_the_published_schema_is_generated_from_the_fields() -> None:
     Draft202012Validator.check_schema(json.loads(schema_text()))
 
 
-@pytest.mark.parametrize("event", [rejected(), REHEARSAL], ids=["violation", "rehearsal"])
+@pytest.mark.parametrize("event", [rejected_event(), REHEARSAL], ids=["violation", "rehearsal"])
 def test_events_match_the_published_schema(event: Event) -> None:
     assert problems_of(event_of(event)) == []
 
@@ -39,7 +39,7 @@ def test_events_match_the_published_schema(event: Event) -> None:
     ],
 )
 def test_events_that_do_not_match_the_schema_are_found(changed: dict[str, Any], problem: str) -> None:
-    assert problem in "; ".join(problems_of(event_of(rejected()) | changed))
+    assert problem in "; ".join(problems_of(event_of(rejected_event()) | changed))
 
 
 def test_the_page_describes_every_field() -> None:
@@ -52,6 +52,6 @@ def test_the_page_describes_every_field() -> None:
 
 
 def test_events_have_ids_of_their_own() -> None:
-    first, second = rejected(), rejected()
+    first, second = rejected_event(), rejected_event()
 
     assert event_of(first)["id"] != event_of(second)["id"]

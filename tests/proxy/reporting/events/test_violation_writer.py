@@ -56,7 +56,7 @@ REHEARSAL = RehearsalEvent(
 )
 
 
-def rejected(count: int) -> Finding:
+def finding_with_bad_records(count: int) -> Finding:
     bad = [BadRecord(i, NOW * 1_000_000, Reason.TIMESTAMP_IN_FUTURE, "text") for i in range(count)]
     return Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE, "message", tuple(bad), count, records=99)
 
@@ -69,7 +69,11 @@ def batch(topic: str, partition: int) -> BatchOutcome:
 def one_violation(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> ViolationEvent:
     client = client_details(ClientIdentity("127.0.0.1:5", client_id))
     return violation_event(
-        client, batch(topic, partition), ReportedFinding(Mode.REJECT, rejected(bad)), ORIGIN, max_records=10
+        client,
+        batch(topic, partition),
+        ReportedFinding(Mode.REJECT, finding_with_bad_records(bad)),
+        ORIGIN,
+        max_records=10,
     )
 
 
@@ -90,7 +94,7 @@ def partitions_in(path: Path) -> list[int]:
 
 def test_an_event_has_client_verdict_and_reason() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
-    finding = ReportedFinding(Mode.REJECT, rejected(25))
+    finding = ReportedFinding(Mode.REJECT, finding_with_bad_records(25))
     kept = violation_event(client_details(identity), batch("payments", 3), finding, ORIGIN, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
@@ -222,7 +226,7 @@ def test_a_rehearsal_has_the_count_of_each_bound() -> None:
 
 
 def test_an_event_lists_a_limited_number_of_bad_records_and_counts_all() -> None:
-    finding = ReportedFinding(Mode.REJECT, rejected(1000))
+    finding = ReportedFinding(Mode.REJECT, finding_with_bad_records(1000))
     kept = violation_event(client_details(ClientIdentity("p")), batch("t", 0), finding, ORIGIN, max_records=10)
 
     assert len(kept.bad_records) == 10

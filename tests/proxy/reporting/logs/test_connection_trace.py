@@ -25,7 +25,7 @@ def good_and_bad(*times: int) -> bytes:
     return produce_body(7, [topic_data("t", (0, batch([Rec(time, value=SECRET) for time in times])))])
 
 
-def produced(code: int) -> bytes:
+def produce_response(code: int) -> bytes:
     entry = {"index": 0, "error_code": code, "base_offset": 0, "log_append_time_ms": -1, "log_start_offset": -1}
     answer = {"responses": [{"name": "t", "partition_responses": [entry]}], "throttle_time_ms": 0}
     return frame_of(struct.pack(">i", 7), PRODUCE_RESPONSE.build(answer, 7))
@@ -44,7 +44,7 @@ def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(request(PRODUCE, 7, good_and_bad(NOW)))
-        play.from_broker(produced(0))
+        play.from_broker(produce_response(0))
         play.from_client(request(HEARTBEAT, 1, b"\0\1g\0\0\0\1\0\1m", correlation_id=8))
         play.from_broker(frame_of(struct.pack(">iih", 8, 0, 25)))
         play.session.client.eof_received()
@@ -69,7 +69,7 @@ def test_a_rejection_is_traced_with_the_clients_error() -> None:
         play = Playbook(**DEBUG)
         play.from_client(request(PRODUCE, 7, good_and_bad(NOW * 1000)))
         play.from_broker(frame_of(struct.pack(">ii", -1, 0)))  # log starts, which it was asked for
-        play.from_broker(produced(2))
+        play.from_broker(produce_response(2))
 
     assert [line["codes"] for line in lines if line["event"] == "response"] == [["INVALID_TIMESTAMP"]]
 

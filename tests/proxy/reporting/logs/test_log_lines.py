@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sluicegate.proxy.reporting.logs.writer import LogWriter
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 
 
@@ -35,7 +35,7 @@ def program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
         {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
         """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(ending_with_tests([sys.executable, "-c", textwrap.dedent(text)]), env=environment, **how)
+    return subprocess.Popen(killed_with_parent([sys.executable, "-c", textwrap.dedent(text)]), env=environment, **how)
 
 
 def lines_of(body: str, log_format: str = "json") -> list[str]:

@@ -148,7 +148,7 @@ class Script:
     def not_quarantined(self, *_: object) -> None:
         raise AssertionError("the handler reports it by an effect")
 
-    def validated(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
+    def validate(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
         """Return the result of the proxy's own validation."""
         dispatch = self.shared.scheduler.validate(effect.request, effect.client)
         assert dispatch is not None
@@ -177,7 +177,7 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
 
     validate = next(steps)
     assert isinstance(validate, Validate)
-    forward = steps.send(script.validated(validate))
+    forward = steps.send(script.validate(validate))
     assert isinstance(forward, ForwardAsItCame)
     assert forward.frame == sized[4:]
     assert forward.in_flight is not None
@@ -200,7 +200,7 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
 def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Outcome) -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
-    forward: Any = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validate(next(steps)))
     assert ended(steps)
 
     response = names_response(code)
@@ -213,7 +213,7 @@ def test_a_request_with_acks_0_awaits_no_response() -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}, acks=0))
 
-    forward: Any = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validate(next(steps)))
 
     assert forward.in_flight is None
     assert ended(steps)
@@ -228,7 +228,7 @@ def test_topic_ids_are_resolved_before_validation() -> None:
     script.shared.names.learn([(ID, "t")])
     validate = steps.send(None)
     assert isinstance(validate, Validate)
-    assert isinstance(steps.send(script.validated(validate)), ForwardAsItCame)
+    assert isinstance(steps.send(script.validate(validate)), ForwardAsItCame)
 
     again = script.handle(produce(13, {ID: [(0, GOOD)]}), 13)
     assert isinstance(next(again), Validate)
@@ -290,7 +290,7 @@ def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
     assert steps.throw(PreviousTimeInFlight()) == AwaitEarlierResponses()
     validate = steps.send(None)
     assert isinstance(validate, Validate)
-    assert isinstance(steps.send(script.validated(validate)), ForwardAsItCame)
+    assert isinstance(steps.send(script.validate(validate)), ForwardAsItCame)
 
 
 def test_an_internal_error_ends_the_request() -> None:
@@ -346,7 +346,7 @@ def test_an_abandoned_validation_ends_the_request() -> None:
 def forwarded_request(script: Script) -> ForwardedRequest:
     """Return a good request that the broker has."""
     steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
-    steps.send(script.validated(next(steps)))
+    steps.send(script.validate(next(steps)))
     (forwarded,) = script.forwarded
     return forwarded
 
@@ -395,7 +395,7 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}))
 
-    forward: Any = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validate(next(steps)))
     assert isinstance(forward, Forward)
     assert stand_in(memoryview(DAMAGED)) in b"".join(forward.parts)
     assert ended(steps)
@@ -410,12 +410,12 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
 def test_a_recent_broker_error_is_reused_without_forwarding() -> None:
     script, sized = Script(), produce(9, {b"t": [(0, DAMAGED)]})
     steps = script.handle(sized)
-    forward: Any = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validate(next(steps)))
     assert ended(steps)
     _codes(forward, names_response(ErrorCode.CORRUPT_MESSAGE))
 
     again = script.handle(sized)
-    respond = again.send(script.validated(next(again)))
+    respond = again.send(script.validate(next(again)))
 
     assert isinstance(respond, Respond)
     assert respond.in_flight.response is not None
@@ -426,7 +426,7 @@ def test_a_rejection_with_acks_0_closes_the_connection() -> None:
     script = Script()
     steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}, acks=0))
 
-    forward: Any = steps.send(script.validated(next(steps)))
+    forward: Any = steps.send(script.validate(next(steps)))
     assert isinstance(forward, Forward)
     assert forward.in_flight == ()
     assert isinstance(steps.send(None), CloseUnanswered)
@@ -439,7 +439,7 @@ _LETTERS = DeadLetters((0, 0), "dead", "t", 0)
 
 def _quarantined(script: Script, letters: DeadLetters = _LETTERS) -> tuple[Handling, Any]:
     steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}))
-    return steps, steps.send(script.validated(next(steps), [letters]))
+    return steps, steps.send(script.validate(next(steps), [letters]))
 
 
 def test_bad_records_are_stored_between_the_brokers_response_and_the_rejection() -> None:

@@ -38,7 +38,7 @@ class QuotaPlay:
         """Whether the client is paused because of its quota."""
         return PauseReason.QUOTA in self.playbook.session.client.pause_reasons
 
-    def passes(self, seconds: float) -> None:
+    def let_time_pass(self, seconds: float) -> None:
         self.playbook.loop.seconds += seconds
         self.playbook.loop.time_passes(seconds)
 
@@ -90,7 +90,7 @@ def test_a_client_over_its_quota_gets_a_throttle_time_and_is_paused(version: int
     assert play.is_waiting
     assert play.send(_good(version, 3)) == []
 
-    play.passes(1.0)
+    play.let_time_pass(1.0)
     play.playbook.from_client(b"")
     play.settles()
 
@@ -232,7 +232,7 @@ def test_quotas_of_a_new_configuration_apply_at_once() -> None:
     play.playbook.parts.rules.adopt(compile_policies(TopicKeys(), quotas=[quota]))
     told = [_throttle_ms(play.send(_good(9, number))[0], 9) for number in (2, 3)]
     play.playbook.parts.rules.adopt(compile_policies(TopicKeys()))
-    play.passes(1.0)
+    play.let_time_pass(1.0)
     told += [_throttle_ms(play.send(_good(9, number))[0], 9) for number in (4, 5)]
 
     assert told == [0, 1000, 0, 0]

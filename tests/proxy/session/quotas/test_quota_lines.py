@@ -50,7 +50,7 @@ class Proxy:
         bound = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
         self.play = Playbook(change=change, **bound, SLUICEGATE__QUOTAS=json.dumps(quotas), **environment)
 
-    def passes(self, seconds: float) -> None:
+    def let_time_pass(self, seconds: float) -> None:
         """Let time pass in steps that are shorter than any turn."""
         loop = self.play.loop
         for _ in range(round(seconds * 20)):
@@ -59,7 +59,7 @@ class Proxy:
                 timer.seconds -= 0.05
             loop.time_passes(1e-9)
 
-    def rejected(self) -> int:
+    def rejected_connections(self) -> int:
         return self.play.parts.observer.counted().connections_rejected["quotas[].connections"]
 
 
@@ -82,12 +82,12 @@ class Session:
 
     def receive(self, data: bytes) -> None:
         self.unread += data
-        self.goes_on()
+        self.let_clients_send()
         if not self.session.broker.is_open:
             self.session.broker.connection_made(self.broker)
-        self.goes_on()
+        self.let_clients_send()
 
-    def goes_on(self) -> None:
+    def let_clients_send(self) -> None:
         """Let the proxy read."""
         for _ in range(3):
             self.unread = deliver_from_peer(self.connection, self.client, self.unread)
@@ -110,12 +110,12 @@ def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(siz
     assert not second.broker.sent
     assert second.connection.bytes_in <= _FIRST_READ_BYTES, "no more is held of it"
 
-    proxy.passes(1.0)
-    second.goes_on()
+    proxy.let_time_pass(1.0)
+    second.let_clients_send()
     assert not second.broker.sent
 
-    proxy.passes(1.5)
-    second.goes_on()
+    proxy.let_time_pass(1.5)
+    second.let_clients_send()
     assert second.broker.sent == _request(size, acks)
 
 
@@ -128,8 +128,8 @@ def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
     assert second.is_waiting
 
     with capture_logs() as log:
-        proxy.passes(3.0)
-        second.goes_on()
+        proxy.let_time_pass(3.0)
+        second.let_clients_send()
 
     assert [(line["log_level"], line["client_id"]) for line in log] == [("warning", "etl")], log
     assert not second.broker.sent
@@ -144,9 +144,9 @@ def test_one_request_for_each_of_many_connections_passes_at_the_rate() -> None:
         session.receive(_request(5000, acks=0))
 
     for _ in range(100 * 20):
-        proxy.passes(0.05)
+        proxy.let_time_pass(0.05)
         for session in sessions:
-            session.goes_on()
+            session.let_clients_send()
 
     sent = sum(len(session.broker.sent) for session in sessions)
     assert sent == pytest.approx(100 * 1000, rel=0.1)
@@ -165,9 +165,9 @@ def test_busy_sessions_admit_a_new_one_and_stay_at_the_rate() -> None:
         for session in busy:
             if not session.connection.is_paused and not session.unread:
                 session.receive(_request(1500))
-        proxy.passes(0.05)
+        proxy.let_time_pass(0.05)
         for session in (*busy, new):
-            session.goes_on()
+            session.let_clients_send()
         if new.broker.sent and not since:
             since = tick / 20
 
@@ -182,15 +182,15 @@ def test_idle_connections_in_the_line_delay_no_other() -> None:
     idle, new = [Session(proxy) for _ in range(100)], Session(proxy)
     for session in idle:
         session.receive(_request(1))
-        proxy.passes(0.1)
+        proxy.let_time_pass(0.1)
     for session in idle:
         session.receive(_request(20))
-    proxy.passes(5.0)
+    proxy.let_time_pass(5.0)
     new.receive(_request(1))
 
     for _ in range(400):
-        proxy.passes(0.05)
-        new.goes_on()
+        proxy.let_time_pass(0.05)
+        new.let_clients_send()
         if new.broker.sent:
             break
 
@@ -205,8 +205,8 @@ def test_a_session_that_sends_nothing_in_its_turn_delays_no_other() -> None:
     stalls.receive(_request(50_000)[:6000])
     third.receive(_request(100))
 
-    proxy.passes(1.5)
-    third.goes_on()
+    proxy.let_time_pass(1.5)
+    third.let_clients_send()
 
     assert third.broker.sent == _request(100)
 
@@ -220,8 +220,8 @@ def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
 
     leaves.client.aborted = True
     leaves.connection.connection_lost(ConnectionResetError())
-    proxy.passes(2.5)
-    third.goes_on()
+    proxy.let_time_pass(2.5)
+    third.let_clients_send()
 
     assert third.broker.sent == _request(100)
     assert not leaves.broker.sent, "as a broker drops what it has not read"
@@ -236,7 +236,7 @@ def test_turns_of_disconnected_clients_pass_on_at_once() -> None:
         session.receive(_request(50_000)[:6000])
     *left, last = waiting
     while left[0].is_waiting:
-        proxy.passes(0.05)
+        proxy.let_time_pass(0.05)
 
     for session in left:
         assert not session.is_waiting
@@ -253,7 +253,7 @@ def test_the_request_of_a_half_closed_client_is_forwarded_in_its_turn() -> None:
     ends.receive(_request(100, acks=0))
 
     ends.connection.eof_received()
-    proxy.passes(3.0)
+    proxy.let_time_pass(3.0)
 
     assert ends.broker.sent == _request(100, acks=0)
     assert ends.broker.has_ended_writing
@@ -266,7 +266,7 @@ def test_a_flood_of_connections_under_one_name_is_rejected() -> None:
         session.receive(_request(3000))
 
     assert [session.is_waiting for session in sessions] == [False] + [True] * 5 + [False] * 2
-    assert proxy.rejected() == 2
+    assert proxy.rejected_connections() == 2
     other = Session(proxy)
     other.receive(_request(100, client_id=b"other"))
     assert other.broker.sent == _request(100, client_id=b"other")
@@ -283,7 +283,7 @@ def test_a_flood_that_meets_a_quota_leaves_no_state_behind(quota: dict[str, obje
     gc.disable()
     try:
         _flood(proxy, waits, ending)  # the first sessions create a share and log lines
-        rejected = proxy.rejected()
+        rejected = proxy.rejected_connections()
         gc.collect()
         before, bytes_before = objects_of_sessions(), tracemalloc.get_traced_memory()[0]
         _flood(proxy, waits, ending)
@@ -295,7 +295,7 @@ def test_a_flood_that_meets_a_quota_leaves_no_state_behind(quota: dict[str, obje
         gc.enable()
 
     shares = proxy.play.dependencies.requests.quotas
-    assert proxy.rejected() - rejected >= 5
+    assert proxy.rejected_connections() - rejected >= 5
     assert not left
     assert kept_bytes < _FLOOD * _KEPT_BYTES
     assert shares.held_bytes == 0
@@ -310,7 +310,7 @@ def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
         session.receive(_request(500))
     assert any(session.is_waiting for session in sessions)
     if not waits:
-        proxy.passes(20.0)
+        proxy.let_time_pass(20.0)
     for session in sessions:
         if ending == "reset":
             session.client.aborted = True
@@ -318,11 +318,11 @@ def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
         else:
             session.connection.eof_received()
     if ending != "reset":
-        proxy.passes(20.0)  # complete requests before the end of the stream are forwarded in their turn
+        proxy.let_time_pass(20.0)  # complete requests before the end of the stream are forwarded in their turn
     for session in sessions:
         session.broker.abort()
         session.client.abort()
-    proxy.passes(1.0)
+    proxy.let_time_pass(1.0)
 
 
 def test_a_quota_wait_is_not_subject_to_request_deadlines() -> None:
@@ -371,7 +371,7 @@ def test_a_topic_quota_applies_to_new_connections(acks: int) -> None:
     assert not second.broker.sent
     assert elsewhere.broker.sent
 
-    proxy.passes(3.0)
+    proxy.let_time_pass(3.0)
     assert second.broker.sent == _request(100, acks)
 
 
@@ -382,7 +382,7 @@ def test_requests_waiting_for_topic_quotas_use_bounded_memory() -> None:
         session.receive(_request(3000))
 
     assert [session.is_waiting for session in sessions] == [False, True, True, True, False, False]
-    assert proxy.rejected() == 2
+    assert proxy.rejected_connections() == 2
     sessions[1].session.close_now()
     another = Session(proxy)
     another.receive(_request(3000))
@@ -405,6 +405,6 @@ def test_invented_names_displace_no_connected_or_indebted_client() -> None:
     another.receive(_request(100, client_id=b"etl"))
 
     assert not another.broker.sent
-    assert proxy.rejected() == 1
+    assert proxy.rejected_connections() == 1
     assert len(shares._clients._known) <= shares_of_quotas._MOST_REMEMBERED
     assert len(shares._topics._known) <= shares_of_quotas._MOST_REMEMBERED

@@ -14,7 +14,7 @@ from tests.validation.rules.json.random_json import RandomJson
 ITEM, BYTE, UNIT = range(3)
 
 
-def counted(text: bytes, depth: int, what: int) -> float:
+def count_items(text: bytes, depth: int, what: int) -> float:
     """What has the only weight."""
     weights = array("d", bytes(8 * 3 * (DEEPEST + 1)))
     weights[3 * depth + what] = 1.0
@@ -54,9 +54,9 @@ def test_the_count_of_a_text_is_at_least_its_content(seed: int) -> None:
     for depth in range(count.levels):
         items = expected["items", depth]
         assert items <= count.items(depth) <= items + expected["containers", 0]
-        assert counted(text, depth, ITEM) == count.items(depth)
-        assert counted(text, depth, BYTE) >= expected["bytes", depth]
-        assert counted(text, depth, UNIT) >= expected["units", depth]
+        assert count_items(text, depth, ITEM) == count.items(depth)
+        assert count_items(text, depth, BYTE) >= expected["bytes", depth]
+        assert count_items(text, depth, UNIT) >= expected["units", depth]
     assert max(depth for _, depth in expected) < count.levels
 
 
@@ -67,7 +67,7 @@ def test_values_below_the_deepest_counted_level_count_there() -> None:
     assert count.levels == DEEPEST + 1
     assert count.containers == 400
     assert sum(count.items(depth) for depth in range(count.levels)) == 402
-    assert counted(text, DEEPEST, UNIT) >= 2
+    assert count_items(text, DEEPEST, UNIT) >= 2
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_keys_count_at_the_depth_of_their_values_and_strings_are_no_structure() 
 
     assert count.keys == 3
     assert [count.items(depth) for depth in range(count.levels)] == [1, 2, 1]
-    assert [counted(text, depth, BYTE) for depth in range(count.levels)] == [0, 4 + 8 + 1, 2]
-    assert [counted(text, depth, UNIT) for depth in range(count.levels)] == [0, 0, 1 + 2 / 4 + 4]
+    assert [count_items(text, depth, BYTE) for depth in range(count.levels)] == [0, 4 + 8 + 1, 2]
+    assert [count_items(text, depth, UNIT) for depth in range(count.levels)] == [0, 0, 1 + 2 / 4 + 4]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -98,6 +98,6 @@ def test_the_weighted_cost_equals_that_of_the_counts(seed: int, levels: int) -> 
     expected = 7.0 * count.containers + 3.0 * count.keys
     for depth in range(count.levels):
         of_item, of_byte, of_unit = weights[3 * min(depth, levels - 1) :][:3]
-        expected += of_item * count.items(depth) + of_byte * counted(text, depth, BYTE)
-        expected += of_unit * counted(text, depth, UNIT)
+        expected += of_item * count.items(depth) + of_byte * count_items(text, depth, BYTE)
+        expected += of_unit * count_items(text, depth, UNIT)
     assert weighted_sum(text, weights, 7.0, 3.0) == pytest.approx(expected)
