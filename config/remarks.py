@@ -11,7 +11,7 @@ from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE, Topic, TopicKeys
-from sluicegate.config.values.glob_cover import beginning, covers, is_within, misses_dashes
+from sluicegate.config.values.glob_cover import covers, is_within, literal_prefix, misses_dashes
 from sluicegate.config.values.topic_pattern import exact_name_of, is_for_every_principal
 
 _LOGIN = "User:"
@@ -118,7 +118,7 @@ def _is_observed(config: Config, path: Path, keys: TopicKeys) -> bool:
 def _impossible_principals(config: Config, source: Source) -> Iterator[str]:
     """Yield a warning for each pattern that matches no principal because principals begin with `User:`."""
     for path, pattern in _principals(config):
-        begins = beginning(pattern)
+        begins = literal_prefix(pattern)
         if begins and not _LOGIN.startswith(begins) and not begins.startswith(_LOGIN):
             words = f'{pattern} matches no client: principals begin with {_LOGIN}; write principal: "{_LOGIN}{pattern}"'
             yield _message(source, path, words)
@@ -161,7 +161,7 @@ def _may_be_a_login(pattern: str) -> bool:
     """Return whether the pattern can match a SASL login. A certificate's principal begins with an attribute
     (`User:CN=...`).
     """
-    begins = beginning(pattern)
+    begins = literal_prefix(pattern)
     return _LOGIN.startswith(begins) or (begins.startswith(_LOGIN) and _OF_A_CERTIFICATE.match(begins) is None)
 
 
@@ -212,7 +212,7 @@ def _shadowed(config: Config, source: Source) -> Iterator[str]:
             continue
         same[match] = i
         if exact_name_of(match) is None:
-            wide.setdefault(beginning(match), []).append(i)
+            wide.setdefault(literal_prefix(match), []).append(i)
 
 
 def _shadowed_quotas(config: Config, source: Source) -> Iterator[str]:

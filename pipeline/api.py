@@ -39,7 +39,7 @@ from sluicegate.pipeline.commands.arguments import AFTER_MAX_MS
 from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.commands.running import now_in_ms
 from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
-from sluicegate.pipeline.jobs.parameters import checked
+from sluicegate.pipeline.jobs.parameters import check_arguments
 from sluicegate.pipeline.jobs.profile.job import Profile, run_profile
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair.correction import Rules
@@ -52,7 +52,7 @@ from sluicegate.pipeline.jobs.verify import job as verifying
 from sluicegate.pipeline.jobs.verify.job import Verification, run_verify
 from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
-from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
+from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_existing, watch_in
 from sluicegate.pipeline.jobs.watch.reading import WatchBounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
 from sluicegate.pipeline.runs.argument_checks import BadParameter
@@ -63,7 +63,7 @@ from sluicegate.pipeline.source.topics import Topics, left_out_warnings
 _HOUR_MS = 3_600_000
 
 
-@checked
+@check_arguments
 def profile(
     spark: SparkSession,
     bootstrap: str,
@@ -92,7 +92,7 @@ def profile(
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
-@checked
+@check_arguments
 def audit(
     spark: SparkSession,
     bootstrap: str,
@@ -125,7 +125,7 @@ def audit(
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
-@checked
+@check_arguments
 def plan_repair(
     spark: SparkSession,
     bootstrap: str,
@@ -159,7 +159,7 @@ def plan_repair(
     return _repaired(propose_repair, spark, topics_without_patterns(bootstrap, topics, settings), out, to, rules)
 
 
-@checked
+@check_arguments
 def repair(
     spark: SparkSession,
     bootstrap: str,
@@ -187,7 +187,7 @@ def repair(
     return _repaired(write_repair, spark, topics_without_patterns(bootstrap, topics, settings), out, to, rules)
 
 
-@checked
+@check_arguments
 def plan_replay(
     spark: SparkSession,
     bootstrap: str,
@@ -214,7 +214,7 @@ def plan_replay(
     return _replayed(propose_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
 
 
-@checked
+@check_arguments
 def replay(
     spark: SparkSession,
     bootstrap: str,
@@ -237,7 +237,7 @@ def replay(
     return _replayed(write_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
 
 
-@checked
+@check_arguments
 def verify(
     spark: SparkSession,
     bootstrap: str,
@@ -265,7 +265,7 @@ def verify(
     return replace(found, warnings=tuple(warnings))
 
 
-@checked
+@check_arguments
 def watch(
     spark: SparkSession,
     bootstrap: str,
@@ -296,13 +296,13 @@ def watch(
     kept = table_location(str(tables if tables is not None else out), format_named(tables_format))
     selected = topics_or_patterns(bootstrap, topics, settings).selected()
     selected = replace(selected, owners=owners_of(config, selected.names))
-    warnings = [*left_out_warnings(selected.left_out), *DeniedTopics(selected).checked().open_transactions()]
+    warnings = [*left_out_warnings(selected.left_out), *DeniedTopics(selected).readable_topics().open_transactions()]
     with opened_results(spark, out, "watch") as results:
         validated_by, unread = policies_for(selected, config)
         bounds = WatchBounds(after_max_ms, before_max_ms, epoch_ms)
         watching = Watching(selected, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
         found, its_tables = watch_in(spark, watching, results, kept, address)
-        return watched(found, its_tables, [*warnings, *unread])
+        return watch_existing(found, its_tables, [*warnings, *unread])
 
 
 def _repaired(

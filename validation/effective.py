@@ -17,7 +17,7 @@ from sluicegate.validation.cluster_settings import (
     TIMESTAMP_TYPE,
 )
 from sluicegate.validation.origins import OriginKind
-from sluicegate.validation.policy import Rehearsed, TopicPolicy
+from sluicegate.validation.policy import RehearsedBounds, TopicPolicy
 from sluicegate.validation.verdict import Reason
 
 Value = int | str | bool | None
@@ -175,6 +175,6 @@ def _named(policy: TopicPolicy, key: str, name: str, position: int | None) -> Ef
     return _from_path(policy, key, name, (key, position))
 
 
-def _rehearsed_text(rehearsed: Rehearsed) -> str:
+def _rehearsed_text(rehearsed: RehearsedBounds) -> str:
     bounds = ((BEFORE_MAX, rehearsed.before_max_ms), (AFTER_MAX, rehearsed.after_max_ms))
     return ", ".join(f"{key}: {list(values)}" for key, values in bounds if values)

@@ -55,7 +55,9 @@ class LegacyErrors:
         if flawed.flaw == OUT_OF_WINDOW and self.window is not None:
             text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
             breach = self.window.breach(timestamp) or Reason.TIMESTAMP_TOO_OLD
-            return BadRecord(flawed.index, timestamp, breach, wording.diagnosed(text, timestamp, self.window.now_ms))
+            return BadRecord(
+                flawed.index, timestamp, breach, wording.with_diagnosis(text, timestamp, self.window.now_ms)
+            )
         claims_append_time = flawed.flaw == APPEND_TIME or (outer.is_log_append_time and message.magic > 0)
         record = wording.legacy_batch(offset, _render(message, timestamp, claims_append_time))
         if flawed.flaw == OTHER_MAGIC:
@@ -130,7 +132,7 @@ class RecordErrors:
         breach = self.window.breach(timestamp) if self.window is not None else None
         if breach is not None and self.window is not None:
             text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
-            return BadRecord(index, timestamp, breach, wording.diagnosed(text, timestamp, self.window.now_ms))
+            return BadRecord(index, timestamp, breach, wording.with_diagnosis(text, timestamp, self.window.now_ms))
         render = wording.default_record if self.batch.codec_id == Codec.NONE else wording.partial_record
         text = wording.log_append_time_claimed(render(offset, timestamp, key_size, value_size))
         return BadRecord(index, timestamp, Reason.LOG_APPEND_TIME, text)

@@ -21,7 +21,7 @@ from sluicegate.validation.floor import Floors
 from sluicegate.validation.origins import NOWHERE, PolicyOrigins, rule_paths
 from sluicegate.validation.policy import (
     Framing,
-    Rehearsed,
+    RehearsedBounds,
     TimeFix,
     TimestampType,
     TopicPolicy,
@@ -33,7 +33,7 @@ from sluicegate.validation.requests.request_rule import client_owners_of, exempt
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Mode, RuleUnusable
-from sluicegate.validation.sensitive.from_keys import Sensitive, SensitiveUnusable, sensitive_of
+from sluicegate.validation.sensitive.from_keys import Sensitive, SensitiveUnusable, sensitive_fields_of
 from sluicegate.validation.units import PLAUSIBLE_MS
 
 
@@ -148,7 +148,7 @@ class _Compiling:
 
     def _sensitive(self, keys: Sequence[SensitiveKeys] | None, paths: Mapping[str, Path]) -> Sensitive | None:
         try:
-            return sensitive_of(keys, self._maker)
+            return sensitive_fields_of(keys, self._maker)
         except SensitiveUnusable as error:
             raise PolicyUnusable(str(error), (*paths["sensitive"], *error.path)) from error
 
@@ -229,5 +229,5 @@ def _fix(keys: FixKeys | None) -> TimeFix | None:
     return None if keys is None else TimeFix(keys.timestamp)
 
 
-def _rehearsed(keys: Rehearse | None) -> Rehearsed | None:
-    return None if keys is None else Rehearsed(keys.before_max_ms, keys.after_max_ms)
+def _rehearsed(keys: Rehearse | None) -> RehearsedBounds | None:
+    return None if keys is None else RehearsedBounds(keys.before_max_ms, keys.after_max_ms)

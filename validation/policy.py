@@ -40,7 +40,7 @@ class TimeFix(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed:
+class RehearsedBounds:
     """Rehearsed bounds, ascending (ms). The records that each would reject are only counted."""
 
     before_max_ms: tuple[int, ...] = ()
@@ -85,7 +85,7 @@ class TopicPolicy:
     max_message_bytes: int | None = None
     checked: bool = True
     mode: Mode = Mode.REJECT
-    rehearsed: Rehearsed | None = None
+    rehearsed: RehearsedBounds | None = None
     fix: TimeFix | None = None
     dead_letters: str | None = None
     rules: RuleSet | None = None

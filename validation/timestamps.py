@@ -7,7 +7,7 @@ from sluicegate.protocol.integers import ALL_64, SIGN_64
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.protocol.records.scan import RehearsalCounter
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
-from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy
+from sluicegate.validation.policy import RehearsedBounds, TimestampType, TopicPolicy
 from sluicegate.validation.verdict import Reason
 
 IN_FUTURE_MS = 3_600_000
@@ -85,7 +85,7 @@ def rehearsal_of(policy: TopicPolicy) -> RehearsalCounter | None:
     return RehearsalCounter(policy.before_max_ms, policy.after_max_ms, rehearsed.before_max_ms, rehearsed.after_max_ms)
 
 
-def bounds_of(rehearsed: Rehearsed) -> Iterator[RehearsedBound]:
+def bounds_of(rehearsed: RehearsedBounds) -> Iterator[RehearsedBound]:
     """Yield the rehearsed bounds, in the order of the counts of a RehearsalCounter."""
     for bound in rehearsed.before_max_ms:
         yield RehearsedBound(BEFORE_MAX, bound)

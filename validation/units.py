@@ -96,7 +96,7 @@ _YEAR_BY_DIGITS = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 
 
 @dataclass(frozen=True, slots=True)
-class OddUnit:
+class TimeFormat:
     """A format of times.
 
     `time_of` converts a number to its time (ms), or returns None. `digits` is the length of a written-out date; 0 means
@@ -125,16 +125,16 @@ def _written_out(number: int) -> int | None:
 
 
 ODD_UNITS = (
-    OddUnit("YYYYMMDD", lambda n: _written_out(n) if n < 10**8 else None, 8),
-    OddUnit("YYYYMMDDhhmmss", lambda n: _written_out(n) if n > 10**8 else None, 14),
-    OddUnit("days since 1970", lambda n: n * _DAY_MS),
-    OddUnit("Excel's days since 1900", lambda n: n * _DAY_MS + _1900_MS),
-    OddUnit("seconds", lambda n: n * 1000),
-    OddUnit("seconds × 10", lambda n: n * 100),
-    OddUnit("microseconds", lambda n: n // 1000),
-    OddUnit("nanoseconds", lambda n: n // 1_000_000),
-    OddUnit("100 ns since 1601", lambda n: n // 10_000 + _1601_MS),
-    OddUnit("100 ns since the year 1", lambda n: n // 10_000 + _YEAR_1_MS),
+    TimeFormat("YYYYMMDD", lambda n: _written_out(n) if n < 10**8 else None, 8),
+    TimeFormat("YYYYMMDDhhmmss", lambda n: _written_out(n) if n > 10**8 else None, 14),
+    TimeFormat("days since 1970", lambda n: n * _DAY_MS),
+    TimeFormat("Excel's days since 1900", lambda n: n * _DAY_MS + _1900_MS),
+    TimeFormat("seconds", lambda n: n * 1000),
+    TimeFormat("seconds × 10", lambda n: n * 100),
+    TimeFormat("microseconds", lambda n: n // 1000),
+    TimeFormat("nanoseconds", lambda n: n // 1_000_000),
+    TimeFormat("100 ns since 1601", lambda n: n // 10_000 + _1601_MS),
+    TimeFormat("100 ns since the year 1", lambda n: n // 10_000 + _YEAR_1_MS),
 )
 
 

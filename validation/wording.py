@@ -19,7 +19,7 @@ def timestamp_out_of_range(timestamp: int, offset: int, earliest: int, latest: i
     )
 
 
-def diagnosed(text: str, timestamp: int, now_ms: int) -> str:
+def with_diagnosis(text: str, timestamp: int, now_ms: int) -> str:
     """Return a broker's text about a time (ms), followed by the proxy's diagnosis."""
     return f"{text}; {diagnose(timestamp, now_ms)}"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sluicegate.config.files.patterns import KEY, items_in
 from sluicegate.config.files.source import Path, Problem, Source
-from sluicegate.config.values.glob_cover import beginning, is_within
+from sluicegate.config.values.glob_cover import is_within, literal_prefix
 from sluicegate.config.values.kinds import topic_pattern
 
 TOPICS = "topics"
@@ -122,7 +122,7 @@ def _words_of(source: Source, scope: Scope, path: Path, pattern: str) -> str:
     if not scope.patterns:
         return words
     words = f'{words}; write {key}: "{scope.patterns[0]}", or a part of it'
-    stem = beginning(scope.patterns[0])
+    stem = literal_prefix(scope.patterns[0])
     if pattern[0] == "/" and stem and stem != scope.patterns[0]:
         words += f"; a regular expression must begin with its fixed text: /{re.escape(stem)}.../"
     return words

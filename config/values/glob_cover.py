@@ -39,7 +39,7 @@ def _is_inside(match: str, pattern: str) -> bool:
     name = exact_name_of(match)
     if _is_expression(pattern):
         return name is not None and compiled(regular_expression_of(pattern)).fullmatch(name) is not None
-    stem = beginning(pattern)
+    stem = literal_prefix(pattern)
     return (
         _is_expression(match)
         and stem.isascii()
@@ -53,7 +53,7 @@ def _is_expression(match: str) -> bool:
     return len(match) > 1 and match[0] == match[-1] == "/"
 
 
-def beginning(match: str) -> str:
+def literal_prefix(match: str) -> str:
     """Return the literal prefix of a pattern."""
     if _is_expression(match):
         return ""

@@ -32,7 +32,7 @@ ALL_SAMPLES = "all"
 _LEAST_MOMENT_MS, _MOST_MOMENT_MS = 10**11, 10**15 - 1
 
 
-def checked(function: Callable[P, R]) -> Callable[P, R]:
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Check all arguments of a job's function by `CHECKS`.
 
     For an undeclared parameter, raises TypeError when the function is defined.

@@ -84,7 +84,7 @@ def describe_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[in
     return f"{moment(times_ms[0])} to {moment(times_ms[-1] + unit_ms)}, {of}: {'; '.join(parts)}."
 
 
-def describe_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
+def share_beyond_bounds(bounds: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
     """Return the share beyond the first bound, and the bound beyond which there are no records. Shares are fractions of
     1.
     """
@@ -166,7 +166,7 @@ def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], t
     axes.set_ylabel("% of records beyond")
     axes.tick_params(axis="x", rotation=60)
     _legend(axes)
-    return drawing.plot(describe_beyond(bounds, series))
+    return drawing.plot(share_beyond_bounds(bounds, series))
 
 
 def bars(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, label: str) -> Plot:

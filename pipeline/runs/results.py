@@ -26,7 +26,7 @@ _REJECTED = ("AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNo
 _CONNECTORS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "gs": "gcs-connector"}
 
 
-def java_of(spark: SparkSession) -> "JVMView":
+def java_classes(spark: SparkSession) -> "JVMView":
     """Return the classes of Spark's Java process, by their packages."""
     java = spark.sparkContext._jvm
     assert java is not None
@@ -47,7 +47,7 @@ class Results:
         """
         self._spark = spark
         self._out = out.rstrip("/")
-        self._path_of = java_of(spark).org.apache.hadoop.fs.Path
+        self._path_of = java_classes(spark).org.apache.hadoop.fs.Path
         try:
             folder = self._path_of(self._out)
             self._files = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())

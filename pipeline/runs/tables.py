@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.runs.errors import PipelineError
-from sluicegate.pipeline.runs.results import BadFolder, Results, java_of
+from sluicegate.pipeline.runs.results import BadFolder, Results, java_classes
 
 _CATALOG = "catalog:"
 _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
@@ -253,7 +253,7 @@ def _table_errors(name: str) -> Iterator[None]:
 def _check_class(spark: SparkSession, form: TableFormat) -> None:
     """Check that Spark has the format, because a later error would not name the jar."""
     try:
-        java_of(spark).org.apache.spark.util.Utils.classForName(CLASSES[form], True, False)
+        java_classes(spark).org.apache.spark.util.Utils.classForName(CLASSES[form], True, False)
     except Py4JJavaError as error:
         to_do = f"{_what_to_do(form, spark.version)} (docs/pipeline/kept-tables.md)"
         raise BadTables(f"Spark has no {form} here{to_do}") from error

@@ -15,7 +15,7 @@ def end_if_unusable(config: Config) -> None:
     The command ends if other schemas cannot be used or were not checked.
     """
     problems: list[str] = []
-    for surveyed in Surveys(config).look():
+    for surveyed in Surveys(config).survey_all():
         print_line(f"registry {surveyed.registry}: the newest schemas of {surveyed.usable} subjects can be used")
         for words in surveyed.passed_over:
             print_line(f"registry {surveyed.registry}: {words}")

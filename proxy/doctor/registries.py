@@ -13,7 +13,7 @@ _ADVICE = "register a corrected version, or choose the outcome of its records wi
 
 def check(config: Config) -> Iterator[CheckResult]:
     """Yield each schema that cannot be used, and the number of schemas that can be."""
-    for surveyed in Surveys(config).look():
+    for surveyed in Surveys(config).survey_all():
         yield from _findings_of(surveyed)
 
 

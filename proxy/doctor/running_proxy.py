@@ -43,7 +43,7 @@ class Identity:
     is_kafka: bool = False
 
 
-def local(address: HostPort) -> HostPort:
+def reachable_address(address: HostPort) -> HostPort:
     """Return the address at which this machine reaches a listener."""
     if not address.is_wildcard:
         return address
@@ -127,7 +127,7 @@ async def _admin_responds(config: Config) -> bool:
     """Return whether a proxy responds at `admin.listen`. The first line of its /readyz is a state."""
     if config.admin.listen is None or config.admin.listen.port == 0:
         return False
-    at = local(config.admin.listen)
+    at = reachable_address(config.admin.listen)
     body = b""
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(_SECONDS):

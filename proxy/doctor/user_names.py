@@ -12,7 +12,7 @@ from contextlib import suppress
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.running_proxy import local
+from sluicegate.proxy.doctor.running_proxy import reachable_address
 
 _ABOUT = "user names"
 _SECONDS = 5.0
@@ -55,7 +55,7 @@ async def _connected(config: Config) -> list[str]:
     """Return the user names of clients that are connected to a running proxy, or none if no proxy runs."""
     if config.admin.listen is None or config.admin.listen.port == 0:
         return []
-    at = local(config.admin.listen)
+    at = reachable_address(config.admin.listen)
     body = b""
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(_SECONDS):

@@ -53,7 +53,7 @@ class AwsLogin:
             ) from error
         return {name: value for name, value in signed.headers if name.lower() not in names}
 
-    def rejected(self) -> None:
+    def on_rejection(self) -> None:
         """Look for credentials again."""
         self._credentials.cache_clear()
 

@@ -32,7 +32,7 @@ class RegistryEvents(Protocol):
     def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
         """Called when a registry has a different schema, or none, for an id that had a schema before."""
 
-    def passed_over(self, registry: str, part: str) -> None:
+    def count_encrypted(self, registry: str, part: str) -> None:
         """Called for each record whose value is encrypted. `part` is `whole` or `fields`."""
 
     def fault(self, registry: str, error: Exception) -> None:
@@ -54,7 +54,7 @@ class NoRegistryEvents:
     def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
         return
 
-    def passed_over(self, registry: str, part: str) -> None:
+    def count_encrypted(self, registry: str, part: str) -> None:
         return
 
     def fault(self, registry: str, error: Exception) -> None:

@@ -167,7 +167,7 @@ class RegistryHttp:
         if status == 401:
             if self._login is None:
                 raise RegistryFailed("it requires a login (HTTP 401): set its username, token_file or oauth")
-            self._login.rejected()
+            self._login.on_rejection()
             raise RegistryFailed(f"it rejects the login (HTTP 401): check its {self._login.keys}")
         if status == 403:
             raise RegistryFailed("it forbids this login to read (HTTP 403): grant its user read access")

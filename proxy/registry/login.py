@@ -34,7 +34,7 @@ class RegistryLogin(Protocol):
     def headers(self, request: OutgoingRequest, seconds: float) -> Mapping[str, str]:
         """Return the headers to add. Blocks for at most `seconds`. Raises LoginMissing."""
 
-    def rejected(self) -> None:
+    def on_rejection(self) -> None:
         """Drop a cached token, because the registry has rejected it."""
 
 
@@ -55,7 +55,7 @@ class BasicLogin:
         login = f"{self.username}:{_read(self.password)}"
         return {"Authorization": f"Basic {b64encode(login.encode()).decode()}"}
 
-    def rejected(self) -> None:
+    def on_rejection(self) -> None:
         """Do nothing, because the file is read for each request."""
 
 
@@ -77,7 +77,7 @@ class BearerLogin:
             raise LoginMissing(f"{self.token.key}: it has no valid token: expected printable ASCII without spaces")
         return {"Authorization": f"Bearer {token}"}
 
-    def rejected(self) -> None:
+    def on_rejection(self) -> None:
         """Do nothing, because the file is read for each request."""
 
 
@@ -98,7 +98,7 @@ class OauthLogin:
             raise LoginMissing(str(error)) from error
         return {"Authorization": f"Bearer {self._sent}"}
 
-    def rejected(self) -> None:
+    def on_rejection(self) -> None:
         """Request a new token next time."""
         self._tokens.forget(self._sent)
 

@@ -132,9 +132,9 @@ class SchemaRegistry:
         except Exception as error:
             raise self._outage_of_ours(error) from error
 
-    def passed_over(self, part: EncryptedPart) -> None:
+    def count_encrypted(self, part: EncryptedPart) -> None:
         """Count a record that is not validated, as a whole or in part, because it is encrypted."""
-        self._reports.passed_over(self.name, part.value)
+        self._reports.count_encrypted(self.name, part.value)
 
     def close(self) -> None:
         """Close the connection and end the thread. Rules that are still in force may use the registry afterwards."""

@@ -127,7 +127,7 @@ class RegistrySurvey:
         self._most_seconds = most_seconds
         self._known: dict[_Key, _Found] = {}
 
-    def look(self, compiler: SchemaCompiler) -> SurveyResult:
+    def compile_new_schemas(self, compiler: SchemaCompiler) -> SurveyResult:
         """Compile the new schemas. Sends two requests, and more for each subject. Blocks for at most two minutes."""
         end = self._now() + self._most_seconds
         results: dict[_Key, _Found] = {}
@@ -244,7 +244,7 @@ class Surveys:
             RegistrySurvey(name, config.registries[name], met) for name, met in met_subjects(config).items()
         ]
 
-    def look(self) -> list[SurveyResult]:
+    def survey_all(self) -> list[SurveyResult]:
         """Return the result for each registry. Blocks."""
         if not self._surveys:
             return []
@@ -256,7 +256,7 @@ class Surveys:
             return compiler(text)
 
         try:
-            return [survey.look(compiled) for survey in self._surveys]
+            return [survey.compile_new_schemas(compiled) for survey in self._surveys]
         finally:
             process.close()
 

@@ -29,9 +29,9 @@ class FileWatch:
     async def look_again(self) -> None:
         """Wait, then check the files once."""
         await asyncio.sleep(_LOOK_SECONDS)
-        await self.look()
+        await self.check_files()
 
-    async def look(self) -> None:
+    async def check_files(self) -> None:
         """Check the files once."""
         self._status.set_all(Condition.FILE_UNUSABLE, await in_daemon_thread(self._flaws))
 

@@ -36,7 +36,7 @@ _ENDS = "the rules process has ended with the proxy"
 
 
 class EvaluationThread:
-    """Runs evaluations. The thread and its process start with the first evaluation, or with `want`.
+    """Runs evaluations. The thread and its process start with the first evaluation, or with `start_for`.
 
     The process ends after `idle_seconds` without an evaluation, and starts again with the next one.
     """
@@ -66,7 +66,7 @@ class EvaluationThread:
         self._evaluations = LimitedEvaluations(limits, reports, now, self._ask)
         self._last: tuple[Account, float] | None = None
 
-    def want(self, kinds: frozenset[EvaluatorKind]) -> None:
+    def start_for(self, kinds: frozenset[EvaluatorKind]) -> None:
         """Start the process with the libraries for rules of these kinds, unless it is running."""
         with self._changed:
             self._want(kinds)
@@ -155,7 +155,7 @@ class EvaluationThread:
             self._end_idle_process()
             return
         try:
-            process.look()
+            process.read_unrequested()
         except ProcessEnded as ended:
             self._has_failed_early = self._now() - self._started_at < _SHORT_LIFE_SECONDS
             self._let_go()

@@ -105,7 +105,7 @@ class EvaluationProcess:
             yield response
             is_last = response.is_last
 
-    def look(self) -> None:
+    def read_unrequested(self) -> None:
         """Read what the process reports without a request.
 
         Raises ProcessEnded if the host or the evaluator has ended.

@@ -62,7 +62,7 @@ class RulesProcess:
 
     def prepare(self, kinds: frozenset[EvaluatorKind]) -> None:
         """Start the process with the libraries for rules of these kinds, unless it is running."""
-        self._thread.want(kinds)
+        self._thread.start_for(kinds)
 
     def compile(self, specification: Specification) -> EvaluationResponse:
         """Compile a new schema and return the response, which includes its cost.
@@ -123,7 +123,7 @@ class RulesProcess:
         verdicts: dict[Hashable, VerdictAhead] = {}
         spent.ahead[specification.number, operation] = verdicts
         rest = tuple(dict.fromkeys(subjects))
-        while rest and (left := self.limits.seconds - spent.evaluating_seconds - spent.ahead_seconds) > 0:
+        while rest and (left := self.limits.seconds - spent.evaluating_seconds - spent.uncharged_seconds) > 0:
             request = EvaluationRequest(operation, specification.number, self._at_once(left), subjects=rest)
             evaluation = self._queued(specification, request)
             failure: Exception | None = None

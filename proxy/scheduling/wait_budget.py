@@ -58,7 +58,7 @@ class RulesSpending:
         self.ahead: dict[Hashable, dict[Hashable, VerdictAhead]] = {}
 
     @property
-    def ahead_seconds(self) -> float:
+    def uncharged_seconds(self) -> float:
         """The CPU time of verdicts that are not charged yet."""
         return sum(each.seconds for verdicts in self.ahead.values() for each in verdicts.values())
 

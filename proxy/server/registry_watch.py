@@ -27,9 +27,9 @@ class RegistryWatch:
     async def repeat_look_ups(self) -> None:
         """Wait, then check all registries."""
         await asyncio.sleep(_EVERY_SECONDS)
-        self.look()
+        self.update_conditions()
 
-    def look(self) -> None:
+    def update_conditions(self) -> None:
         """Set the condition of each registry that does not respond, clear all others, and repeat failed lookups."""
         self._registries.repeat_failed()
         failing = self._registries.failing()

@@ -35,7 +35,7 @@ class SchemaWatch:
 
     async def repeat_look_ups(self) -> None:
         """Survey all registries, then wait."""
-        self.learn(await in_daemon_thread(self._surveys.look))
+        self.learn(await in_daemon_thread(self._surveys.survey_all))
         await asyncio.sleep(_RETRY_SECONDS if self.failures else _EVERY_SECONDS)
 
     def learn(self, results: Sequence[SurveyResult]) -> None:

@@ -127,7 +127,7 @@ class Gathering:
         self.held = 0
         self.wanted = 0
 
-    def want(self, more: int) -> bool:
+    def reserve(self, more: int) -> bool:
         """Reserve `more` bytes. Return True if they are reserved now. Otherwise `when_granted` is called later."""
         if more == 0 or self._share.take(self, more):
             self.held += more

@@ -102,7 +102,7 @@ class Fleet:
         found = self._threads.map(partial(self._history_of, query.history_of), addresses)
         return {**state, "traffic": sum_of_histories([history for history in found if history is not None])}
 
-    def look(self) -> list[tuple[FleetProxy, float | None]]:
+    def newest_states(self) -> list[tuple[FleetProxy, float | None]]:
         """Return each proxy, with the number of seconds since its newest state was read, or None if it has never
         responded.
         """

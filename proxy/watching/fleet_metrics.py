@@ -14,7 +14,7 @@ _NOT_SERVING = (UNREACHABLE, State.NOT_SERVING.value)
 
 def fleet_metrics(fleet: Fleet) -> Iterator[Metric]:
     """Yield the metrics. Proxies that were not read in the last second are read now."""
-    seen = fleet.look()
+    seen = fleet.newest_states()
     yield shown(REACHABLE, {proxy["address"]: float(proxy["state"] != UNREACHABLE) for proxy, _ in seen})
     yield shown(READY, {proxy["address"]: float(proxy["state"] not in _NOT_SERVING) for proxy, _ in seen})
     yield shown(LAST_SEEN, {proxy["address"]: proxy["seen_ms"] / 1000 for proxy, _ in seen if proxy["seen_ms"]})

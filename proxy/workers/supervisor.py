@@ -302,7 +302,7 @@ class Supervisor:
             self.status.beat()
             self._enforcement.end_due()
             report_failing(self.status, Condition.EVENTS_LOST, self._pushes)
-            self._launcher.look()
+            self._launcher.restart_if_ended()
             self._reports.request_regularly()
             self._reports.update_status()
             await asyncio.sleep(_REPORT_SECONDS)

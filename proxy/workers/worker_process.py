@@ -108,7 +108,7 @@ class WorkerLauncher:
     def __init__(self) -> None:
         self._log = structlog.get_logger("sluicegate")
 
-    def look(self) -> None:
+    def restart_if_ended(self) -> None:
         """If the process has ended, log that and start it again, so that it is ready for the next worker."""
         pid: int | None = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]  # it has no other name
         if pid is None or sys.platform == "darwin":  # macOS has no waitid

@@ -24,7 +24,7 @@ from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.client.client_details import ClientDetails, client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.topic_writer import ClientMissing, Header, RecordNotAccepted, TopicWriter, check_client
-from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, Violated, as_written
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, ViolationCause, as_written
 from sluicegate.validation.validated_request import Place
 
 Failures = dict[Place, str]
@@ -197,7 +197,7 @@ def _ours(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> l
     software = None
     if client.software_name is not None:
         software = f"{client.software_name} {client.software_version or ''}".rstrip()
-    why: Violated = record.why
+    why: ViolationCause = record.why
     optional = (
         (DeadLetterHeader.RULE, ", ".join(why.rules) or None),
         (DeadLetterHeader.CLIENT_ID, client.client_id),

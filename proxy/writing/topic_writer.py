@@ -46,7 +46,7 @@ class RecordNotAccepted(Exception):
     """A record cannot be accepted now. The text gives the reason."""
 
 
-class NoRoom(RecordNotAccepted):
+class WriteQueueFull(RecordNotAccepted):
     """The queue of records for the cluster is full."""
 
 
@@ -81,7 +81,7 @@ class TopicWriter:
     def write(
         self, topic: str, key: bytes | None, value: bytes | None, headers: list[Header], delivered: Delivered
     ) -> None:
-        """Queue one record. Raises RecordNotAccepted, or NoRoom if a later retry may succeed."""
+        """Queue one record. Raises RecordNotAccepted, or WriteQueueFull if a later retry may succeed."""
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         producer = self._producer_now()
@@ -92,7 +92,7 @@ class TopicWriter:
         try:
             producer.produce(topic, value, key, headers=headers, on_delivery=on_delivery)
         except BufferError:
-            raise NoRoom("the queue for the cluster is full") from None
+            raise WriteQueueFull("the queue for the cluster is full") from None
         except confluent_kafka.KafkaException as failure:
             error = failure.args[0]
             if error.fatal() or error.code() == confluent_kafka.KafkaError._FATAL:

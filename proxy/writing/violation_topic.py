@@ -25,7 +25,7 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
-from sluicegate.proxy.writing.topic_writer import Header, NoRoom, RecordNotAccepted, TopicWriter
+from sluicegate.proxy.writing.topic_writer import Header, RecordNotAccepted, TopicWriter, WriteQueueFull
 
 _MAX_QUEUED_BYTES = 8 << 20
 _AT_THE_END_SECONDS = 3.0
@@ -113,7 +113,7 @@ class ViolationTopic:
         while True:
             try:
                 self._writer.write(self._topic, key, value, self._headers, self._delivered)
-            except NoRoom:
+            except WriteQueueFull:
                 if self._is_over():
                     self._lost("the proxy stopped")
                     return

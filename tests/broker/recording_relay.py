@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 _CHUNK = 65536
 
 
-class Recorded(NamedTuple):
+class RecordedConnection(NamedTuple):
     """The bytes of one connection so far."""
 
     by_client: bytearray
@@ -23,7 +23,7 @@ class RecordingRelay:
         self._host = host
         self._ports = ports
         self._listeners: list[socket.socket] = []
-        self._recorded: list[Recorded] = []
+        self._recorded: list[RecordedConnection] = []
 
     @property
     def sent_to_clients(self) -> list[bytes]:
@@ -60,7 +60,7 @@ class RecordingRelay:
             except OSError:
                 client.close()
                 continue
-            record = Recorded(bytearray(), bytearray())
+            record = RecordedConnection(bytearray(), bytearray())
             self._recorded.append(record)
             for source, sink, kept in ((client, proxy, record.by_client), (proxy, client, record.to_client)):
                 threading.Thread(target=_pump, args=(source, sink, kept), daemon=True).start()

@@ -87,7 +87,7 @@ class LeftoverCheck:
         self._descriptors = descriptors(proxy)
         self._objects = objects(proxy)
 
-    def look(self) -> dict[str, Any]:
+    def unfreed_resources(self) -> dict[str, Any]:
         """Return the resources that were not freed."""
         left: dict[str, Any] = {name: value for name in self._zero if (value := self._proxy.metric(name)) != 0}
         status, text = self._proxy.get("/api/live")
@@ -107,7 +107,7 @@ class LeftoverCheck:
         seen: list[dict[str, Any]] = [{}]
 
         def is_nothing_left() -> bool:
-            seen.append(self.look())
+            seen.append(self.unfreed_resources())
             return not seen[-1]
 
         try:

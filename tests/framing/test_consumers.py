@@ -81,7 +81,7 @@ def produce_batch(client: RawClient, topic: str, data: bytes) -> Any:
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in AMBIGUOUS])
-def test_some_consumer_reads_an_ambiguous_batch_differently(
+def test_at_least_one_consumer_reads_an_ambiguous_batch_differently(
     case: str, read: dict[str, dict[str, ConsumerResult]]
 ) -> None:
     otherwise = {name for name, its in read.items() if its[case].records != HONESTLY}

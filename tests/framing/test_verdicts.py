@@ -10,7 +10,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.outcome import Waiver
-from sluicegate.validation.policy import Framing, Rehearsed, TimeFix, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import Framing, RehearsedBounds, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
@@ -139,7 +139,7 @@ def test_an_ambiguous_batch_is_not_quarantined() -> None:
 
 
 def test_rehearsed_bounds_count_only_forwarded_batches() -> None:
-    policy = TopicPolicy(rehearsed=Rehearsed(before_max_ms=(HOUR,)))
+    policy = TopicPolicy(rehearsed=RehearsedBounds(before_max_ms=(HOUR,)))
     old = NOW - SECONDS_AGO * 1000
 
     assert not validate_batch(batch_builder(smuggling(), LZ4)(old), policy).rehearsed

@@ -77,15 +77,15 @@ def kinds(folder: Path) -> dict[str, Kind]:
 
 
 @pytest.fixture(scope="module")
-def all_kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kind]:
+def schema_kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kind]:
     return kinds(tmp_path_factory.mktemp("schemas"))
 
 
 @pytest.fixture(scope="module")
 def proxy(
-    kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory, all_kinds: dict[str, Kind]
+    kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory, schema_kinds: dict[str, Kind]
 ) -> Iterator[ProxyProcess]:
-    settings = {"topics": [{"match": f"{name}-*", **kind.policy} for name, kind in all_kinds.items()]}
+    settings = {"topics": [{"match": f"{name}-*", **kind.policy} for name, kind in schema_kinds.items()]}
     made = ProxyProcess(tmp_path_factory.mktemp("mixed"), kafka_bootstrap, settings)
     try:
         yield made.start()
@@ -101,17 +101,17 @@ def sent_batch(value: bytes, codec: str) -> bytes:
 @pytest.mark.long
 @pytest.mark.parametrize("version", [3, 8, 9])
 def test_each_topic_of_one_request_is_masked_by_its_own_policy(
-    version: int, kafka_bootstrap: str, proxy: ProxyProcess, all_kinds: dict[str, Kind]
+    version: int, kafka_bootstrap: str, proxy: ProxyProcess, schema_kinds: dict[str, Kind]
 ) -> None:
     codecs = [codec for codec in CODECS if version >= 7 or codec != "zstd"]
-    topics = {name: create_topic(kafka_bootstrap, UNVALIDATED, _REJECTED + 1, prefix=name) for name in all_kinds}
+    topics = {name: create_topic(kafka_bootstrap, UNVALIDATED, _REJECTED + 1, prefix=name) for name in schema_kinds}
     request = [
         topic_data(
             topics[name],
             *((number, sent_batch(kind.sent, codec)) for number, codec in enumerate(codecs)),
             *([(_REJECTED, sent_batch(kind.rejected, "lz4"))] if kind.rejected is not None else []),
         )
-        for name, kind in all_kinds.items()
+        for name, kind in schema_kinds.items()
     ]
     with RawClient(proxy.bootstrap) as bootstrap:
         node = bootstrap.metadata(topics["mail"])["brokers"][0]
@@ -126,7 +126,7 @@ def test_each_topic_of_one_request_is_masked_by_its_own_policy(
         for partition in topic["partition_responses"]
     }
     with RawClient(kafka_bootstrap) as direct:
-        for name, kind in all_kinds.items():
+        for name, kind in schema_kinds.items():
             for number, codec in enumerate(codecs):
                 stored = MemoryRecords(direct.log_of(topics[name], number)).next_batch()
                 assert errors[topics[name], number] == 0, (name, codec)

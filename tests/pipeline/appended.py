@@ -17,11 +17,11 @@ class Stamped:
     times: list[int]
     appended: list[int]
 
-    def future_count(self, after_max_ms: int) -> int:
+    def count_in_future(self, after_max_ms: int) -> int:
         """The records that are really so far ahead."""
         return sum(time > at + after_max_ms for time, at in zip(self.times, self.appended, strict=True))
 
-    def past_count(self, before_max_ms: int) -> int:
+    def count_too_old(self, before_max_ms: int) -> int:
         """The records that are really so far behind."""
         return sum(time < at - before_max_ms for time, at in zip(self.times, self.appended, strict=True))
 

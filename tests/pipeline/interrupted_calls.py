@@ -13,7 +13,7 @@ from py4j import java_gateway
 from py4j.clientserver import ClientServerConnection
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.runs.results import java_of
+from sluicegate.pipeline.runs.results import java_classes
 
 
 class Moment(Enum):
@@ -88,7 +88,7 @@ def java_calls(
 
 def activate(spark: SparkSession) -> None:
     """Make it the active session of this thread: py4j gives a thread another one of Java's after an interruption."""
-    java_of(spark).SparkSession.setActiveSession(spark._jsparkSession)
+    java_classes(spark).SparkSession.setActiveSession(spark._jsparkSession)
 
 
 @contextmanager

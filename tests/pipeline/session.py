@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.runs.results import java_of
+from sluicegate.pipeline.runs.results import java_classes
 from sluicegate.pipeline.source.datasource import TopicSource
 from tests.pipeline.java_options import SHORT_LIVED
 from tests.pipeline.spark_home import HOME, JARS
@@ -57,7 +57,7 @@ class SharedSession:
             folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
             cls._started = spark_session(folder), folder
         session = cls._started[0]
-        java_of(session).SparkSession.setActiveSession(session._jsparkSession)
+        java_classes(session).SparkSession.setActiveSession(session._jsparkSession)
         return session
 
     @classmethod

@@ -67,7 +67,7 @@ def test_the_true_counts_are_within_the_estimated_range(kind: str, bound_ms: int
 
     found = partition.damage(bound_ms, bound_ms)
 
-    for damage, truth in (("future", written.future_count(bound_ms)), ("past", written.past_count(bound_ms))):
+    for damage, truth in (("future", written.count_in_future(bound_ms)), ("past", written.count_too_old(bound_ms))):
         least, most = found[damage]
         assert least <= truth <= most
     if kind not in ("shuffled", "most ahead"):  # with nothing earlier to compare with, the first times ahead look valid
@@ -118,7 +118,7 @@ def test_log_append_times_bound_the_append_times_of_their_neighbours() -> None:
 
     found = Partition(written.times, by_broker).damage(HOUR, HOUR)
 
-    assert found["future"] == (written.future_count(HOUR),) * 2
+    assert found["future"] == (written.count_in_future(HOUR),) * 2
     assert found["past"] == (0, 0)
 
 

@@ -107,7 +107,7 @@ def test_all_jobs_count_equally_and_the_true_counts_are_within_their_ranges(
         each = {job: of[topic] for job, of in found.items()}
         assert set(each.values()) == {each["profile"]}, (kind, each)
         least, most = each["profile"]
-        assert least <= its.future_count(HOUR) <= most, kind
+        assert least <= its.count_in_future(HOUR) <= most, kind
 
 
 def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_decides(
@@ -116,7 +116,7 @@ def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_d
     """Sent evenly over thirty hours, a tenth six hours ahead: most of these times have passed meanwhile."""
     now = now_ms()
     its = stamped_records("a tenth ahead", RECORDS, now)
-    topic, truth = write(kafka_bootstrap, its), its.future_count(HOUR)
+    topic, truth = write(kafka_bootstrap, its), its.count_in_future(HOUR)
     monkeypatch.setattr(api, "now_in_ms", lambda: now)
     certain = sum(time > now + HOUR for time in its.times)
 

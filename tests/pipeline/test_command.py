@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import cli
 from sluicegate.pipeline.commands import running
-from sluicegate.pipeline.jobs.advise.job import NoProfile, profiled
+from sluicegate.pipeline.jobs.advise.job import NoProfile, read_profile
 from sluicegate.pipeline.jobs.extract.parquet_files import OutputFolderError
 from sluicegate.pipeline.jobs.profile import report
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
@@ -161,7 +161,7 @@ def test_rejects_a_file_or_unknown_scheme_as_results_folder(spark: SparkSession,
 
 def test_a_mistyped_folder_of_a_profile_is_not_made(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(NoProfile, match="has no profile"):
-        profiled(spark, Topics("127.0.0.1:9", ("t",)), str(tmp_path / "mistyped"))
+        read_profile(spark, Topics("127.0.0.1:9", ("t",)), str(tmp_path / "mistyped"))
 
     assert not (tmp_path / "mistyped").exists()
 

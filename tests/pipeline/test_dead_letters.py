@@ -2,19 +2,19 @@
 
 import pytest
 
-from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter, encoded
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter, encode_headers
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.writing.dead_letter_writer import headers_of
-from sluicegate.validation.dispositions.quarantine import Violated, packed
+from sluicegate.validation.dispositions.quarantine import ViolationCause, pack_headers
 from sluicegate.validation.verdict import Reason
 
 OF = TopicPartition("dead", 2)
 WHO = ClientDetails("192.0.2.1:5", "billing", None, None, None)
 Headers = list[tuple[bytes, bytes | None]]
-LATE = Violated(Reason.TIMESTAMP_IN_FUTURE)
+LATE = ViolationCause(Reason.TIMESTAMP_IN_FUTURE)
 
 
 def no_yield() -> None:
@@ -22,10 +22,10 @@ def no_yield() -> None:
 
 
 def forged(*headers: tuple[bytes, bytes | None]) -> bytes:
-    return packed(headers, no_yield)
+    return pack_headers(headers, no_yield)
 
 
-def letter_headers(own: Headers, reason: Violated = LATE) -> Headers:
+def letter_headers(own: Headers, reason: ViolationCause = LATE) -> Headers:
     """As the proxy writes them."""
     taken = TakenRecord(7, -5, reason, b"k", b"v", own)
     written = headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, no_yield)
@@ -47,13 +47,16 @@ def test_a_dead_letter_has_the_producers_record_and_its_destination() -> None:
 
 
 def test_a_dead_letter_names_the_rules_that_it_breaks() -> None:
-    assert read(letter_headers([], Violated(Reason.RULE_VIOLATED, ("keyed", "tenant")))).rules == ("keyed", "tenant")
+    assert read(letter_headers([], ViolationCause(Reason.RULE_VIOLATED, ("keyed", "tenant")))).rules == (
+        "keyed",
+        "tenant",
+    )
 
 
 def test_a_record_quarantined_twice_has_its_second_headers() -> None:
     once = letter_headers([(b"a", b"1")])
 
-    found = read(letter_headers(once, Violated(Reason.RULE_VIOLATED, ("keyed",))))
+    found = read(letter_headers(once, ViolationCause(Reason.RULE_VIOLATED, ("keyed",))))
 
     assert [(name.encode(), value) for name, value in found.record.headers] == once
     assert (found.reason, found.rules) == ("rule_violated", ("keyed",))
@@ -71,22 +74,22 @@ ODD: Headers = [(b"\xff\xfe", b"1"), (b"a\0b", None), (b"\xed\xa0\x80", b""), (b
 def test_header_names_that_are_not_text_are_restored_unchanged() -> None:
     found = read([*letter_headers(ODD), (b"mirrored\xff", b"yes")])
 
-    assert encoded(found.record.headers) == (*ODD, (b"mirrored\xff", b"yes"))
+    assert encode_headers(found.record.headers) == (*ODD, (b"mirrored\xff", b"yes"))
     assert [name for name, _ in found.proxy_headers][:2] == ["sluicegate.headers", "sluicegate.reason"]
-    assert encoded(read([*ODD, *letter_headers([])]).record.headers) == tuple(ODD)
+    assert encode_headers(read([*ODD, *letter_headers([])]).record.headers) == tuple(ODD)
 
 
 def test_a_record_quarantined_twice_keeps_the_headers_of_the_first_time() -> None:
     once = letter_headers(ODD)
 
-    assert encoded(read(letter_headers(once)).record.headers) == tuple(once)
+    assert encode_headers(read(letter_headers(once)).record.headers) == tuple(once)
 
 
 @pytest.mark.parametrize("value", [b"no headers", forged((b"\xff", b"other")), forged((b"h", b"1")), forged()])
 def test_a_producers_own_sluicegate_headers_are_kept(value: bytes) -> None:
     own: Headers = [(b"\\xff", b"1"), (b"sluicegate.headers", value)]
 
-    assert encoded(read(letter_headers(own)).record.headers) == tuple(own)
+    assert encode_headers(read(letter_headers(own)).record.headers) == tuple(own)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from sluicegate import pipeline
 from sluicegate.pipeline.jobs import extract
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
-from sluicegate.pipeline.jobs.parameters import checked, checked_value
+from sluicegate.pipeline.jobs.parameters import check_arguments, checked_value
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.runs.argument_checks import BadParameter
@@ -177,5 +177,5 @@ def test_secrets_are_not_in_an_error() -> None:
 def test_a_parameter_that_is_not_declared_is_an_error_when_the_function_is_defined() -> None:
     with pytest.raises(TypeError, match="job: declare its parameters \\['new'\\]"):
 
-        @checked
+        @check_arguments
         def job(spark: Any, new: int) -> None: ...

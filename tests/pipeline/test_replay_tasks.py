@@ -58,7 +58,7 @@ class TableLocation:
 
 
 @pytest.fixture
-def kept(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> TableLocation:
+def table(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> TableLocation:
     """A transaction has ten of them."""
     monkeypatch.setattr(letters, "_ROWS", 10)
     monkeypatch.setattr(transactions, "MOST_RECORDS", 10)
@@ -68,54 +68,54 @@ def kept(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> TableLocation
 UNIT = Fix(timestamp="unit")
 
 
-def test_a_repeated_task_resumes_after_its_commit(kept: TableLocation) -> None:
-    with pytest.raises(FunctionFails, match=f"{kept.of} offset {STUMBLES_AT} "):
-        kept.write(kept.plan(), by="tests.pipeline.corrections:raise_for_one_record")
-    before = read_back(kept.bootstrap, kept.topic)
+def test_a_repeated_task_resumes_after_its_commit(table: TableLocation) -> None:
+    with pytest.raises(FunctionFails, match=f"{table.of} offset {STUMBLES_AT} "):
+        table.write(table.plan(), by="tests.pipeline.corrections:raise_for_one_record")
+    before = read_back(table.bootstrap, table.topic)
 
-    again = kept.write(kept.plan(), fix=UNIT)
+    again = table.write(table.plan(), fix=UNIT)
 
-    assert [each.value for each in before] == kept.values[:20]
-    back = read_back(kept.bootstrap, kept.topic)
-    assert [each.value for each in back] == kept.values
-    assert [each.timestamp for each in back] == [kept.now_ms + i for i in range(RECORDS)]
+    assert [each.value for each in before] == table.values[:20]
+    back = read_back(table.bootstrap, table.topic)
+    assert [each.value for each in back] == table.values
+    assert [each.timestamp for each in back] == [table.now_ms + i for i in range(RECORDS)]
     assert {each.partition for each in back} == {1}
-    assert [(each.to, each.to_partition, each.records) for each in again] == [(kept.topic, 1, 20)]
-    assert kept.write(kept.plan(), fix=UNIT) == []
+    assert [(each.to, each.to_partition, each.records) for each in again] == [(table.topic, 1, 20)]
+    assert table.write(table.plan(), fix=UNIT) == []
 
 
-def test_listed_leftovers_are_not_written(kept: TableLocation) -> None:
+def test_listed_leftovers_are_not_written(table: TableLocation) -> None:
     remaining = frozenset({0, 9, 10, 39})
 
-    kept.write(kept.plan(remaining=remaining), fix=UNIT)
+    table.write(table.plan(remaining=remaining), fix=UNIT)
 
-    expected = [value for i, value in enumerate(kept.values) if i not in remaining]
-    assert [each.value for each in read_back(kept.bootstrap, kept.topic)] == expected
-
-
-def test_offsets_that_another_replay_has_handled_are_not_repeated(kept: TableLocation) -> None:
-    kept.write(kept.plan("a"), fix=UNIT)
-
-    with pytest.raises(CannotWriteTopic, match=f"{kept.of}: another replay continued meanwhile"):
-        kept.write(kept.plan("b"), fix=UNIT)
-
-    assert len(read_back(kept.bootstrap, kept.topic)) == RECORDS
+    expected = [value for i, value in enumerate(table.values) if i not in remaining]
+    assert [each.value for each in read_back(table.bootstrap, table.topic)] == expected
 
 
-def test_a_record_that_became_bad_is_not_written(kept: TableLocation) -> None:
+def test_offsets_that_another_replay_has_handled_are_not_repeated(table: TableLocation) -> None:
+    table.write(table.plan("a"), fix=UNIT)
+
+    with pytest.raises(CannotWriteTopic, match=f"{table.of}: another replay continued meanwhile"):
+        table.write(table.plan("b"), fix=UNIT)
+
+    assert len(read_back(table.bootstrap, table.topic)) == RECORDS
+
+
+def test_a_record_that_became_bad_is_not_written(table: TableLocation) -> None:
     with pytest.raises(
-        CannotWriteTopic, match=f"{kept.of} offset 0: the record was good when it was listed, and is not now: "
+        CannotWriteTopic, match=f"{table.of} offset 0: the record was good when it was listed, and is not now: "
     ):
-        kept.write(kept.plan())
+        table.write(table.plan())
 
-    assert read_back(kept.bootstrap, kept.topic) == []
+    assert read_back(table.bootstrap, table.topic) == []
 
 
 @pytest.mark.parametrize("away", [1, -1])
-def test_a_partition_is_not_done_if_it_differs_from_the_list(kept: TableLocation, away: int) -> None:
+def test_a_partition_is_not_done_if_it_differs_from_the_list(table: TableLocation, away: int) -> None:
     with pytest.raises(CannotWriteTopic, match=f"{RECORDS + away} records were listed, and {RECORDS} were read now"):
-        kept.write(kept.plan(records=RECORDS + away), fix=UNIT)
+        table.write(table.plan(records=RECORDS + away), fix=UNIT)
 
-    kept.write(kept.plan(), fix=UNIT)
+    table.write(table.plan(), fix=UNIT)
 
-    assert [each.value for each in read_back(kept.bootstrap, kept.topic)] == kept.values
+    assert [each.value for each in read_back(table.bootstrap, table.topic)] == table.values

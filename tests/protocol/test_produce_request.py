@@ -101,7 +101,7 @@ def test_a_cut_request_is_malformed(case: tuple[int, Value], data: st.DataObject
 
 
 @given(st.sampled_from(PRODUCE_REQUEST.versions), st.binary(max_size=100))
-def test_garbage_is_read_or_malformed(version: int, garbage: bytes) -> None:
+def test_random_bytes_are_parsed_or_reported_as_malformed(version: int, garbage: bytes) -> None:
     with suppress(MalformedMessage):
         walk_produce_request(bytearray(garbage), version, 0, MANY)
 

@@ -152,7 +152,7 @@ def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
     assert "does not follow its JSON Schema" in str(rule.fault(record(b"\0" + of_json + b"1", topic="json")))
     assert rule.fault(record(b"\0" + of_protobuf + b"\x03\x0a\x01M", topic="proto")) is None
     section = Registry(url=native_url(apicurio), type="apicurio")
-    surveyed = RegistrySurvey("main", section, MetSubjects(all_subjects=True)).look(compile_inline)
+    surveyed = RegistrySurvey("main", section, MetSubjects(all_subjects=True)).compile_new_schemas(compile_inline)
     assert "proto-value" not in {each.subject for each in surveyed.unusable}
     assert surveyed.usable >= 5
     assert surveyed.is_complete

@@ -31,7 +31,7 @@ class RecordedReports:
     def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
         self.lines.append(f"{registry} has {'no schema' if is_absent else 'another schema'} {schema_id}")
 
-    def passed_over(self, registry: str, part: str) -> None:
+    def count_encrypted(self, registry: str, part: str) -> None:
         self.lines.append(f"{registry} has {part}")
 
     def fault(self, registry: str, error: Exception) -> None:

@@ -103,6 +103,6 @@ def test_an_unusable_schema_and_a_missing_folder_of_glue_are_reported(tmp_path: 
     with pytest.raises(Outage, match="missing: No such file or directory"):
         rule_over(tmp_path / "missing").fault(record(framed(AVRO, b"")))
     section = Registry(type="glue", folder=str(tmp_path))
-    surveyed = RegistrySurvey("main", section, MetSubjects()).look(compile_inline)
+    surveyed = RegistrySurvey("main", section, MetSubjects()).compile_new_schemas(compile_inline)
     assert [each.schema_id for each in surveyed.unusable] == [AVRO]
     assert (surveyed.usable, surveyed.is_complete) == (1, True)

@@ -196,6 +196,6 @@ def test_the_newest_versions_of_topics_schemas_are_surveyed() -> None:
 
     with StandIn(respond) as there:
         met = MetSubjects(by_side={"value": ["orders", "payments"]})
-        surveyed = RegistrySurvey("main", section_at(there.url), met).look(compile_inline)
+        surveyed = RegistrySurvey("main", section_at(there.url), met).compile_new_schemas(compile_inline)
     assert (surveyed.usable, surveyed.is_complete) == (1, True), surveyed
     assert [(each.subject, each.version) for each in surveyed.unusable] == [("ours/payments-value", 3)]

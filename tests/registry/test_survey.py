@@ -94,12 +94,12 @@ def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, t
     found = list(check(config))
     assert [each.level for each in found] == [Level.WARNING] * 20 + [Level.OK]
     watch, surveys = SchemaWatch(config, status), Surveys(config)
-    watch.learn(surveys.look())
+    watch.learn(surveys.survey_all())
     assert len(conditions(status)) == 20
     assert "main: surveyed.undefined-value" in conditions(status)
 
     apicurio.register("surveyed.undefined-value", PROTO3 + "message M { int32 a = 1; }", "PROTOBUF")
-    watch.learn(surveys.look())
+    watch.learn(surveys.survey_all())
 
     assert len(conditions(status)) == 19
     assert "main: surveyed.undefined-value" not in conditions(status)
@@ -158,7 +158,7 @@ def test_constraints_are_compiled_where_a_rule_applies_them(apicurio: Apicurio) 
     keys = {"format": "protobuf", "protovalidate": True}
     given = configuration(apicurio.url, **{"constrained.*": keys, "plain.*": {}})
 
-    (surveyed,) = Surveys(config_of(given)).look()
+    (surveyed,) = Surveys(config_of(given)).survey_all()
 
     assert [(each.subject, "expression total" in each.reason) for each in surveyed.unusable] == [
         ("constrained.a-value", True)
@@ -200,14 +200,14 @@ def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
     file.write_text(json.dumps(sensitive(name, apicurio.url, tags=["PII", "PIN"])))
     surveys = Surveys(config_of(json.loads(file.read_text())))
 
-    (surveyed,) = surveys.look()
+    (surveyed,) = surveys.survey_all()
 
     assert (surveyed.usable, surveyed.missing_tags) == (2, ())
     assert [each.subject for each in surveyed.unusable] == [f"{name}.number-value"]
     assert "only strings can be masked" in surveyed.unusable[0].reason
 
     apicurio.register(f"{name}.number-value", schema_with_tag(language, "mail", "PII"), language)
-    (surveyed,) = surveys.look()
+    (surveyed,) = surveys.survey_all()
     missing = "no field of the newest schemas of 3 subjects has the tag PIN of the sensitive fields pii"
     assert (surveyed.usable, surveyed.unusable, surveyed.missing_tags) == (3, (), (missing,))
 
@@ -220,7 +220,7 @@ def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
 def test_a_tag_that_rejects_may_be_on_any_field(apicurio: Apicurio) -> None:
     apicurio.register("rejected.a-value", schema_with_tag("AVRO", "age", "PII"), "AVRO")
 
-    (surveyed,) = Surveys(config_of(sensitive("rejected", apicurio.url, action="reject"))).look()
+    (surveyed,) = Surveys(config_of(sensitive("rejected", apicurio.url, action="reject"))).survey_all()
 
     assert (surveyed.usable, surveyed.unusable, surveyed.missing_tags) == (1, (), ())
 
@@ -281,7 +281,7 @@ def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: st
         return True
 
     def surveyed(**keys: Any) -> SurveyResult:
-        (found,) = Surveys(config_of(configuration(registry.url, a={"subject": subject, **keys}))).look()
+        (found,) = Surveys(config_of(configuration(registry.url, a={"subject": subject, **keys}))).survey_all()
         return found
 
     with StandIn(respond) as registry:
@@ -344,7 +344,7 @@ def test_rules_inside_schemas_that_cannot_be_evaluated_are_named_by_check_doctor
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         found = list(check(config_of(given)))
         status = Status()
-        SchemaWatch(config_of(given), status).learn(Surveys(config_of(given)).look())
+        SchemaWatch(config_of(given), status).learn(Surveys(config_of(given)).survey_all())
 
     named = (
         "subject a-value, version 1 (schema 7) has rules inside it that cannot be evaluated: mail cannot be compiled"
@@ -379,7 +379,7 @@ def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them
     with StandIn(respond) as registry:
         (surveyed,) = Surveys(
             config_of(configuration(registry.url, **{"checked.*": {"conditions": True}, "plain.*": {}}))
-        ).look()
+        ).survey_all()
 
     assert {each.subject for each in surveyed.unusable} == {
         f"checked.{name}-value" for name in CONDITIONS if name != "good"
@@ -401,9 +401,9 @@ def test_rules_that_change_records_are_named_and_a_changed_text_is_compiled_agai
 
     with StandIn(respond) as registry:
         surveys = Surveys(config_of(configuration(registry.url, a={})))
-        (before,) = surveys.look()
+        (before,) = surveys.survey_all()
         schema["schema"] = '"strange"'  # the same subject, version and id of a registry that was rebuilt
-        (after,) = surveys.look()
+        (after,) = surveys.survey_all()
 
     assert before.passed_over == (
         "subject a-value: values are not validated, because its rule r changes the serialized bytes (encodingRules)",
@@ -425,7 +425,7 @@ def test_rules_that_do_not_fit_a_schema_are_listed_before_a_record_meets_it(
     for (rule, expression), strategy in product(expressions.items(), ["topic", "any"]):
         keys = {"name": rule, "cel": expression, "value": {"schema": {"registry": "main", "subject": strategy}}}
         given["topics"] = [{"match": topic, "rules": [keys]} for topic in topics.values()]
-        (surveyed,) = Surveys(config_of(given)).look()
+        (surveyed,) = Surveys(config_of(given)).survey_all()
 
         subjects = {f"{topic}-value" for topic in topics.values()}
         found = {each.subject: each.reason for each in surveyed.unusable if each.subject in subjects}

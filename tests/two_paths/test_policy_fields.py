@@ -16,7 +16,7 @@ from sluicegate.validation.policy import (
     READ_BY_FAST_PATH,
     ExemptClients,
     Framing,
-    Rehearsed,
+    RehearsedBounds,
     TimeFix,
     TimestampType,
     TopicPolicy,
@@ -60,7 +60,7 @@ SAMPLES: dict[str, tuple[TopicPolicy, dict[str, Any]]] = {
     "max_message_bytes": (TopicPolicy(), {"max_message_bytes": 500}),
     "checked": (_BOUNDED, {"checked": False}),
     "mode": (_BOUNDED, {"mode": Mode.OBSERVE}),
-    "rehearsed": (TopicPolicy(), {"rehearsed": Rehearsed((5000,), (5000,))}),
+    "rehearsed": (TopicPolicy(), {"rehearsed": RehearsedBounds((5000,), (5000,))}),
     "fix": (_BOUNDED, {"fix": TimeFix.CLAMP}),
     "dead_letters": (_OBSERVING, {"dead_letters": "bad"}),
     "rules": (TopicPolicy(), {"rules": RuleSet([NamedRule("keyed", Required(Side.KEY))])}),
@@ -184,15 +184,15 @@ def test_the_check_of_several_rules_has_every_field_of_each(name: str) -> None:
         assert asked.both(OrdinaryQuestions()) == OrdinaryQuestions().both(asked) == asked
 
 
-def test_the_number_of_records_is_in_the_check_of_several_rules() -> None:
+def test_the_record_limit_is_kept_when_questions_are_combined() -> None:
     assert {each.name for each in fields(OrdinaryQuestions)} == {"key", "value", "most_records"}
     few = OrdinaryQuestions(most_records=5)
     assert few.both(OrdinaryQuestions()) == OrdinaryQuestions().both(few) == few
 
 
-@pytest.mark.parametrize("name", [each.name for each in fields(Rehearsed)])
+@pytest.mark.parametrize("name", [each.name for each in fields(RehearsedBounds)])
 def test_the_fast_path_gets_every_rehearsed_bound(name: str) -> None:
-    narrowest = TopicPolicy(rehearsed=Rehearsed(**{name: (9, 5)})).narrowest
+    narrowest = TopicPolicy(rehearsed=RehearsedBounds(**{name: (9, 5)})).narrowest
 
     assert name in READ_BY_FAST_PATH and getattr(narrowest, name) == 5, "narrow it in TopicPolicy.narrowest"
 

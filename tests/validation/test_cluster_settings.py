@@ -17,7 +17,7 @@ def test_settings_of_a_kafka_4_topic_are_read() -> None:
     assert settings_from(values) == ClusterSettings(TimestampType.LOG_APPEND_TIME, LONG_MAX, 3_600_000, True, 1_048_588)
 
 
-def test_the_difference_of_kafka_3_replaces_default_bounds() -> None:
+def test_the_difference_setting_of_kafka_3_replaces_default_bounds() -> None:
     old = settings_from({"message.timestamp.difference.max.ms": "500"})
     both = settings_from(
         {

@@ -186,7 +186,7 @@ def test_old_messages_add_overhead_to_the_decompression_budget() -> None:
     assert budget.exhausted
 
 
-def test_an_old_message_that_runs_over_pieces_is_held_only_within_the_window() -> None:
+def test_an_old_message_beyond_the_decompression_window_is_rejected() -> None:
     large = message(1, bytes(20 * MIB), key=None, timestamp=NOW)
     fits = message(1, bytes(10 * MIB), key=None, timestamp=NOW)
     compressed = [message(1, gzip.compress(inner), key=None, codec=GZIP, timestamp=NOW) for inner in (large, fits)]

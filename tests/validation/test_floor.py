@@ -14,7 +14,7 @@ from sluicegate.proxy.reload.topic_explanation import explain
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.floor import FloorPolicy
 from sluicegate.validation.from_keys import rulebook_of
-from sluicegate.validation.policy import EXEMPT, Framing, Rehearsed, TimeFix, TimestampType, TopicPolicy
+from sluicegate.validation.policy import EXEMPT, Framing, RehearsedBounds, TimeFix, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.config.reading import SMALLEST, loaded, problems
@@ -123,7 +123,7 @@ POLICIES = st.builds(
     SIZES,
     st.booleans(),
     st.sampled_from([Mode.OBSERVE, Mode.REJECT, Mode.QUARANTINE]),
-    st.sampled_from([None, Rehearsed((1,), ())]),
+    st.sampled_from([None, RehearsedBounds((1,), ())]),
     st.sampled_from([None, TimeFix.NOW]),
     framing=st.sampled_from(FRAMINGS),
 )

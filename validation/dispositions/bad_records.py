@@ -7,7 +7,7 @@ from sluicegate.validation.timestamps import TimeWindow
 from sluicegate.validation.verdict import Reason
 
 
-class BadByBounds:
+class BoundCheck:
     """Returns why a record is bad, from its position, its time (ms) and its key's size; None if the record is good.
 
     A negative size means a null key. `window` is None if the broker sets the time itself.

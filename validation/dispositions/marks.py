@@ -16,7 +16,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, next_batch_end
 from sluicegate.protocol.records.rewriting import CannotRewrite, Header, RecordChange, RecordReader, encoded
-from sluicegate.validation.dispositions.bad_records import BadByBounds
+from sluicegate.validation.dispositions.bad_records import BoundCheck
 from sluicegate.validation.dispositions.rewritten import Rewriting
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rule_violations import MOST_BROKEN
@@ -143,7 +143,7 @@ def _broken_by(found: tuple[Finding, ...]) -> Mapping[int, tuple[str, ...]]:
 def _why_bad(batch: RecordBatch, found: tuple[Finding, ...], policy: TopicPolicy, now_ms: int) -> WhyBad:
     if all(each.broken is not None for each in found):
         return _good
-    return BadByBounds(batch, window_of(policy, now_ms), policy.compacted)
+    return BoundCheck(batch, window_of(policy, now_ms), policy.compacted)
 
 
 def _good(_index: int, _time: int, _key_size: int) -> None:

@@ -24,7 +24,7 @@ from sluicegate.protocol.records.record_batch import (
     next_batch_end,
 )
 from sluicegate.protocol.records.rewriting import encoded
-from sluicegate.validation.dispositions.bad_records import BadByBounds
+from sluicegate.validation.dispositions.bad_records import BoundCheck
 from sluicegate.validation.dispositions.marks import REASON_HEADER, RULE_HEADER
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.timestamps import window_of
@@ -76,11 +76,11 @@ def as_written(headers: Headers, give_way: Callable[[], None]) -> list[tuple[str
         found += written
         give_way()
     if not is_exact:
-        found.append((DeadLetterHeader.OWN, packed(headers, give_way)))
+        found.append((DeadLetterHeader.OWN, pack_headers(headers, give_way)))
     return found
 
 
-def packed(headers: Headers, give_way: Callable[[], None]) -> bytes:
+def pack_headers(headers: Headers, give_way: Callable[[], None]) -> bytes:
     """Return the value of `OWN`: the headers in the format of a record (KIP-98), starting with their count."""
     found = bytearray(signed_varint(len(headers)))
     for some in _in_pieces(headers):
@@ -94,12 +94,12 @@ def _in_pieces(headers: Headers) -> Iterator[tuple[tuple[bytes, bytes | None], .
         yield tuple(headers[at : at + _HEADERS_AT_ONCE])
 
 
-def unpacked(data: bytes) -> list[tuple[bytes, bytes | None]] | None:
-    """Return the headers from the result of `packed`; None for other bytes."""
+def unpack_headers(data: bytes) -> list[tuple[bytes, bytes | None]] | None:
+    """Return the headers from the result of `pack_headers`; None for other bytes."""
     return read_headers(memoryview(data), 0, len(data))
 
 
-class Violated(NamedTuple):
+class ViolationCause(NamedTuple):
     """The bound or the rules that a bad record violates. `reason` is RULE if it violates no bound."""
 
     reason: Reason
@@ -163,7 +163,7 @@ def _wanted(batch: RecordBatch, found: Sequence[Finding], basis: ValidationBasis
     broken: Broken = {}
     for each in found:
         if each.broken is None:
-            bounds = BadByBounds(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
+            bounds = BoundCheck(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
         elif each.bad_count > len(each.broken):
             raise TooMuch
         else:
@@ -174,11 +174,11 @@ def _wanted(batch: RecordBatch, found: Sequence[Finding], basis: ValidationBasis
 class _Wanted:
     """Returns what a record violates. `broken` has the rules that each record violated in the first pass."""
 
-    def __init__(self, bounds: BadByBounds | None, broken: Broken) -> None:
+    def __init__(self, bounds: BoundCheck | None, broken: Broken) -> None:
         self._bounds = bounds
         self._broken = broken
 
-    def __call__(self, index: int, time: int, key_size: int) -> Violated | None:
+    def __call__(self, index: int, time: int, key_size: int) -> ViolationCause | None:
         reason = None if self._bounds is None else self._bounds(index, time, key_size)
         rules = self._broken.get(index, ())
-        return Violated(reason or Reason.RULE_VIOLATED, rules) if reason is not None or rules else None
+        return ViolationCause(reason or Reason.RULE_VIOLATED, rules) if reason is not None or rules else None

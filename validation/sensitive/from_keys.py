@@ -48,7 +48,7 @@ class Sensitive:
         return hash(self.policies)
 
 
-def sensitive_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensitive | None:
+def sensitive_fields_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensitive | None:
     """Return the sensitive fields of a topic; None if there are none. Raises SensitiveUnusable."""
     if not keys:
         return None

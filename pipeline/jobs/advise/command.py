@@ -41,7 +41,7 @@ def advise(
     """Recommend before.max and after.max for topics, with what each would reject, and print the configuration."""
     from sluicegate.pipeline.jobs.advise import report
     from sluicegate.pipeline.jobs.advise.full_enforcement import effect_of, enforcement_sentence
-    from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, profiled, summary_of
+    from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, read_profile, summary_of
     from sluicegate.pipeline.jobs.advise.report import conclusion
 
     configuration = configuration_in(policies)
@@ -51,7 +51,7 @@ def advise(
         results.forget_summary()
         now_ms = now_in_ms()
         profile_results = (
-            profiled(spark, topics, from_profile)
+            read_profile(spark, topics, from_profile)
             if from_profile
             else make_profile(spark, topics, results, now_ms, AFTER_MAX_MS)
         )

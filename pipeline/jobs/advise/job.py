@@ -136,7 +136,7 @@ class NoProfile(PipelineError):
     """Raised if the folder has no profile of these topics. The text gives the reason."""
 
 
-def profiled(spark: SparkSession, topics: Topics, folder: str) -> Results:
+def read_profile(spark: SparkSession, topics: Topics, folder: str) -> Results:
     """Return the results of an earlier profile of the topics. Raises NoProfile."""
     results = Results(spark, folder)
     if not results.has(SUMMARY):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.validation.units import ODD_UNITS, OddUnit, TimeUnit, likely_range, plausible_range, unit_ranges
+from sluicegate.validation.units import ODD_UNITS, TimeFormat, TimeUnit, likely_range, plausible_range, unit_ranges
 
 _EARLIEST_MS = 788_918_400_000  # 1995, as in `sluicegate.validation.units`
 
@@ -124,7 +124,7 @@ class LikelyUnits:
         names = [*(unit.name for unit in ODD_UNITS), None]
         return [names[index] for index in self.units_of(numbers).tolist()]
 
-    def _range_of(self, unit: OddUnit) -> tuple[int, int]:
+    def _range_of(self, unit: TimeFormat) -> tuple[int, int]:
         """Return the first and the last number that is a plausible time in the unit. Larger numbers must be later
         times.
         """
@@ -138,7 +138,7 @@ class LikelyUnits:
         first = bisect_left(_POSITIVE, earliest, key=time_of)
         return _POSITIVE[first], _POSITIVE[bisect_right(_POSITIVE, latest, first, key=time_of) - 1]
 
-    def _is_written_out(self, unit: OddUnit, numbers: Int64s) -> NDArray[np.bool_]:
+    def _is_written_out(self, unit: TimeFormat, numbers: Int64s) -> NDArray[np.bool_]:
         """Return which numbers are written-out dates. There are few distinct dates, so each is checked once."""
         has_time = unit.digits > 8
         dates, places = np.unique(numbers // _TIME_OF_DAY if has_time else numbers, return_inverse=True)
@@ -182,7 +182,7 @@ class Groups:
         """Return each group's first value."""
         return np.asarray(values[self._order[self._starts]][self._sorted])
 
-    def last_of(self, values: NDArray[Any]) -> NDArray[Any]:
+    def last_values(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return each group's last value."""
         return np.asarray(values[self._order[self._ends - 1]][self._sorted])
 

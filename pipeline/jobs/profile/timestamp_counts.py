@@ -255,9 +255,9 @@ class TimestampCounts:
             groups.least(columns.times),
             groups.most(columns.times),
             groups.first_of(columns.offsets),
-            groups.last_of(columns.offsets),
+            groups.last_values(columns.offsets),
             groups.first_of(columns.places),
-            groups.last_of(columns.places),
+            groups.last_values(columns.places),
             np.full(len(groups.sizes), self._block, np.int64),
         )
         rows = zip(*(column.tolist() for column in found), strict=True)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, librdkafka_headers, unpacked
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, librdkafka_headers, unpack_headers
 
 Header = tuple[str, bytes | None]
-"""A name that is not UTF-8 is decoded with "surrogateescape" (PEP 383), so `encoded` returns the same bytes."""
+"""A name that is not UTF-8 is decoded with "surrogateescape" (PEP 383); `encode_headers` returns the same bytes."""
 RawHeaders = tuple[tuple[bytes, bytes | None], ...]
 _ESCAPED = "surrogateescape"
 _OURS = frozenset(DeadLetterHeader)
@@ -91,12 +91,12 @@ def raw_headers(headers: Sequence[Mapping[str, bytes | None]] | None) -> RawHead
     return tuple((each["key"] or b"", each["value"]) for each in headers or ())
 
 
-def decoded(headers: RawHeaders) -> tuple[Header, ...]:
+def decode_headers(headers: RawHeaders) -> tuple[Header, ...]:
     """Return headers with names as text."""
     return tuple((name.decode(errors=_ESCAPED), value) for name, value in headers)
 
 
-def encoded(headers: Sequence[Header]) -> RawHeaders:
+def encode_headers(headers: Sequence[Header]) -> RawHeaders:
     """Return headers with names as bytes. Raises UnicodeEncodeError for a name with other surrogates."""
     return tuple((name.encode(errors=_ESCAPED), value) for name, value in headers)
 
@@ -110,12 +110,12 @@ def _split(headers: RawHeaders) -> tuple[tuple[Header, ...], tuple[Header, ...]]
     own, rest = headers[:begins], headers[begins:]
     if own and rest:
         name, packed = own[-1]
-        restored = unpacked(packed) if name == _OWN and packed is not None else None
-        if restored is not None and librdkafka_headers(restored) == list(decoded(own[:-1])):
+        restored = unpack_headers(packed) if name == _OWN and packed is not None else None
+        if restored is not None and librdkafka_headers(restored) == list(decode_headers(own[:-1])):
             own, rest = tuple(restored), headers[begins - 1 :]
-    appended = decoded(rest)
+    appended = decode_headers(rest)
     proxy_headers = tuple(each for each in appended if each[0] in _OURS)
-    return (*decoded(own), *(each for each in appended if each[0] not in _OURS)), proxy_headers
+    return (*decode_headers(own), *(each for each in appended if each[0] not in _OURS)), proxy_headers
 
 
 def _text(texts: Mapping[str, str], name: DeadLetterHeader) -> str:

@@ -16,7 +16,7 @@ from importlib import import_module
 from sluicegate.pipeline.jobs.audit.findings import diagnosis_of
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator
 from sluicegate.pipeline.jobs.audit.policies import Policies
-from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, ReplayRecord, encoded
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, ReplayRecord, encode_headers
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.writing.record_writer import why_unwritable
@@ -89,7 +89,7 @@ def _is_record(found: object) -> bool:
 
 def _is_name(text: str) -> bool:
     try:
-        encoded([(text, None)])
+        encode_headers([(text, None)])
     except UnicodeEncodeError:
         return False
     return True
@@ -172,7 +172,7 @@ class ReplayDecider:
         found = self._validated(letter, record)
         if isinstance(found, RemainingLetter):
             return found
-        if (reason := why_unwritable(found.timestamp, encoded(found.headers))) is not None:
+        if (reason := why_unwritable(found.timestamp, encode_headers(found.headers))) is not None:
             return RemainingLetter(RemainingReason.UNWRITABLE, reason)
         return Replayed(found, found != letter.record)
 
@@ -199,7 +199,7 @@ class ReplayDecider:
 
 
 def _batch_of(record: ReplayRecord, offset: int) -> StoredBatch:
-    new = NewRecord(record.timestamp, record.key, record.value, encoded(record.headers))
+    new = NewRecord(record.timestamp, record.key, record.value, encode_headers(record.headers))
     frame = memoryview(write_batch([new]))
     return StoredBatch(frame, 0, len(frame), offset, offset, RecordBatch(frame, 0, len(frame)))
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.repair.correction import RepairHeader
-from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Header, ReplayRecord, decoded, raw_headers
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Header, ReplayRecord, decode_headers, raw_headers
 from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, RemainingReason
 from sluicegate.pipeline.jobs.replay.letters import LetterBatch
 from sluicegate.pipeline.jobs.replay.progress import LISTED_GROUP
@@ -165,7 +165,7 @@ def _letter(
         )
         return RemainingLetter(RemainingReason.ANOTHER, f"{message} audit it again")
     rules = row["rules"]
-    own = decoded(raw_headers(stored["headers_binary"]))
+    own = decode_headers(raw_headers(stored["headers_binary"]))
     record = ReplayRecord(stored["timestamp"], stored["key"], stored["value"], own)
     proxy_headers: tuple[Header, ...] = (
         (RepairHeader.ORIGIN.value, f"{of.topic}/{of.partition}/{offset}".encode()),

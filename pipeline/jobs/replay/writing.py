@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
+from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encode_headers
 from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, ReplayDecider, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterBatch, LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
@@ -120,7 +120,9 @@ class _Writer:
         record = decided.record
         to = TopicPartition(letter.topic, letter.partition)
         proxy_headers = letter.proxy_headers if self._headers is Headers.ALL else ()
-        self._target.write(to, record.key, record.value, record.timestamp, encoded((*record.headers, *proxy_headers)))
+        self._target.write(
+            to, record.key, record.value, record.timestamp, encode_headers((*record.headers, *proxy_headers))
+        )
         self.written[to] = self.written.get(to, 0) + 1
 
     def _is_bad_now(self, offset: int, message: str) -> CannotWriteTopic:

@@ -5,7 +5,7 @@ import json
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.runs.results import Results, java_of
+from sluicegate.pipeline.runs.results import Results, java_classes
 from sluicegate.pipeline.runs.violation_events import event_of_line, is_of_this_version
 from sluicegate.pipeline.source.options import Trigger
 from sluicegate.pipeline.source.topics import Topics
@@ -56,7 +56,7 @@ class ReadFiles:
 
     def __init__(self, spark: SparkSession, path: str, results: Results) -> None:
         """Read the current lengths. `path` is a folder, a file or a glob, as Spark reads it."""
-        self._path = java_of(spark).org.apache.hadoop.fs.Path(path)
+        self._path = java_classes(spark).org.apache.hadoop.fs.Path(path)
         self._files = self._path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
         self._results = results
         self._read: dict[str, int] = json.loads(results.read_text(_READ)) if results.has(_READ) else {}

@@ -115,7 +115,7 @@ def watch(
     topics = selected_topics(bootstrap, topic, all_topics, config)
     topics = replace(topics, owners=owners_of(configuration, topics.names))
     try:
-        readable = DeniedTopics(topics).checked()
+        readable = DeniedTopics(topics).readable_topics()
     except PipelineError as error:
         end(str(error))
     with session_for("watch", readable, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):

@@ -51,7 +51,7 @@ class DeniedTopics:
         self._denied |= found
         return bool(found)
 
-    def checked(self) -> Topics:
+    def readable_topics(self) -> Topics:
         """Return the readable topics that exist. Raises TopicTrouble, BrokerUnreachable, ClusterLoginRejected."""
         while True:
             topics = self.readable()

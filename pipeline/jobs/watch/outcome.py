@@ -61,7 +61,7 @@ def watch_in(
     return Watch(spark, watching, results, tables, stream, webhook), tables
 
 
-def watched(watch: Watch, tables: Tables, warnings: list[str]) -> Watched:
+def watch_existing(watch: Watch, tables: Tables, warnings: list[str]) -> Watched:
     """Process everything that exists now, and return the results."""
     new: list[dict[str, Any]] = []
     while (found := watch.batch()) is not None:

@@ -61,7 +61,7 @@ class RegistryReports:
             advice=_ABSENT_ADVICE if is_absent else _CHANGED_ADVICE,
         )
 
-    def passed_over(self, registry: str, part: str) -> None:
+    def count_encrypted(self, registry: str, part: str) -> None:
         """Count a record whose value is encrypted in whole or in part."""
         self._counters.encrypted_records[registry, part] += 1
 

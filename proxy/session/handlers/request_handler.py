@@ -148,7 +148,7 @@ class RequestHandler:
     def on_room(self, more: int, size: int) -> None:
         """Reserve memory for `more` bytes of a request that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
-        if not gathering.want(more):
+        if not gathering.reserve(more):
             self._client.pause(PauseReason.MEMORY)
             self._counts.limits_reached[GATHERED_BYTES] += 1
 

@@ -53,7 +53,7 @@ class ResponseHandler:
     def on_room(self, more: int, size: int) -> None:
         """Reserve memory for `more` bytes of a response that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
-        if not gathering.want(more):
+        if not gathering.reserve(more):
             self._broker.pause(PauseReason.MEMORY)
             self._counts.limits_reached[GATHERED_BYTES] += 1
 

@@ -60,7 +60,7 @@ class SessionQuotas(Protocol):
 
     def take(self, size: int) -> None: ...
 
-    def take_of_topics(self, shares: TopicShares) -> None: ...
+    def charge_topics(self, shares: TopicShares) -> None: ...
 
     def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
 
@@ -184,7 +184,7 @@ class ProduceEffects:
         self._quotas.take(effect.size)
 
     def _charge_topics(self, effect: ChargeTopics) -> None:
-        self._quotas.take_of_topics(effect.shares)
+        self._quotas.charge_topics(effect.shares)
 
     def _teach_fast_path(self, effect: TeachFastPath) -> None:
         shared, request = self._shared, effect.request

@@ -156,7 +156,7 @@ class Metering:
         self._quotas.held_bytes -= self._held_bytes
         self._held_bytes = 0
 
-    def take_of_topics(self, shares: TopicShares) -> None:
+    def charge_topics(self, shares: TopicShares) -> None:
         """Charge a request to its topics."""
         for share, size in shares:
             self._wait(share, share.take(size, 1))

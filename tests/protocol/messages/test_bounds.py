@@ -111,7 +111,7 @@ def test_mutated_messages_are_read_or_malformed(name: str, schema: MessageSchema
 
 
 @given(st.sampled_from(list(every_version())), st.binary(max_size=200))
-def test_garbage_is_read_or_malformed(case: tuple[str, MessageSchema, int], garbage: bytes) -> None:
+def test_random_bytes_are_parsed_or_reported_as_malformed(case: tuple[str, MessageSchema, int], garbage: bytes) -> None:
     _, schema, version = case
     with suppress(MalformedMessage):
         schema.parse(garbage, version)

@@ -52,7 +52,7 @@ def test_a_topic_is_suspended_with_its_reason_until_its_end_time(stage: Stage) -
     assert stage.conditions() == []
 
 
-def test_all_topics_are_suspended_beside_one_and_resumed_together(stage: Stage) -> None:
+def test_resuming_all_topics_also_resumes_a_topic_suspended_on_its_own(stage: Stage) -> None:
     stage.enforcement.suspend("orders", "first", 60)
     stage.enforcement.suspend(None, "second", 60)
 

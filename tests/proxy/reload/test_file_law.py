@@ -133,7 +133,7 @@ class Watched:
 
     async def find_condition(self, file: Path) -> ActiveCondition | None:
         """Look once; return the condition that names the file."""
-        await self.files.look()
+        await self.files.check_files()
         active = [each for each in self.stage.status.active() if each.condition is not Condition.STARTING]
         assert all(str(file) in each.detail for each in active)
         return active[0] if active else None

@@ -125,7 +125,7 @@ def test_a_client_that_needs_little_goes_before_forty_new_connections(
     assert not any(job.future.done() for job in new)
 
 
-def test_a_long_job_ends_beside_a_stream_of_short_ones(burner: CpuBurner, submit: Callable[..., Job]) -> None:
+def test_a_stream_of_short_jobs_does_not_starve_a_long_job(burner: CpuBurner, submit: Callable[..., Job]) -> None:
     long = submit(0.5)
     short = Account()
     streams = [submit(0.005, short) for _ in range(4)]

@@ -52,17 +52,17 @@ def survey() -> Survey:
 
 
 @pytest.fixture
-def look(registries: Any, waiting: WaitingRecords, survey: Any) -> Callable[[], Mapping[str, str]]:
+def conditions_after_update(registries: Any, waiting: WaitingRecords, survey: Any) -> Callable[[], Mapping[str, str]]:
     """Return a function that looks once and returns the texts of the conditions by subject."""
     status = Status()
     status.end(Condition.STARTING)
     watch = RegistryWatch(registries, waiting, status, survey)
 
-    def look() -> dict[str, str]:
-        watch.look()
+    def conditions_after_update() -> dict[str, str]:
+        watch.update_conditions()
         return {each.subject: each.text for each in status.active()}
 
-    return look
+    return conditions_after_update
 
 
 def client(name: str, topic: str) -> Waiting:
@@ -70,42 +70,42 @@ def client(name: str, topic: str) -> Waiting:
 
 
 def test_names_the_registry_the_reason_the_topics_and_the_number_of_clients(
-    registries: Registries, waiting: WaitingRecords, look: Callable[[], Mapping[str, str]]
+    registries: Registries, waiting: WaitingRecords, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
     waiting.add("main", client("billing from 10.0.0.1", "orders"))
     waiting.add("main", client("shop from 10.0.0.2", "refunds"))
     waiting.add("main", client("billing from 10.0.0.1", "orders"))
 
-    assert look() == {
+    assert conditions_after_update() == {
         "main": "registry main has no usable response for schemas by id and their references: Connection refused; "
         "2 clients wait (billing from 10.0.0.1, shop from 10.0.0.2), topics orders, refunds"
     }
     assert registries.repeated == 1
     registries.found = {}
-    assert look() == {}
+    assert conditions_after_update() == {}
 
 
 def test_waiting_clients_are_forgotten_once_the_registry_responds(
-    registries: Registries, waiting: WaitingRecords, look: Callable[[], Mapping[str, str]]
+    registries: Registries, waiting: WaitingRecords, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
     waiting.add("main", client("billing from 10.0.0.1", "orders"))
-    look()
+    conditions_after_update()
     registries.found = {}
-    look()
+    conditions_after_update()
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
 
-    assert look()["main"].endswith("; no client waits")
+    assert conditions_after_update()["main"].endswith("; no client waits")
 
 
 def test_names_all_mechanisms_that_fail(
-    registries: Registries, survey: Survey, look: Callable[[], Mapping[str, str]]
+    registries: Registries, survey: Survey, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused", LookUp.SUBJECT: "Connection refused"}}
     survey.failures = {"main": "it fails (HTTP 500)", "other": "it fails (HTTP 500)"}
 
-    found = look()
+    found = conditions_after_update()
     assert found["main"].startswith(
         "registry main has no usable response for schemas by id and their references and the subjects of a schema: "
         "Connection refused; the newest schemas of subjects: it fails (HTTP 500)"

@@ -38,9 +38,9 @@ def test_memory_is_granted_in_the_order_of_requests() -> None:
     served: list[str] = []
     here, large, small = (waiter(share, served, name) for name in ("here", "large", "small"))
 
-    assert here.want(80)
-    assert not large.want(50)
-    assert not small.want(10)  # it would fit, but another one waits before it
+    assert here.reserve(80)
+    assert not large.reserve(50)
+    assert not small.reserve(10)  # it would fit, but another one waits before it
     here.settle()
     later.run()
 
@@ -52,9 +52,9 @@ def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
     share, later = share_of(100)
     served: list[str] = []
     all_of_it, gone, here = (waiter(share, served, name) for name in ("all", "gone", "here"))
-    all_of_it.want(100)
-    gone.want(60)
-    here.want(60)
+    all_of_it.reserve(100)
+    gone.reserve(60)
+    here.reserve(60)
 
     gone.leave()
     all_of_it.settle()
@@ -62,21 +62,21 @@ def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
 
     assert served == ["here"]
     here.settle()
-    assert waiter(share, served, "next").want(100)
+    assert waiter(share, served, "next").reserve(100)
 
 
 def test_half_read_frames_do_not_deadlock() -> None:
     share, later = share_of(100)
     served: list[str] = []
     one, two = waiter(share, served, "one"), waiter(share, served, "two")
-    assert one.want(50)
-    assert two.want(50)
+    assert one.reserve(50)
+    assert two.reserve(50)
 
-    assert not one.want(40)
-    assert not two.want(40)
+    assert not one.reserve(40)
+    assert not two.reserve(40)
     later.run()
     assert served == ["one"]  # the first in line exceeds the share, and may continue to do so
-    assert one.want(200)
+    assert one.reserve(200)
     assert not later.run()
     assert served == ["one"]
 
@@ -89,7 +89,7 @@ def test_thousands_of_waiting_frames_are_resumed_in_separate_turns() -> None:
     share, later = share_of(100)
     served: list[int] = []
     first = Gathering(share, lambda: None)
-    first.want(100)
+    first.reserve(100)
     depth = 0
 
     def granted(number: int) -> None:
@@ -102,7 +102,7 @@ def test_thousands_of_waiting_frames_are_resumed_in_separate_turns() -> None:
 
     waiters = [Gathering(share, lambda number=number: granted(number)) for number in range(10_000)]
     for each in waiters:
-        assert not each.want(60)
+        assert not each.reserve(60)
 
     first.settle()
     steps = later.run()
@@ -115,17 +115,17 @@ def test_large_requests_leave_memory_for_small_requests_and_responses() -> None:
     budget = GatherBudget(512 << 20, 100 << 20, DeferredCalls())
     giants = [Gathering(budget.large, lambda: None) for _ in range(12)]
     for giant in giants:
-        giant.want(100 << 20)
+        giant.reserve(100 << 20)
 
-    assert Gathering(budget.small, lambda: None).want(budget.small_frame_bytes)
-    assert Gathering(budget.small_responses, lambda: None).want(1 << 20)
-    assert Gathering(budget.large_responses, lambda: None).want(1 << 20)
+    assert Gathering(budget.small, lambda: None).reserve(budget.small_frame_bytes)
+    assert Gathering(budget.small_responses, lambda: None).reserve(1 << 20)
+    assert Gathering(budget.large_responses, lambda: None).reserve(1 << 20)
     assert sum(giant.held for giant in giants) <= 512 << 20
 
 
 def test_large_responses_leave_memory_for_small_ones() -> None:
     budget = GatherBudget(512 << 20, 100 << 20, DeferredCalls())
     for _ in range(19):
-        Gathering(budget.large_responses, lambda: None).want(60 << 20)
+        Gathering(budget.large_responses, lambda: None).reserve(60 << 20)
 
-    assert Gathering(budget.small_responses, lambda: None).want(300)
+    assert Gathering(budget.small_responses, lambda: None).reserve(300)

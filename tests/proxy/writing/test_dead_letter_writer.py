@@ -11,7 +11,7 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.writing.dead_letter_writer import headers_of
-from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, Violated
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, ViolationCause
 from sluicegate.validation.verdict import Reason
 
 LETTERS = DeadLetters((0, 0), "dead", "payments", 3)
@@ -25,7 +25,9 @@ def no_yield() -> None:
 def headers_of_letter(
     headers: list[tuple[bytes, bytes | None]], client: ClientDetails = NOBODY
 ) -> list[tuple[str, bytes | None]]:
-    return headers_of(TakenRecord(7, -5, Violated(Reason.NULL_KEY), None, None, headers), LETTERS, client, no_yield)
+    return headers_of(
+        TakenRecord(7, -5, ViolationCause(Reason.NULL_KEY), None, None, headers), LETTERS, client, no_yield
+    )
 
 
 def test_dead_letter_headers_have_the_violation_and_the_client() -> None:
@@ -71,7 +73,7 @@ def test_header_names_that_are_not_text_are_preserved() -> None:
 
 
 def test_violated_rules_are_named() -> None:
-    letter = TakenRecord(7, -5, Violated(Reason.RULE_VIOLATED, ("keyed", "filled")), None, None, [])
+    letter = TakenRecord(7, -5, ViolationCause(Reason.RULE_VIOLATED, ("keyed", "filled")), None, None, [])
 
     found = dict(headers_of(letter, LETTERS, NOBODY, no_yield))
 
@@ -82,7 +84,7 @@ def test_violated_rules_are_named() -> None:
 @pytest.mark.parametrize("name", [b"", b"name", b"\xff"])
 def test_many_headers_are_written_in_pieces(name: bytes) -> None:
     """A record of 500,000 headers that are no UTF-8 took 237 MB beside its own, and the thread did not give way."""
-    letter = TakenRecord(7, -5, Violated(Reason.NULL_KEY), None, None, [(name, b"")] * 50_000)
+    letter = TakenRecord(7, -5, ViolationCause(Reason.NULL_KEY), None, None, [(name, b"")] * 50_000)
     last, longest = time.thread_time(), 0.0
 
     def give_way() -> None:

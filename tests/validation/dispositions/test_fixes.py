@@ -8,7 +8,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.dispositions.fixes import Previous
-from sluicegate.validation.policy import Rehearsed, TimeFix, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import RehearsedBounds, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimeInFlight, PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Mode
@@ -202,7 +202,7 @@ def test_a_better_compression_ratio_of_a_fixed_batch_is_not_rejected() -> None:
 
 @pytest.mark.parametrize("ago", [5_000, 2 * HOUR, 30 * HOUR])
 def test_the_previous_time_with_rehearsed_bounds_is_the_latest_good_one(ago: int) -> None:
-    policy = replace(BOUNDED, before_max_ms=48 * HOUR, rehearsed=Rehearsed((HOUR, 24 * HOUR), (60_000,)))
+    policy = replace(BOUNDED, before_max_ms=48 * HOUR, rehearsed=RehearsedBounds((HOUR, 24 * HOUR), (60_000,)))
     previous = PreviousTimes()
 
     validate_batches(fixing(TimeFix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous)

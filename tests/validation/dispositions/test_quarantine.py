@@ -9,8 +9,8 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import TakenRecords, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
-from sluicegate.validation.dispositions.quarantine import Violated, bad_records_of, can_be_quarantined
-from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy, ValidationLimits
+from sluicegate.validation.dispositions.quarantine import ViolationCause, bad_records_of, can_be_quarantined
+from sluicegate.validation.policy import RehearsedBounds, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Mode, NamedRule, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
@@ -46,7 +46,7 @@ def test_all_bad_records_are_found_beyond_the_listed_ones(codec: str) -> None:
 
     assert (len(rejected.bad_records), rejected.bad_count) == (2, 100)
     assert [r.index for r in taken.records] == list(range(0, 300, 3))
-    assert {r.why for r in taken.records} == {Violated(Reason.TIMESTAMP_IN_FUTURE)}
+    assert {r.why for r in taken.records} == {ViolationCause(Reason.TIMESTAMP_IN_FUTURE)}
     assert [(r.key, r.value) for r in taken.records] == [(f"{i}".encode(), bytes(i)) for i in range(0, 300, 3)]
 
 
@@ -78,7 +78,7 @@ def test_quarantined_records_have_the_reasons_of_the_validation(
 
 def test_rehearsed_bounds_quarantine_no_record() -> None:
     policy = TopicPolicy(
-        after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead", rehearsed=Rehearsed(after_max_ms=(1000,))
+        after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead", rehearsed=RehearsedBounds(after_max_ms=(1000,))
     )
 
     _, taken = verdict_and_records(batch([Rec(NOW), Rec(NOW + 5000), Rec(NOW + 2 * HOUR)]), policy)
@@ -134,7 +134,9 @@ def test_all_records_that_violate_rules_are_found_with_the_rule_names(codec: str
 
     assert list(validated.rejected) == list(validated.to_quarantine) == [(0, 0)]
     assert {r.index: r.why for r in taken.records} == {
-        i: Violated(Reason.RULE_VIOLATED, (*(["keyed"] if i % 3 == 0 else []), *(["filled"] if i % 5 == 0 else [])))
+        i: ViolationCause(
+            Reason.RULE_VIOLATED, (*(["keyed"] if i % 3 == 0 else []), *(["filled"] if i % 5 == 0 else []))
+        )
         for i in range(300)
         if i % 3 == 0 or i % 5 == 0
     }
@@ -155,7 +157,7 @@ def test_of_a_forwarded_batch_all_records_that_violate_bounds_or_rules_are_copie
         (Reason.RULE_VIOLATED, 60),
     ]
     assert {r.index: r.why for r in taken.records} == {
-        i: Violated(Reason.RULE_VIOLATED if i % 3 else Reason.TIMESTAMP_IN_FUTURE, () if i % 5 else ("keyed",))
+        i: ViolationCause(Reason.RULE_VIOLATED if i % 3 else Reason.TIMESTAMP_IN_FUTURE, () if i % 5 else ("keyed",))
         for i in range(300)
         if i % 3 == 0 or i % 5 == 0
     }

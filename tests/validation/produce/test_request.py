@@ -6,7 +6,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.validation.outcome import Waiver
-from sluicegate.validation.policy import Rehearsed, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import RehearsedBounds, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
@@ -68,7 +68,7 @@ def test_observed_record_errors_do_not_displace_rejected_ones() -> None:
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
 def test_rehearsed_bounds_are_counted_and_reject_nothing(codec: int) -> None:
-    tried = TopicPolicy(before_max_ms=1000, rehearsed=Rehearsed((10, 500), (0, 60)))
+    tried = TopicPolicy(before_max_ms=1000, rehearsed=RehearsedBounds((10, 500), (0, 60)))
     records = [Rec(NOW + ahead, headers=[(b"h", b"v")] * (ahead % 2)) for ahead in (-600, -11, -10, 0, 1, 60, 61)]
 
     found = validate_partitions(
@@ -81,7 +81,7 @@ def test_rehearsed_bounds_are_counted_and_reject_nothing(codec: int) -> None:
 
 
 def test_rehearsed_bounds_may_be_wider_than_those_in_force() -> None:
-    tried = TopicPolicy(after_max_ms=100, rehearsed=Rehearsed(after_max_ms=(1000,)))
+    tried = TopicPolicy(after_max_ms=100, rehearsed=RehearsedBounds(after_max_ms=(1000,)))
 
     found = validate_partitions({"tried": tried}, 8, batch([Rec(NOW + 100), Rec(NOW + 500), Rec(NOW + 5000)]))
 
@@ -90,7 +90,7 @@ def test_rehearsed_bounds_may_be_wider_than_those_in_force() -> None:
 
 
 def test_unreadable_batches_are_not_rehearsed() -> None:
-    tried = TopicPolicy(rehearsed=Rehearsed(after_max_ms=(10,)))
+    tried = TopicPolicy(rehearsed=RehearsedBounds(after_max_ms=(10,)))
 
     found = validate_partitions(
         {"tried": tried}, 8, batch([Rec(NOW + 50), Rec(NOW + 50)], count=3, last_offset_delta=2)

@@ -60,7 +60,7 @@ class AvroValues:
         self._details = _details(self._plan, _used(found))
         return found
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         size = len(data)
         values = int((self._cost.fixed_values + size * self._cost.values_of_byte) * self._times)
         return values, size + values, values * _VALUE + size * _BYTE
@@ -107,7 +107,7 @@ class AvroFields:
         self._plan = plan
         self._numbers = plan.numbers
         self._values = AvroValues(plan)
-        self.extent = self._values.extent
+        self.estimate_reading = self._values.estimate_reading
         self._details = details_with_branches(plan)
 
     def compiled(self, expression: str) -> CompiledExpression:
@@ -190,7 +190,7 @@ class NoFields:
     def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, field_environment())
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         return 0, len(data), 0
 
     def visit(self, _data: bytes, _visit: FieldVisit) -> None:

@@ -55,7 +55,7 @@ class AvroRuledValues:
         self._plan = plan
         self._numbers = plan.numbers
         self._values = AvroValues(plan)
-        self.extent = self._values.extent
+        self.estimate_reading = self._values.estimate_reading
         self._details = details_with_branches(plan)
         self._of_record = {at: placed.at((at, None)) for at in _records(plan)}
         self._of_fields = {

@@ -41,7 +41,7 @@ _WHAT: Final = {
 _WHY_OFTEN = "was it written with this schema?"
 
 
-def words_for(fault: int, name: str, position: int, size: int) -> str:
+def describe_fault(fault: int, name: str, position: int, size: int) -> str:
     """Return the text for a fault at `position` in `size` bytes. `name` is the name of the type in the schema."""
     if fault == DatumFault.LEFT_OVER:
         return f"is not Avro of its schema: {size - position} bytes follow {name}; {_WHY_OFTEN}"
@@ -88,7 +88,9 @@ class AvroContent:
         read = read_whole(self._numbers, self._root, data)
         if read is None:
             return None
-        return f"{words_for(read.why, self._names[read.type_at], read.position, len(data))}{json_hint(data, 'Avro')}"
+        return (
+            f"{describe_fault(read.why, self._names[read.type_at], read.position, len(data))}{json_hint(data, 'Avro')}"
+        )
 
     def expression(self, text: str) -> IsTrue:
         """Return an expression over the datum. Raises ExpressionUnusable."""

@@ -19,7 +19,7 @@ class BytesValues:
     def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, None if self._dialect is Dialect.EXPRESSION else message_environment())
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         return 0, len(data) + 1, len(data) * _BYTE
 
     def read(self, data: bytes) -> Any:

@@ -28,7 +28,7 @@ _KINDS: Final = (
 )
 
 
-def words_for(error: str, expression: str) -> str:
+def readable_error(error: str, expression: str) -> str:
     """Return the text. Names are taken from the expression, and types from an overload."""
     if "Iteration budget exceeded" in error[:100]:
         return f"too costly to validate: {MOST_ITERATIONS:,} items or more for the loops"

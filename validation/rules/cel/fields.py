@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
-from sluicegate.validation.rules.cel.error_text import words_for
+from sluicegate.validation.rules.cel.error_text import readable_error
 from sluicegate.validation.rules.cel.rule import shown_of
 from sluicegate.validation.rules.cel.runtime import CompiledExpression, name_of
 from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
@@ -122,8 +122,8 @@ class FieldValues(Protocol):
     def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression over a field. Raises ExpressionUnusable."""
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
-        """Return the result of ValueReader.extent. A time of UNBOUNDED ns means that visiting has no known bound."""
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
+        """Return what ValueReader.estimate_reading does. UNBOUNDED ns means that visiting has no known bound."""
 
     def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit all fields. Raises NotOfSchema, ValueUnreadable, and the errors of the visit."""
@@ -146,7 +146,7 @@ class TrueOfFields(SimpleRule):
 
     def _cost(self, data: bytes) -> int:
         """Return an upper bound of the steps. The fields are counted only if reading the value is cheap."""
-        items, size, reading = self._values.extent(data)
+        items, size, reading = self._values.estimate_reading(data)
         if reading >= INLINE_STEPS * STEP:
             return UNBOUNDED
         visit = self._visit(lambda *_: True)
@@ -210,5 +210,5 @@ class TrueOfFields(SimpleRule):
         except Exception as raised:
             error = str(raised)
         if error is not None:
-            raise ConditionNotMet(f"{words_for(error, self._shown)} (field {field.full_name})")
+            raise ConditionNotMet(f"{readable_error(error, self._shown)} (field {field.full_name})")
         return result.value()

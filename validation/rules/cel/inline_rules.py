@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
-from sluicegate.validation.rules.cel.error_text import words_for
+from sluicegate.validation.rules.cel.error_text import readable_error
 from sluicegate.validation.rules.cel.fields import ConditionNotMet, TooManyFields
 from sluicegate.validation.rules.cel.rule import shown_of
 from sluicegate.validation.rules.cel.runtime import (
@@ -59,8 +59,8 @@ class RuledValues(Protocol):
     def pool(self) -> Any:
         """Return the pool of Protobuf's messages; None for other values."""
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
-        """Return the result of ValueReader.extent. A time of UNBOUNDED ns means that visiting has no known bound."""
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
+        """Return what ValueReader.estimate_reading does. UNBOUNDED ns means that visiting has no known bound."""
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:
         """Visit every part that has rules. Raises NotOfSchema, ValueUnreadable, SchemaError, and the errors of the
@@ -118,7 +118,7 @@ class MeetsInlineRules(SimpleRule):
 
     def _cost(self, data: bytes) -> int:
         """Return an upper bound of the steps. Parts with rules are counted only if reading the value is cheap."""
-        items, size, reading = self._values.extent(data)
+        items, size, reading = self._values.estimate_reading(data)
         if reading >= INLINE_STEPS * STEP:
             return UNBOUNDED
         counts: dict[str, int] = {}
@@ -198,7 +198,7 @@ class MeetsInlineRules(SimpleRule):
         where = f"the field {path}" if path else "the value"
         words = f"{where} does not meet the rule {rule.name} inside its schema"
         if kind == "error":
-            words = f"{words}: {words_for(str(value), rule.text)}"
+            words = f"{words}: {readable_error(str(value), rule.text)}"
         elif kind not in ("bool", "string"):
             words = f"{words}: it gives {kind} instead of true, false or a text"
         raise ConditionNotMet(f"{words}: {rule.doc or shown_of(rule.text)}")

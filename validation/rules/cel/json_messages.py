@@ -17,7 +17,7 @@ class JsonMessages:
     def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, message_environment())
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         size = len(data)
         return size // 2 + 1, size + 1, size * DENSEST_BYTE
 

@@ -11,7 +11,7 @@ are faults of the record: if data are missing or have an unusable type, the expr
 from functools import partial
 from typing import Any, Final
 
-from sluicegate.validation.rules.cel.error_text import words_for
+from sluicegate.validation.rules.cel.error_text import readable_error
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, ValueReader, compiled, name_of, runtime
 from sluicegate.validation.rules.cel.steps import ExpressionSteps
 from sluicegate.validation.rules.cel.tree import keys_of
@@ -80,7 +80,7 @@ class IsTrue(SimpleRule):
                 raise Outage("there is no memory left to evaluate an expression") from None
             return f"too costly to validate: it takes too much memory to evaluate {self._shown}"
         except Exception as error:
-            return f"{words_for(str(error), self._shown)}: {self._shown}"
+            return f"{readable_error(str(error), self._shown)}: {self._shown}"
         if not self._is_always_bool:
             kind = name_of(result.type())
             if kind not in ("bool", "error"):
@@ -88,7 +88,7 @@ class IsTrue(SimpleRule):
         said = result.value()
         if said is True:
             return None
-        words = "not true of the record" if said is False else words_for(str(said), self._shown)
+        words = "not true of the record" if said is False else readable_error(str(said), self._shown)
         return f"{words}: {self._shown}"
 
     def _seen(self, record: RuledRecord) -> dict[str, Any]:

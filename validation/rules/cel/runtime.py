@@ -61,7 +61,7 @@ class ValueReader(Protocol):
     def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression, checked against the schema. Raises ExpressionUnusable."""
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         """Return the maximum number of items, the size in bytes and items, and the ns of reading, without reading the
         value.
         """

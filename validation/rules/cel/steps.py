@@ -44,7 +44,7 @@ class ExpressionSteps:
         size = 0 if value is None else len(value)
         others, texts = self._beside_value(record)
         if self._values is not None and value is not None:
-            return self._of_schema(self._values.extent(value), others, texts)
+            return self._of_schema(self._values.estimate_reading(value), others, texts)
         if value is None or _ZERO_ESCAPED not in value:
             bits = size.bit_length(), others.bit_length()
             most = self._by_size.get(bits)

@@ -51,7 +51,7 @@ class JsonFields:
     def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, field_environment())
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         size = len(data)
         reading = UNBOUNDED if self._alternatives.are_validated else size * DENSEST_BYTE
         return size // 2 + 1, size + 1, reading

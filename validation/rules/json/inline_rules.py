@@ -42,7 +42,7 @@ class JsonRuledValues:
         self._loads = import_module("orjson").loads
         self._alternatives = Alternatives(schema, references, validator_for)
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         size = len(data)
         reading = UNBOUNDED if self._alternatives.are_validated else size * DENSEST_BYTE
         return size // 2 + 1, size + 1, reading

@@ -65,7 +65,7 @@ class ProtobufValues:
             return compiled(expression, message_environment(self._pool))
         return compiled(expression, environment_for(self._pool, self._kind.full_name))
 
-    def extent(self, data: bytes) -> tuple[int, int, int]:
+    def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         size, steps = len(data), self._steps(data)
         return size + 1, size + steps, steps * _PARSINGS * _STEP
 
@@ -101,7 +101,7 @@ class ProtobufFields:
     def __init__(self, message_class: Any, steps: Callable[[bytes], int], fault: Callable[[bytes], str | None]) -> None:
         self._new = message_class
         self._pool = message_class.DESCRIPTOR.file.pool
-        self.extent = ProtobufValues(message_class.DESCRIPTOR, steps, fault).extent
+        self.estimate_reading = ProtobufValues(message_class.DESCRIPTOR, steps, fault).estimate_reading
         self._fault = fault
         types = import_module("google.protobuf.descriptor").FieldDescriptor
         self._types = {getattr(types, kind): name for kind, name in _PRIMITIVE.items()}

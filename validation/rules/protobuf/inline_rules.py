@@ -40,7 +40,7 @@ class ProtobufRuledValues:
     ) -> None:
         self._new = message_class
         self.pool = message_class.DESCRIPTOR.file.pool
-        self.extent = ProtobufValues(message_class.DESCRIPTOR, steps, fault).extent
+        self.estimate_reading = ProtobufValues(message_class.DESCRIPTOR, steps, fault).estimate_reading
         self._fault = fault
         self._converters = cel_converters()
         self._placed = placed

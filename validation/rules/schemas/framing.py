@@ -15,7 +15,7 @@ from sluicegate.validation.rules.schemas.wire_format import (
     header_of,
     id_in_header,
     id_in_prefix,
-    last_of,
+    last_header_value,
 )
 
 _OTHER_REGISTRY: Final = "was it registered at another one?"
@@ -53,7 +53,7 @@ class ConfluentFraming:
     ) -> tuple[SchemaId, bytes] | str:
         """Return the schema's id and the data without it, or a text if the id is wrong or missing."""
         header = header_of(side)
-        named = last_of(headers, header) if headers else None
+        named = last_header_value(headers, header) if headers else None
         if named is not None:
             schema_id = id_in_header(named)
             if schema_id is None:
@@ -93,12 +93,12 @@ class ApicurioFraming:
         """Return the schema's id and the data without it, or a text if the id is wrong or missing."""
         for kind in IdKind:
             header = f"apicurio.{side.value}.{kind.value}"
-            named = last_of(headers, header.encode()) if headers else None
+            named = last_header_value(headers, header.encode()) if headers else None
             if named is not None:
                 if len(named) != _LONG_BYTES:
                     return f"the header {header} does not hold an id of eight bytes"
                 # A key and a value write the same header, first the key and then the value.
-                message = last_of(headers[::-1] if side is Side.KEY else headers, _PROTOBUF_TYPE)
+                message = last_header_value(headers[::-1] if side is Side.KEY else headers, _PROTOBUF_TYPE)
                 before = b"" if message is None else encoded_name(message)
                 return ApicurioId(kind, int.from_bytes(named)), before + data
         if data[:1] == bytes([_ZERO]):
@@ -116,7 +116,7 @@ def is_json_encoded(framing: SchemaFraming, side: Side, headers: tuple[Header, .
     """Return whether Avro data are in JSON encoding, by a header of Apicurio's serializer."""
     if not headers or not isinstance(framing, ApicurioFraming):
         return False
-    return last_of(headers, f"apicurio.{side.value}.encoding".encode()) == b"JSON"
+    return last_header_value(headers, f"apicurio.{side.value}.encoding".encode()) == b"JSON"
 
 
 _GLUE_VERSION = 3

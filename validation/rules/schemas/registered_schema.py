@@ -30,7 +30,7 @@ from sluicegate.validation.rules.schemas.content import (
 from sluicegate.validation.rules.schemas.framing import SchemaFraming, is_json_encoded
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules
-from sluicegate.validation.rules.schemas.wire_format import SchemaId, last_of
+from sluicegate.validation.rules.schemas.wire_format import SchemaId, last_header_value
 
 # This header of a record from a dead-letter topic names a rule that the serializer does not apply.
 _SKIPPED_RULE = b"__rule.name"
@@ -78,7 +78,7 @@ class RegisteredSchema:
         """
         if not self.rules.payload:
             return False
-        skipped = last_of(headers, _SKIPPED_RULE) if headers else None
+        skipped = last_header_value(headers, _SKIPPED_RULE) if headers else None
         return any(name.encode(errors="replace") != skipped for name in self.rules.payload)
 
 
@@ -102,7 +102,7 @@ class Schemas(Protocol):
     def is_registered_under(self, schema_id: SchemaId, subject: str) -> bool:
         """Return whether the schema is registered under a subject."""
 
-    def passed_over(self, part: EncryptedPart) -> None:
+    def count_encrypted(self, part: EncryptedPart) -> None:
         """Count a record that is encrypted in whole or in part, and therefore not validated."""
 
 
@@ -266,7 +266,7 @@ class HasRegisteredSchema:
             )
         is_encrypted = schema.is_encrypted(record.headers)
         if of is _fault and (is_encrypted or schema.rules.encrypted):
-            self._schemas.passed_over(EncryptedPart.WHOLE if is_encrypted else EncryptedPart.FIELDS)
+            self._schemas.count_encrypted(EncryptedPart.WHOLE if is_encrypted else EncryptedPart.FIELDS)
         if is_encrypted:
             return None
         try:

@@ -52,7 +52,7 @@ def header_of(side: Side) -> bytes:
     return _HEADERS[side]
 
 
-def last_of(headers: tuple[Header, ...], name: bytes) -> bytes | None:
+def last_header_value(headers: tuple[Header, ...], name: bytes) -> bytes | None:
     """Return the value of the last header with that name; None if there is none. The last header counts."""
     found = None
     for header, value in headers:

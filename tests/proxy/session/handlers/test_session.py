@@ -249,10 +249,10 @@ def test_validation_for_a_closed_client_counts_against_the_memory() -> None:
     play.from_client(frame_of(build_request_header(0, 9, 7, "test", 2), body))
     play.session.client.connection_lost(None)
 
-    assert not Gathering(share, lambda: None).want(200_000 - len(body))
+    assert not Gathering(share, lambda: None).reserve(200_000 - len(body))
     play.session.broker.connection_lost(None)
     play.loop.turns()
-    assert Gathering(share, lambda: None).want(1000)
+    assert Gathering(share, lambda: None).reserve(1000)
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_nothing_of_a_request_that_names_an_own_topic_is_attempted(name: str) ->
     assert [code for code in codes_in(response_in(play, name, version)) if code] == [NOT_ATTEMPTED, REFUSED]
 
 
-def test_a_setting_of_a_broker_with_the_name_of_an_own_topic_is_no_topic() -> None:
+def test_a_setting_of_a_broker_named_like_an_own_topic_is_forwarded() -> None:
     play, value = proxy(), REQUESTS["IncrementalAlterConfigs"](OWN)
     value["resources"][0]["resource_type"] = 4
     frame = frame_of("IncrementalAlterConfigs", 1, value)

@@ -183,7 +183,7 @@ class _NoMemory:
     def compiled(self, expression: str) -> CompiledExpression:
         return compiled(expression, field_environment())
 
-    def extent(self, _data: bytes) -> tuple[int, int, int]:
+    def estimate_reading(self, _data: bytes) -> tuple[int, int, int]:
         return 0, 0, UNBOUNDED
 
     def visit(self, _data: bytes, _visit: object) -> None:
