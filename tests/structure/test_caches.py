@@ -42,7 +42,7 @@ _DECLARED = {
     "proxy/registry/registries.py TokenCache": _TOKENS,
     "proxy/registry/schema_registry.py _schemas": "Schemas by id, with references and conditions",
     "proxy/registry/schema_registry.py _subjects": "Subjects of a schema",
-    "proxy/registry/schema_rules.py _contents": "Schemas from files, policies, contracts, suspensions",
+    "proxy/registry/schema_rules.py _contents": "Schemas from files",
     "proxy/registry/survey.py _known": "Newest schemas of subjects (`schema_unusable`)",
     "proxy/reporting/logs/aggregation.py _kinds": _STATE,
     "proxy/reporting/logs/connection_trace.py _in_flight": _STATE,
