@@ -74,6 +74,6 @@ def test_an_extraction_of_many_partitions_is_a_short_page() -> None:
     extract_report.write_report(pages, summary, "skip", NOW)
 
     assert rows_in(pages.text) == 51
-    assert "10,000 (90.91 %) of 11,000 records an event time, and skipped 1,000." in pages.text
+    assert "10,000 (90.91 %) of 11,000 records have an event time, and 1,000 were skipped." in pages.text
     assert "The first 50 of 1,000; all are in summary.json." in pages.text
     assert len(extract_report.console_table(summary).rows) == 50
