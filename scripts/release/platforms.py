@@ -86,7 +86,7 @@ for platform, pattern in PLATFORMS.items():
     rows.append(f"| {platform} | {built} | {', '.join(missing) or 'none'} | {', '.join(of_rules) or 'none'} |")
 threads = ", ".join(sorted(name for name in core if without_free_threading(lock[name]))) or "none"
 text = (
-    "Written by `scripts/release/platforms.py` from the locked libraries, for Python 3.11 to 3.14.\n\n"
+    "`scripts/release/platforms.py` writes this table from the locked libraries, for Python 3.11 to 3.14.\n\n"
     + "\n".join(rows)
     + f"\n\nThese libraries have no wheel for free-threaded Python 3.14 on Linux x86-64: {threads}."
 )
