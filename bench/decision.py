@@ -91,8 +91,8 @@ def summary(results: Results) -> str:
     without, through = results.of("p50", load, "direct"), results.of("p50", load)
     return (
         f"In the last benchmark one core carried {rates[0]:,.0f} to {rates[-1]:,.0f} MB/s of records, depending on "
-        f"their size and compression, or {requests:,.0f} requests/s of one record. At {load} the median time of a "
-        f"Produce request was {without:.2f} ms without the proxy and {through:.2f} ms with it."
+        f"their size and compression, or {requests:,.0f} requests/s with one record each. At {load} the median time "
+        f"of a Produce request was {without:.2f} ms without the proxy and {through:.2f} ms with it."
     )
 
 
