@@ -207,12 +207,13 @@ class Playbook:
         self.loop = Steps()
         self.failed: Callable[[Exception], None] | None = None
         self.broker_comes = True
+        self.client_address = "192.0.2.1:5"
         runtime = Runtime(
             call_soon=self.loop.call_soon,
             call_later=self.loop.call_later,
             from_thread=self.loop.from_thread,
             dial=self._dialled,
-            describe_client=lambda _: PeerInfo("192.0.2.1:5", "192.0.2.2:9092"),
+            describe_client=lambda _: PeerInfo(self.client_address, "192.0.2.2:9092"),
             describe_broker=lambda _: PeerInfo("192.0.2.3:9092", "192.0.2.2:6"),
             why_lost=lambda _error: None,
             now_ms=lambda: NOW,
@@ -229,7 +230,7 @@ class Playbook:
         self._has_begun = False
 
     def another(self) -> tuple[Session, Outlet]:
-        """Return another session of the same proxy, and its client."""
+        """Return another session of the same proxy, and its client, which connects from `client_address`."""
         session = Session(self.dependencies, lambda _: Route("bootstrap", lambda _: ()))
         client = Outlet(session.client)
         session.client.connection_made(client)

@@ -87,7 +87,7 @@ def test_each_registered_rule_kind_can_be_configured() -> None:
 def test_a_registered_kind_says_whether_it_is_costly(name: str) -> None:
     for rule in rules_of(name, written_for(name)[0]):
         assert isinstance(getattr(rule, "is_costly", None), bool), (
-            f"{type(rule).__name__} has no is_costly. True: records that take more than INLINE_STEPS, by cost(), go "
+            f"{type(rule).__name__} has no is_costly. True: records for which fault() spends more than INLINE_STEPS go "
             "to the rules process. False promises that there are none"
         )
 
@@ -101,7 +101,9 @@ def test_hostile_values_take_no_longer_than_their_declared_cost(name: str, what:
         began = thread_time_ns()
         steps = steps_of(rule.fault, sent)
         counted = thread_time_ns()
-        assert counted - began <= _BASE_NS * _TOLERANCE, f"{kind}: cost() takes too long for {what}; it may only count"
+        assert counted - began <= _BASE_NS * _TOLERANCE, (
+            f"{kind}: counting takes too long for {what}; spend before the work"
+        )
         if steps > INLINE_STEPS:
             assert getattr(rule, "is_costly", False), (
                 f"{kind} says {steps} steps for {what}, more than INLINE_STEPS: make it is_costly, so that it can be "
@@ -111,6 +113,6 @@ def test_hostile_values_take_no_longer_than_their_declared_cost(name: str, what:
         rule.fault(sent)
         took = thread_time_ns() - counted
         assert took <= _BASE_NS + steps * _STEP_NS * _TOLERANCE, (
-            f"{kind} takes {took / 1e6:.0f} ms for {what}, and says {steps} steps of 100 ns: count in cost() what any "
-            "bytes make it do, and make it is_costly if that may be much"
+            f"{kind} takes {took / 1e6:.0f} ms for {what}, and spends {steps} steps of 100 ns: spend in fault() what "
+            "any bytes make it do, and make it is_costly if that may be much"
         )

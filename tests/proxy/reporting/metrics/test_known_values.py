@@ -178,7 +178,11 @@ async def test_a_value_is_in_the_unit_of_its_metrics_name(family: Family, tmp_pa
 
 
 def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
-    """Each client has topics of its own, with good batches and bad ones."""
+    """Each client has topics of its own, with good batches and bad ones.
+
+    The first half of the clients has one address, and takes all labels. Each later client has an address of its own, so
+    that its names replace earlier ones, whose counts have to move to `other`.
+    """
     topics = [f"t-{i}" for i in range(2 * MAX_KINDS)]
     policy = {"match": "t-*", "owner": {"team": "a"}, "rehearse": {AFTER: [1]}, AFTER: HOUR}
     play = Playbook(SLUICEGATE__TOPICS=json.dumps([policy]))
@@ -187,6 +191,7 @@ def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
     clients = 2 * MAX_CLIENTS
     with capture_logs():
         for client in range(clients):
+            play.client_address = f"10.0.{max(0, client - clients // 2)}.1:5"
             session, outlet = play.another()
             own = topics[client::clients]
             for data in batches:
