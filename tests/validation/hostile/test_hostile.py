@@ -147,6 +147,15 @@ class MeasuredValidation:
         self._since = time.thread_time()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> Iterator[None]:
+    """Keep what exists out of each search for cycles: a process that has run thousands of tests has a large heap."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def held_by_cycles() -> int:
     """Return the bytes of long contents that wait for the garbage collector; many requests may come before it runs."""
     gc.set_debug(gc.DEBUG_SAVEALL)
