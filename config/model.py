@@ -198,7 +198,7 @@ class Config:
     )
     registries: dict[Text, Registry] = described("Schema registries, by the name that rules use.", default_factory=dict)
     violations: Violations = described(
-        "[Violation events](violations.md), one JSON object for each rejected partition.", default=Violations()
+        "[Violation events](violations.md), one JSON object for each batch with a violation.", default=Violations()
     )
     otel: Otel | None = described(
         "[OpenTelemetry](how-to/opentelemetry.md): metrics and traces by OTLP over HTTP. Needs `pip install "
