@@ -150,8 +150,13 @@ class WaitBudget:
 
         Raises the error of the future, TimeoutError after `seconds`, WaitNotAllowed and WaitBudgetExceeded.
         """
-        if not future.done():
-            self.require_waiting_allowed()
+        try:
+            return future.result() if future.done() else self._wait_for(future, seconds)
+        finally:
+            del future  # otherwise it and the traceback of its error would refer to each other
+
+    def _wait_for(self, future: "Future[T]", seconds: float) -> T:
+        self.require_waiting_allowed()
         budget = self._of_thread.waits
         left = budget.left if isinstance(budget, _RequestBudget) else math.inf
         began = monotonic()
