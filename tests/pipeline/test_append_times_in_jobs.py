@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline import api
+from sluicegate.pipeline import api, call_arguments
 from sluicegate.pipeline.jobs.advise.job import advice_of, summary_of
 from sluicegate.pipeline.jobs.repair.report import future_sentences
 from sluicegate.pipeline.jobs.watch import reading
@@ -93,13 +93,19 @@ def figures(spark: SparkSession, bootstrap: str, topics: list[str], out: Path, n
     }
 
 
+def stop_the_clock(monkeypatch: pytest.MonkeyPatch, now: int) -> None:
+    """Let all jobs read the topics at the same moment: some count what is ahead of it."""
+    for module in (api, call_arguments):
+        monkeypatch.setattr(module, "now_in_ms", lambda: now)
+    monkeypatch.setattr(reading, "time", SimpleNamespace(time_ns=lambda: now * 1_000_000))
+
+
 def test_all_jobs_count_equally_and_the_true_counts_are_within_their_ranges(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = now_ms()
     topics = write_topics(kafka_bootstrap, now, RECORDS)
-    monkeypatch.setattr(api, "now_in_ms", lambda: now)
-    monkeypatch.setattr(reading, "time", SimpleNamespace(time_ns=lambda: now * 1_000_000))
+    stop_the_clock(monkeypatch, now)
 
     found = figures(spark, kafka_bootstrap, list(topics), tmp_path, now)
 
@@ -117,7 +123,7 @@ def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_d
     now = now_ms()
     its = stamped_records("a tenth ahead", RECORDS, now)
     topic, truth = write(kafka_bootstrap, its), its.count_in_future(HOUR)
-    monkeypatch.setattr(api, "now_in_ms", lambda: now)
+    stop_the_clock(monkeypatch, now)
     certain = sum(time > now + HOUR for time in its.times)
 
     plain = api.plan_repair(spark, kafka_bootstrap, topic, tmp_path / "plain")
