@@ -1,4 +1,4 @@
-"""Topics with known append times and times of every kind: the stamps, and when each record was appended."""
+"""Makes timestamps of many kinds together with the time at which each record was appended."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ BATCH = 20
 
 @dataclass(frozen=True, slots=True)
 class Stamped:
-    """The records of a partition: their times, and when each was appended (ms)."""
+    """The records of a partition: the timestamp and the append time of each (ms)."""
 
     times: list[int]
     appended: list[int]
 
     def count_in_future(self, after_max_ms: int) -> int:
-        """The records that are really so far ahead."""
+        """Return the number of records whose timestamp is more than this (ms) after their append."""
         return sum(time > at + after_max_ms for time, at in zip(self.times, self.appended, strict=True))
 
     def count_too_old(self, before_max_ms: int) -> int:
-        """The records that are really so far behind."""
+        """Return the number of records whose timestamp is more than this (ms) before their append."""
         return sum(time < at - before_max_ms for time, at in zip(self.times, self.appended, strict=True))
 
 
 def _live(count: int, end_ms: int, span_ms: int = SPAN) -> list[int]:
-    """Append times that are spread evenly, in batches."""
+    """Return append times of batches that are spread evenly over a time span (ms)."""
     return [end_ms - span_ms + span_ms * min(i // BATCH * BATCH + BATCH, count) // count for i in range(count)]
 
 
@@ -90,5 +90,6 @@ KINDS: dict[str, Callable[[list[int], int], Stamped]] = {
 
 
 def stamped_records(kind: str, count: int, now_ms: int) -> Stamped:
-    """So many records that were appended in the thirty hours before now; those of loaders in its last five minutes."""
+    """Return `count` records appended in the thirty hours before now; loaders appended theirs in the last five
+    minutes."""
     return KINDS[kind](_live(count, now_ms), now_ms)

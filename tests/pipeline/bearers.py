@@ -25,7 +25,7 @@ CLIENT, SECRET = "spark client", "planted:secret/1+%"
 
 
 def token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) -> str:
-    """As brokers with the unsecured validator take it."""
+    """Return a token that a broker with the unsecured validator accepts."""
     now = time.time()
     held = {"sub": subject, "iat": now, "exp": now + lasts_seconds, **claims}
     parts = (json.dumps(part).encode() for part in ({"alg": "none"}, held))
@@ -34,7 +34,7 @@ def token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) ->
 
 @dataclass
 class Endpoint:
-    """Gives one known client tokens that `made` makes, as `token` does; `response`, if set, is the response instead."""
+    """A token endpoint with one known client. `made` makes the tokens; `response`, if set, replaces all responses."""
 
     url: str = ""
     made: Callable[..., str] = token
@@ -57,7 +57,7 @@ class Endpoint:
 
 @contextmanager
 def token_endpoint(certificate: Certificate | None = None, made: Callable[..., str] = token) -> Iterator[Endpoint]:
-    """On a free port; with a certificate, by HTTPS."""
+    """Serve a token endpoint on a free port, with HTTPS if there is a certificate."""
     endpoint = Endpoint(made=made)
 
     class Handler(BaseHTTPRequestHandler):
@@ -75,7 +75,7 @@ def token_endpoint(certificate: Certificate | None = None, made: Callable[..., s
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if certificate is not None:
@@ -94,7 +94,8 @@ def token_endpoint(certificate: Certificate | None = None, made: Callable[..., s
 
 
 def bearer_broker(folder: Path, session_ms: int = 3_600_000) -> Kafka:
-    """To be started; connections end when their tokens do, or after `session_ms` without a new login."""
+    """Return a broker to start. It closes a connection when its token expires, or after `session_ms` without a new
+    login."""
     return Kafka(
         KAFKA_NEW,
         folder,

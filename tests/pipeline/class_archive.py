@@ -1,7 +1,8 @@
-"""Makes the archive of classes that Spark starts from: `python -m tests.pipeline.class_archive`.
+"""Writes the class archive for Spark: `python -m tests.pipeline.class_archive`.
 
-The first seconds of a Spark session go into loading classes, and tests start some thirty. Java keeps those that a first
-one has loaded and checked (JEP 350); where the archive is missing, or another Java's, Spark starts as ever.
+A Spark session spends its first seconds loading classes, and the tests start about thirty sessions. With an archive of
+loaded and verified classes (JEP 350) Spark starts faster. Without an archive, or with one of another Java, it starts at
+the usual speed.
 """
 
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from tests.pipeline.session import spark_session
 
 
 def make() -> None:
-    """A session that reads, shuffles and writes a little; Java writes the archive at its end."""
+    """Run a session that reads, shuffles and writes a little; Java writes the archive when the session ends."""
     ARCHIVE.unlink(missing_ok=True)
     with TemporaryDirectory(dir=ARCHIVE.parent) as folder:
         made = Path(folder) / ARCHIVE.name
@@ -32,7 +33,7 @@ def make() -> None:
 
 
 def _use(spark: SparkSession, place: str) -> None:
-    """A little of what jobs do: rows through Python, a shuffle, a window, a join, tables written and read."""
+    """Do a little of everything that jobs do: rows through Python, a shuffle, a window, a join, and tables."""
     rows = spark.range(100).selectExpr("id", "id % 3 AS part", "map('a', id) AS entries", "array(id) AS ids")
     through = rows.mapInArrow(_as_they_are, rows.schema)
     through.write.partitionBy("part").parquet(place)

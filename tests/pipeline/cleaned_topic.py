@@ -1,6 +1,6 @@
-"""A compacted topic with batches of data and transaction markers emptied by the log cleaner, on its own broker.
+"""A compacted topic, on its own broker, whose log cleaner has emptied batches of data and transaction markers.
 
-The brokers of both releases run their cleaner every few milliseconds; its work is read from the log's files.
+The brokers run their log cleaner every few milliseconds. The tests read its results from the log's files.
 """
 
 import struct
@@ -24,7 +24,7 @@ SETTINGS = {
     "delete.retention.ms": "0",
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
-_FILLER_BYTES = 1_047_000  # with anything before it more than a segment holds, so that a new one begins
+_FILLER_BYTES = 1_047_000  # together with earlier records it exceeds a segment, so a new segment begins
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _CONTROL = 0x20
 _SECONDS = 120
@@ -32,7 +32,7 @@ _SECONDS = 120
 
 @dataclass(frozen=True)
 class BatchHeader:
-    """Of a batch in a log's file, as Kafka documents it."""
+    """The header of a batch in a log file, as Kafka documents it."""
 
     base_offset: int
     size: int
@@ -42,7 +42,7 @@ class BatchHeader:
 
 
 def headers_in(kafka: Kafka, topic: str, partition: int = 0) -> list[BatchHeader]:
-    """Of all batches in the partition's segments, in the order of offsets."""
+    """Return the headers of all batches in the partition's segments, in the order of their offsets."""
     folder = kafka.folder / "data-1" / f"{topic}-{partition}"
     return [header for file in sorted(folder.glob("*.log")) for header in _headers_of(file)]
 
@@ -50,7 +50,7 @@ def headers_in(kafka: Kafka, topic: str, partition: int = 0) -> list[BatchHeader
 def _headers_of(file: Path) -> Iterator[BatchHeader]:
     try:
         data = file.read_bytes()
-    except FileNotFoundError:  # the cleaner has just put another in its place
+    except FileNotFoundError:  # the cleaner has just replaced the file
         return
     at = 0
     while at + _HEADER.size <= len(data):
@@ -60,7 +60,7 @@ def _headers_of(file: Path) -> Iterator[BatchHeader]:
 
 
 class TransactionEnd(Enum):
-    """Of a transaction."""
+    """How a transaction ends."""
 
     COMMIT = auto()
     ABORT = auto()
@@ -68,7 +68,8 @@ class TransactionEnd(Enum):
 
 
 class CleanedTopic:
-    """One partition; `overwrite` and `transaction` write single records, `clean` lets the cleaner go over all of it."""
+    """A topic of one partition. `overwrite` and `transaction` write single records; `clean` waits for the log
+    cleaner."""
 
     def __init__(self, kafka: Kafka, name: str) -> None:
         self.kafka, self.name = kafka, name
@@ -78,8 +79,8 @@ class CleanedTopic:
         admin.create_topics([NewTopic(name, 1, 1, config=SETTINGS)])[name].result(30)
 
     def transaction(self, number: int, key: str, value: str, end: TransactionEnd) -> None:
-        """One record by a transactional producer of that number, that commits, aborts, or is gone and then fenced: the
-        marker that ends it has another epoch than its records.
+        """Write one record in a transaction of producer `number`, and end the transaction. If the producer is fenced,
+        the marker that ends the transaction has another epoch than its records.
         """
         producer = self._producer(number)
         producer.begin_transaction()
@@ -93,7 +94,7 @@ class CleanedTopic:
             self._producer(number)
 
     def java_transaction(self, value: str) -> None:
-        """One record with the key `key`, by Kafka's own producer: a new epoch for each on Kafka 4 (KIP-890)."""
+        """Write one record with Kafka's own producer, in a transaction, which has a new epoch on Kafka 4 (KIP-890)."""
         program = str(Path(__file__).parent.parent / "integration" / "JavaProducer.java")
         said = java_tool(program, self.kafka.bootstrap, self.name, "none", "transactional", "0", stdin=f"7 {value}\n")
         assert said == "ok\n"
@@ -105,13 +106,13 @@ class CleanedTopic:
         return producer
 
     def overwrite(self, key: str, value: str, **more: int) -> None:
-        """One record without a transaction."""
+        """Write one record without a transaction."""
         self._plain.produce(self.name, value, key, partition=0, **more)
         assert self._plain.flush(_SECONDS) == 0
 
     def clean(self) -> None:
-        """Begin new segments, and wait until the cleaner has gone over those before: of the fillers only the one in the
-        segment that is written to, and the one before it, are left.
+        """Begin new segments, and wait until the log cleaner has cleaned the earlier ones. Then only two fillers are
+        left: that of the active segment and the one before it.
         """
         for _ in range(3):
             self._fill()
@@ -127,7 +128,7 @@ class CleanedTopic:
 
 
 def records_java_reads(kafka: Kafka, topic: str) -> list[tuple[str, str]]:
-    """What Kafka's own consumer gives of a topic, read_committed: key and value of each record, without the filler."""
+    """Return key and value of each record that Kafka's own consumer reads (read_committed), without the filler."""
     tool = "org.apache.kafka.tools.consumer.ConsoleConsumer"
     arguments = ("--bootstrap-server", kafka.bootstrap, "--topic", topic, "--from-beginning", "--timeout-ms", "8000")
     shown = ("--property", "print.key=true", "--isolation-level", "read_committed")

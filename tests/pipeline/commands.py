@@ -1,4 +1,4 @@
-"""`sluicegate-spark` as its users run it."""
+"""Runs `sluicegate-spark` as its users do."""
 
 import atexit
 import json
@@ -26,8 +26,8 @@ COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 
 class RepeatedCommand:
-    """Commands in a process of their own, whose session other commands share (see `repeated_command`). It starts with
-    the first command.
+    """Runs commands in a separate process, all in one session (see `repeated_command`). The process starts with the
+    first command.
     """
 
     started: ClassVar[list["RepeatedCommand"]] = []
@@ -38,15 +38,14 @@ class RepeatedCommand:
         settings: Mapping[str, str] = MappingProxyType({}),
         folder: Path = Path(),
     ) -> None:
-        """`settings`: what its session begins with, beside what every command's begins with. `folder`: where commands
-        run.
-        """
+        """`settings`: settings of the session, in addition to those of each command. `folder`: the working
+        directory."""
         self._environment = environment
         self._settings = settings
         self._runs_in = folder
 
     def run(self, arguments: Sequence[str], status: int) -> str:
-        """Return the output, standard output first, as from a separate process, which must end with that status."""
+        """Return the output, standard output first, as from a separate process, which must end with `status`."""
         ended, reported = self.status_and_output(arguments)
         assert ended == status, reported
         return reported
@@ -75,7 +74,7 @@ class RepeatedCommand:
         RepeatedCommand.started.append(self)
 
     def end(self) -> None:
-        """Give back what its Java holds, if it has started."""
+        """End the process, if it has started, which frees the memory of its Java."""
         if self not in RepeatedCommand.started:
             return
         RepeatedCommand.started.remove(self)
@@ -87,7 +86,7 @@ class RepeatedCommand:
 
 
 def end_kept() -> None:
-    """All that this process has begun: a gigabyte each, which tests of something else have other use for."""
+    """End all processes that this process started. Each uses a gigabyte of memory, which other tests need."""
     for kept in list(RepeatedCommand.started):
         kept.end()
 
@@ -96,8 +95,8 @@ atexit.register(end_kept)
 
 
 def run(*arguments: str, status: int = 0) -> str:
-    """Return the command's output, standard output first. It runs in this process, in the session of the tests:
-    starting Java and warming it up takes longer than most jobs.
+    """Return the command's output, standard output first. The command runs in this process, in the session of the
+    tests, because starting Java takes longer than most jobs.
     """
     SharedSession.get()
     with tempfile.TemporaryDirectory(prefix="sluicegate-spark-") as folder:
@@ -112,9 +111,7 @@ def run(*arguments: str, status: int = 0) -> str:
 
 @contextmanager
 def _printing_to(files: Sequence[Path]) -> Iterator[None]:
-    """Write to these files what this process prints: Python to its streams, and libraries to file descriptors 1 and
-    2.
-    """
+    """Redirect the output of this process to these files, both Python's streams and file descriptors 1 and 2."""
     kept = [os.dup(number) for number in (1, 2)]
     try:
         for number, file in enumerate(files, 1):
@@ -134,7 +131,7 @@ def _printing_to(files: Sequence[Path]) -> Iterator[None]:
 
 
 def run_in_new_process(*arguments: str, status: int = 0) -> str:
-    """The same in a process of its own, as users start it."""
+    """Run the command in a separate process, as users start it, and return its output."""
     command = [COMMAND, *arguments, "--master", MASTER]
     reported = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False, env=ENVIRONMENT)
     assert reported.returncode == status, reported.stdout + reported.stderr
@@ -142,7 +139,7 @@ def run_in_new_process(*arguments: str, status: int = 0) -> str:
 
 
 def kill_once(reached: Callable[[], bool], folder: Path, *arguments: str) -> None:
-    """Start the command and kill it, and all that it has started, with SIGKILL as soon as `reached` is true."""
+    """Start the command, and kill it with all its child processes (SIGKILL) as soon as `reached` returns true."""
     with (folder / "killed.log").open("wb") as log:
         process = subprocess.Popen(
             killed_with_parent([COMMAND, *arguments, "--master", MASTER]),

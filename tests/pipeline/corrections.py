@@ -1,4 +1,4 @@
-"""Functions of a user's own that correct dead letters, as `--by tests.pipeline.corrections:…` names them."""
+"""Functions that correct dead letters, as a user would write them, for `--by tests.pipeline.corrections:NAME`."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from sluicegate.pipeline.jobs.replay import DeadLetter, ReplayRecord
 
 
 def add_missing_tenant(letter: DeadLetter) -> ReplayRecord | None:
-    """Adds a tenant where it is missing; leaves values that are not JSON."""
+    """Add a tenant if it is missing; leave values that are not JSON unchanged."""
     record = letter.record
     try:
         value = json.loads(record.value or b"")
@@ -17,22 +17,22 @@ def add_missing_tenant(letter: DeadLetter) -> ReplayRecord | None:
 
 
 def shortens(letter: DeadLetter) -> ReplayRecord | None:
-    """Values of any length, and nothing else."""
+    """Shorten the value to four bytes, and correct nothing else."""
     return replace(letter.record, value=(letter.record.value or b"")[:4])
 
 
 def raise_for_one_record(letter: DeadLetter) -> ReplayRecord | None:
-    """Over one of them."""
+    """Raise KeyError for one record, and correct the timestamp of all others."""
     if letter.record.value == b"secret 7":
         raise KeyError("secret")
     return replace(letter.record, timestamp=letter.record.timestamp // 1_000_000)
 
 
 def gives_text(letter: DeadLetter) -> str:
-    """Which is no record."""
+    """Return a text, which is not a valid record."""
     return letter.topic
 
 
 def return_invalid_header_name(letter: DeadLetter) -> ReplayRecord:
-    """A header by a lone surrogate."""
+    """Return a record with a header name that is a lone surrogate."""
     return replace(letter.record, headers=(("\ud800", b"1"),))

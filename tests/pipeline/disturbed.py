@@ -1,4 +1,4 @@
-"""Disturbs a job in the middle: as soon as one of its tasks has ended and others are running."""
+"""Disturbs a running job as soon as one of its tasks has ended and others are running."""
 
 import os
 import signal
@@ -18,16 +18,16 @@ _EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 @contextmanager
 def disturbing(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[None]:
-    """`act`, once it is time, in a thread beside what happens within. Raises AssertionError where it was too late."""
+    """Call `act` in a thread as soon as `is_time` returns true. Raises AssertionError if the block ends before that."""
     ended, failed = threading.Event(), list[BaseException]()
 
     def wait_and_act() -> None:
         try:
             while not (ended.is_set() or is_time()):
-                time.sleep(0.005)  # a task takes some tenths of a second
+                time.sleep(0.005)  # a task takes a few tenths of a second
             assert not ended.is_set(), "the job had ended before anything could happen to it"
             act()
-        except BaseException as error:  # told in the thread that waits
+        except BaseException as error:  # raised in the waiting thread
             failed.append(error)
 
     thread = threading.Thread(target=wait_and_act)
@@ -42,40 +42,40 @@ def disturbing(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[
 
 
 def stage_half_done(spark: SparkSession) -> Callable[[], bool]:
-    """Whether a stage has tasks that have ended and others that run."""
+    """Return a function that reports whether a stage has ended tasks and running tasks."""
     return lambda: any(ended > 0 and tasks_running > 0 for ended, tasks_running in _tasks_of_stages(spark))
 
 
 def tasks_running(spark: SparkSession) -> Callable[[], bool]:
-    """Whether tasks run."""
+    """Return a function that reports whether tasks are running."""
     return lambda: any(tasks_running > 0 for _, tasks_running in _tasks_of_stages(spark))
 
 
 def _tasks_of_stages(spark: SparkSession) -> list[tuple[int, int]]:
-    """Of each stage that is active, how many tasks have ended and how many run."""
+    """Return the numbers of ended and of running tasks of each active stage."""
     tracker = spark.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     return [(stage.numCompletedTasks, stage.numActiveTasks) for stage in stages if stage is not None]
 
 
 def executors() -> list[int]:
-    """Those of this process's session, on this machine."""
+    """Return the process ids of the session's executors on this machine."""
     return [pid for pid in _below(os.getpid()) if _EXECUTOR in _command_of(pid)]
 
 
 def kill_an_executor() -> None:
-    """The first one, at once."""
+    """Kill the first executor at once."""
     os.kill(eventually(executors, what="an executor")[0], signal.SIGKILL)
 
 
 def kill_all_executors() -> None:
-    """At once, whichever is at work."""
+    """Kill all executors at once, busy or not."""
     for pid in executors():
         os.kill(pid, signal.SIGKILL)
 
 
 def kill_an_executor_at_work() -> None:
-    """The one whose Python has something to do: it has forked a worker."""
+    """Kill the executor whose Python is busy, because it has forked a worker."""
     running = eventually(executors, what="an executor")
     os.kill(max(running, key=lambda pid: len(_below(pid))), signal.SIGKILL)
 
@@ -88,7 +88,7 @@ def _command_of(pid: int) -> bytes:
 
 
 def _below(pid: int) -> list[int]:
-    """A process and all that it has started, in their turn."""
+    """Return a process and all its descendants."""
     try:
         threads = list(Path(f"/proc/{pid}/task").iterdir())
         children = [int(child) for each in threads for child in (each / "children").read_text().split()]

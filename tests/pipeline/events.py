@@ -1,4 +1,4 @@
-"""Violation events, as the proxy ships them."""
+"""Writes violation events as the proxy writes them."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def event(number: int, minute: int, client: str = "billing", **more: Any) -> dic
 
 
 def ship_events(folder: Path, files: int, a_file: int) -> int:
-    """Files of events, each written whole."""
+    """Write files of events, each in one step."""
     folder.mkdir(exist_ok=True)
     for number in range(files):
         events = [event(number * a_file + i, number % 60, f"client-{i % 4}") for i in range(a_file)]

@@ -1,4 +1,4 @@
-"""A signal that arrives within a chosen call of Java."""
+"""Sends a signal to this process during a chosen call of Java."""
 
 import signal
 import sys
@@ -17,7 +17,7 @@ from sluicegate.pipeline.runs.results import java_classes
 
 
 class Moment(Enum):
-    """When the signal arrives."""
+    """The moment at which the signal arrives."""
 
     BEFORE = "before the call is sent"
     AWAITED = "while the response is awaited"
@@ -25,7 +25,8 @@ class Moment(Enum):
 
 
 class JavaCalls:
-    """Counts the main thread's calls of Java. The signal arrives in call number `at`, and `arrived` is its command."""
+    """Counts the main thread's calls of Java. The signal arrives in call number `at`; `arrived` is the command of that
+    call."""
 
     def __init__(self, at: int | None, moment: Moment, number: signal.Signals) -> None:
         self.made = 0
@@ -35,7 +36,7 @@ class JavaCalls:
         self._number = number
 
     def send(self, connection: Any, command: str) -> Any:
-        """Make a call."""
+        """Forward a call, and send the signal if it is the chosen call."""
         if threading.current_thread() is not threading.main_thread():
             return _SEND(connection, command)
         self.made += 1
@@ -53,7 +54,7 @@ class JavaCalls:
 
 
 class _Interrupted:
-    """A stream; the signal arrives when it is read."""
+    """A stream; the signal arrives when the stream is read."""
 
     def __init__(self, stream: Any, number: signal.Signals) -> None:
         self._stream = stream
@@ -87,13 +88,14 @@ def java_calls(
 
 
 def activate(spark: SparkSession) -> None:
-    """Make it the active session of this thread: py4j gives a thread another one of Java's after an interruption."""
+    """Make the session active in this thread again. After an interruption py4j gives the thread another thread of
+    Java."""
     java_classes(spark).SparkSession.setActiveSession(spark._jsparkSession)
 
 
 @contextmanager
 def interrupted_finalizer(at: int, number: signal.Signals) -> Iterator[list[int]]:
-    """A signal arrives when Java object number `at` is finalized; Python swallows what a finalizer raises."""
+    """Send a signal when Java object number `at` is finalized; Python ignores errors of finalizers."""
     finalized: list[int] = []
 
     def collect(*args: Any) -> None:

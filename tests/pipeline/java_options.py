@@ -3,11 +3,11 @@
 from tests.pipeline.spark_home import HOME, JARS
 
 ARCHIVE = JARS / "classes.jsa"  # see class_archive.py
-# Short runs do not pay for the second compiler and parallel garbage collection. Spark makes classes
-# for each query: with Java's own sizes all garbage is collected for the first hundred MB of these, and what is compiled
-# is looked through again and again.
+# In short runs the second compiler and parallel garbage collection cost more than they save. Spark generates classes
+# for each query. With Java's default sizes, the first hundred MB of classes cause full collections and repeated scans
+# of compiled code.
 WITHOUT_ARCHIVE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m -XX:ReservedCodeCacheSize=240m"
-# Quietly: what a command prints is read, and an archive that does not fit is only slower.
+# Without warnings, because tests read the output of commands, and an archive that does not match is only slower.
 _FROM_ARCHIVE = f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable" if ARCHIVE.exists() else ""
 SHORT_LIVED = WITHOUT_ARCHIVE + _FROM_ARCHIVE
 ENVIRONMENT = {

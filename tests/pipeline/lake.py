@@ -1,6 +1,5 @@
-"""Runs `sluicegate-spark` with Delta Lake and Iceberg, whose jars are named as users name them, and reads the
-results.
-"""
+"""Runs `sluicegate-spark` with Delta Lake and Iceberg, with their jars configured as users do, and reads the
+results."""
 
 import atexit
 import json
@@ -24,8 +23,8 @@ _CATALOG = "spark.sql.catalog.lake"
 
 @cache
 def _environment() -> dict[str, str]:
-    """With a catalog of Iceberg's, `lake`, beside the jars. By an option of spark-submit, for a folder of settings
-    stands before the jars, and Java takes no archive of classes that was made without it.
+    """Return an environment with the jars and the Iceberg catalog `lake`, as an option of spark-submit. A folder of
+    settings would precede the jars in the class path, and then Java would not use the class archive.
     """
     folder = Path(mkdtemp(prefix="sluicegate-lake-"))
     settings = {
@@ -33,7 +32,7 @@ def _environment() -> dict[str, str]:
         _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
         f"{_CATALOG}.type": "hadoop",
         f"{_CATALOG}.warehouse": str(folder / "warehouse"),
-        "spark.databricks.delta.snapshotPartitions": "2",  # 50 tasks for each look at a small table, otherwise
+        "spark.databricks.delta.snapshotPartitions": "2",  # the default is 50 tasks for each read of a small table
     }
     file = folder / "lake.conf"
     file.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
@@ -57,7 +56,7 @@ def run_in_lake(*arguments: str, status: int = 0) -> str:
 
 
 class _Reader:
-    """A session of Spark's own that knows nothing of ours: see `lake_reader`."""
+    """A Spark session without sluicegate (see `lake_reader`)."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.pipeline.lake_reader", json.dumps(dict(_settings()))]
@@ -87,5 +86,6 @@ def _reader() -> _Reader:
 
 
 def read_back(*queries: str) -> list[list[dict[str, Any]]]:
-    """The rows of each query, by a session of Spark's own; `delta.`/path/`` and the like stand for tables."""
+    """Return the rows of each query from a Spark session without sluicegate. Queries may name tables as
+    `delta.`/path/``."""
     return _reader().ask(queries)

@@ -1,7 +1,7 @@
-"""Answers SQL by a Spark session that has Delta Lake and Iceberg, and no code of ours.
+"""Runs SQL queries in a Spark session with Delta Lake and Iceberg, without sluicegate.
 
-The first argument has in JSON what the session begins with. A line of JSON on standard input has queries; a line on
-standard output, the rows of each. `delta.`/path/`` and the like are replaced by tables in folders.
+The first argument has the settings of the session in JSON. Each line of standard input has queries in JSON; each line
+of standard output has the rows of these queries. Names such as `delta.`/path/`` mean tables in folders.
 """
 
 import json
@@ -22,7 +22,7 @@ def _rows(session: SparkSession, query: str) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Until standard input ends."""
+    """Run the queries until standard input ends."""
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

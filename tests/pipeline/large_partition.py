@@ -1,4 +1,5 @@
-"""Writes a partition that is large enough to be cut: invalid times, aborted transactions, producers and codecs."""
+"""Writes a partition that is large enough for several tasks, with invalid times, aborted transactions, several
+producers and codecs."""
 
 import struct
 from collections import Counter
@@ -29,10 +30,10 @@ def large_partition(
     every: int = _EVERY,
     order: Iterable[int] | None = None,
 ) -> str:
-    """A topic of one partition with so many batches of 5,000 records, over the 20 hours before now; and, in their
-    midst, four transactions, of which the first and the third were aborted. One batch in `every` is damaged.
+    """Write a topic of one partition with batches of 5,000 records from the 20 hours before now, and return its name.
+    Among the batches are four transactions; the first and the third are aborted. One batch in `every` is damaged.
 
-    `order`: the numbers of the batches to write, if not each once.
+    `order`: the numbers of the batches to write, by default each number once.
     """
     name = topic or create_topic(bootstrap, UNLIMITED, 1)
     payloads = [_payload(n) for n in range(4)]
@@ -69,7 +70,7 @@ def _damage_of(batch: int, every: int) -> str | None:
 
 
 def _payload(number: int) -> bytes:
-    """Records of which some have no key."""
+    """Return the payload of a batch in which some records have no key."""
     return b"".join(
         record(Rec(i, None if i % 8 == 0 else b"key-%d" % (i % 50), struct.pack(">ii", number, i)), i, 0)
         for i in range(RECORDS_A_BATCH)

@@ -1,5 +1,5 @@
-"""Logs as brokers keep them, drawn at random: compacted, transactional, with messages of magic 0 and 1; and a broker's
-answers out of them. What real brokers answer is asked in `tests.pipeline.test_chunks`, too.
+"""Random logs like those of brokers (compacted, transactional, with messages of magic 0 and 1), and a broker's
+responses from them. `tests.pipeline.test_chunks` also uses the responses of real brokers.
 """
 
 import struct
@@ -26,8 +26,8 @@ _PRODUCERS = st.sampled_from([-1, 7, 8, 9])
 
 @dataclass(frozen=True)
 class Written:
-    """`kept` says which of the records compaction has left (all where it is empty); `magic` 0 and 1 are messages, in a
-    wrapper where there are several; a transaction of the producer `ended` so many entries later, aborted or not.
+    """One entry of a log. `kept`: which records compaction has left (empty: all). `magic` 0 and 1 are messages, in a
+    wrapper if there are several. `ended`: the number of entries after which the producer's transaction ends.
     """
 
     records: list[Rec]
@@ -55,8 +55,8 @@ WRITTEN = st.builds(Written, _SOME, _CODECS, _PRODUCERS) | st.builds(
 
 @dataclass
 class Log:
-    """A partition from offset 0; `batches` are first offset, last offset and bytes of each, `aborted` the first offset,
-    the last and the producer of each transaction that was.
+    """A partition from offset 0. `batches`: first offset, last offset and bytes of each batch. `aborted`: first offset,
+    last offset and producer of each aborted transaction.
     """
 
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -67,7 +67,8 @@ class Log:
         return self.batches[-1][1] + 1
 
     def fetched(self, offset: int, batches: int) -> FetchedPartition:
-        """That many, from the one with the offset or the next one, and the head of the one after."""
+        """Return this many batches from the one with the offset or the next one, and the head of the following
+        batch."""
         behind = [each for each in self.batches if each[1] >= offset]
         data = b"".join(each[2] for each in behind[:batches]) + b"".join(each[2][:40] for each in behind[batches:][:1])
         upto = behind[: batches + 1][-1][1] if behind else offset
@@ -76,14 +77,14 @@ class Log:
 
 
 def log_of(entries: Sequence[Written]) -> Log:
-    """As a broker would number them."""
+    """Return a log of these entries, with offsets as a broker would assign them."""
     found, offset = Log(), 0
     open_ones: list[tuple[int, int, int, bool]] = []  # entries left, first offset, producer, is aborted
     for number, entry in enumerate(entries):
         offset += entry.gap
         producer = entry.producer
         if entry.magic == 2 and entry.ended is not None:
-            producer = 1000 + number  # one transaction a producer
+            producer = 1000 + number  # one transaction of each producer
             open_ones.append((entry.ended, offset, producer, entry.is_aborted))
         count = len(entry.records)
         found.batches.append((offset, offset + count - 1, _batch_of(entry, offset, producer)))

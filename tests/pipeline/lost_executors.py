@@ -1,8 +1,8 @@
-"""Jobs of which each is run twice: as it is, and while an executor is killed in its middle. Prints what came of both.
-A repair is written once, while one is killed, and compared with its source.
+"""Runs each job twice, undisturbed and while an executor is killed, and prints both results.
+A repair is only written once, while an executor is killed, and then compared with its source.
 
-Run: python -m tests.pipeline.lost_executors MASTER ADDRESS TOPIC FOLDER NOW_MS JOB…. In a process of its own, because a
-process has one session. MASTER may be `standalone`: a cluster is started for it.
+Run: python -m tests.pipeline.lost_executors MASTER ADDRESS TOPIC FOLDER NOW_MS JOB…. This is a separate program because
+a process has only one session. If MASTER is `standalone`, it starts a cluster.
 """
 
 import json
@@ -67,7 +67,7 @@ defaults: {{message.timestamp.after.max.ms: 3600000, mode: observe}}
 
 
 class Jobs:
-    """Each returns its results with tables, in a folder of its name."""
+    """The jobs. Each method runs one job with its results in a folder of its own, and returns figures to compare."""
 
     def __init__(self, spark: SparkSession, address: str, topic: str, folder: Path, now_ms: int) -> None:
         self._spark, self._address, self._folder = spark, address, folder
@@ -94,7 +94,7 @@ class Jobs:
         return plan.as_json(), asdict(listing), _rows(results, repairing.REPAIRS)
 
     def write(self) -> None:
-        """By one task, which is killed when some of it is written."""
+        """Write a repair in one task, and kill its executor after the first records are written."""
         results = self._results("written")
         plan = repairing.write_plan(self._spark, self._topics, results, self._targets, self._rules)
         listing = repairing.list_changes(self._spark, self._topics, results, plan)
@@ -105,7 +105,7 @@ class Jobs:
         return verify(self._spark, self._topics, self._clean, self._results(f"verify-{name}"), self._now)
 
     def extract(self, name: str) -> Any:
-        """A task a batch."""
+        """Extract with one task for each batch."""
         results = self._results(f"extract-{name}")
         extracting.run(self._spark, self._topics, results, BuiltInExtractor("skip"), _OFFSETS_A_BATCH)
         rows = self._spark.read.parquet(results.path(extracting.RECORDS))
@@ -113,7 +113,7 @@ class Jobs:
         return extracting.summary_of(self._topics, results), [list(row) for row in sums.collect()]
 
     def replay(self, name: str) -> Any:
-        """Of what a validation lists. The number of copies after the audited records, and of how many records."""
+        """Replay the records that an audit lists. Return the number of replayed copies, and of how many records."""
         file, found_in, out = (self._folder / each for each in ("policies.yaml", "listed", f"replay-{name}"))
         file.write_text(_POLICIES.format(address=self._address))
         validated(self._spark, self._address, self._topics.names, found_in, file, samples=None)
@@ -130,13 +130,13 @@ class Jobs:
         return done.summary["topics"], list(sums or ())
 
     def watch(self, name: str) -> Any:
-        """Several batches. The number of records with each damage, of which the topic's writer knows the truth."""
+        """Watch in several batches. Return the number of records by damage; the test knows the true numbers."""
         topic, out = self._topics.names, self._folder / f"watch-{name}"
         found = watched(self._spark, self._address, topic, out, offsets_a_batch=_OFFSETS_A_BATCH)
         return dict(found.hours.groupBy("damage").agg(f.sum("records")).collect())
 
     def violations(self, name: str) -> Any:
-        """Six batches of events."""
+        """Sum violation events in six batches."""
         results, events = self._results(f"violations-{name}"), self._folder / "events"
         if not events.exists():
             ship_events(events, files=24, a_file=20)
@@ -145,28 +145,28 @@ class Jobs:
         return adding_up.summary_of(ViolationTotals.of_batches_before(results, None))
 
     def has_added_up_some(self) -> bool:
-        """Whether the disturbed one has done a batch."""
+        """Return whether the disturbed run of this job has completed a batch."""
         return self._results("violations-disturbed").has("windows/batch=1")
 
     def has_watched_some(self) -> bool:
-        """Whether the disturbed one has done a batch."""
+        """Return whether the disturbed run of this job has completed a batch."""
         return self._results("watch-disturbed").has("progress/0.json")
 
     def has_extracted_some(self) -> bool:
-        """Whether the disturbed one has done a batch."""
+        """Return whether the disturbed run of this job has completed a batch."""
         return self._results("extract-disturbed").has("progress/1.json")
 
     def _has_begun(self) -> bool:
-        """Whether the clean topic holds something."""
+        """Return whether the clean topic has records."""
         return self._end_of(self._clean) > 0
 
     def _end_of(self, topic: str) -> int:
-        """Of its one partition, uncommitted records included."""
+        """Return the end offset of the topic's only partition, including uncommitted records."""
         cluster = Topics(self._address, (topic,)).cluster()
         try:
             return sum(cluster.offsets(cluster.partitions((topic,)), LATEST, committed=False).values())
         except TopicTrouble:
-            return 0  # it is made yet
+            return 0  # the topic does not exist yet
         finally:
             cluster.close()
 
@@ -181,9 +181,9 @@ def _rows(results: Results, table: str) -> list[str]:
 
 
 def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked: str) -> None:
-    """A line of JSON for each job."""
-    os.environ["SPARK_HOME"] = str(HOME)  # what executors of a local-cluster are started from
-    # A chunk may have a single block of offsets, so that there are four tasks, of which two wait for others.
+    """Run the jobs and print a line of JSON for each."""
+    os.environ["SPARK_HOME"] = str(HOME)  # executors of a local-cluster start from this folder
+    # Allow chunks of a single block of offsets. Then there are four tasks, and two of them wait for the others.
     with mock.patch.object(chunks, "_BLOCKS_AT_LEAST", 1), _at(master, Path(folder)) as at:
         spark = session("lost executors", at)
         jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))

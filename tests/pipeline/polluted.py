@@ -1,4 +1,4 @@
-"""Topics with known damage by known producers among good records."""
+"""Writes topics with good records and known damage by known producers."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,7 @@ from tests.integration.topics import create_topic
 from tests.wire.batches import LZ4, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
-# What a broker before 4.0 allows, and many still do: any time. It would soon delete what is old, or zero.
+# Allow any timestamp, as brokers before 4.0 do by default. Retention would soon delete old and zero timestamps.
 UNLIMITED = {
     "message.timestamp.after.max.ms": str(2**63 - 1),
     "message.timestamp.before.max.ms": str(2**63 - 1),
@@ -20,7 +20,7 @@ DAMAGES = ("seconds", "microseconds", "nanoseconds", "zero", "future")
 
 
 def wrong_timestamp(damage: str, time: int) -> int:
-    """The time (ms) as a producer with that mistake writes it."""
+    """Return the timestamp that a producer with this mistake writes for a time (ms)."""
     match damage:
         case "seconds":
             return time // 1000
@@ -37,7 +37,7 @@ def wrong_timestamp(damage: str, time: int) -> int:
 
 @dataclass
 class Polluted:
-    """What was written."""
+    """The records that were written."""
 
     topic: str
     counts: dict[str, int] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Polluted:
 
 
 class Polluter:
-    """Writes batches of one partition after another, each producer with its own sequence."""
+    """Writes the batches of one partition after the other; each producer has its own sequence."""
 
     def __init__(self, bootstrap: str, now_ms: int, partitions: int = 3) -> None:
         self._address = bootstrap.split(",", maxsplit=1)[0]
@@ -59,7 +59,8 @@ class Polluter:
         self.found = Polluted(create_topic(bootstrap, UNLIMITED, partitions))
 
     def write(self, batches: int, span_ms: int, every: int = 10) -> Polluted:
-        """So many good batches a partition, over the time before now; one in `every` is followed by a damaged one."""
+        """Write `batches` good batches to each partition, from the time span before now; one in `every` is followed by
+        a damaged one."""
         with RawClient(self._address) as client:
             for partition in range(self._partitions):
                 for i in range(batches):

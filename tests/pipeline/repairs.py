@@ -1,4 +1,4 @@
-"""Jobs of a repair within the tests' own Spark session, which saves the start of a process for each."""
+"""Runs the jobs of a repair in the Spark session of the tests, which saves starting a process for each job."""
 
 import time
 from pathlib import Path
@@ -20,14 +20,14 @@ def now_ms() -> int:
 
 
 def profile_topic(spark: SparkSession, bootstrap: str, topic: str, out: Path, **more: Any) -> dict[str, Any]:
-    """What a profile says of one topic."""
+    """Return the summary of a profile about one topic."""
     found = profile(spark, Topics(bootstrap, (topic,)), Results(spark, str(out)), now_ms(), HOUR, None, **more)
     topics: dict[str, Any] = found["topics"][topic]
     return topics
 
 
 def repair_topic(spark: SparkSession, bootstrap: str, topic: str, out: Path, **rules: Any) -> dict[str, Any]:
-    """The summary of a repair that was applied, with its plan; the clean topic has its default name."""
+    """Apply a repair and return its summary with the plan; the clean topic has its default name."""
     topics, results = Topics(bootstrap, (topic,)), Results(spark, str(out))
     targets = {topic: f"{topic}-clean"}
     plan = job.write_plan(spark, topics, results, targets, Rules(now_ms(), HOUR, **rules))
@@ -36,11 +36,11 @@ def repair_topic(spark: SparkSession, bootstrap: str, topic: str, out: Path, **r
 
 
 def times_in(spark: SparkSession, bootstrap: str, topic: str) -> dict[bytes, int]:
-    """The timestamp of each record by its value."""
+    """Return the timestamp of each record by the record's value."""
     rows = Topics(bootstrap, (topic,)).read(spark, "sluicegate", columns="value,timestamp").collect()
     return {bytes(row["value"]): row["timestamp"] for row in rows}
 
 
 def verify_clean_topic(spark: SparkSession, bootstrap: str, topic: str, out: Path) -> dict[str, Any]:
-    """The comparison of a topic and its clean one."""
+    """Compare a topic with its clean topic and return the summary."""
     return verify(spark, Topics(bootstrap, (topic,)), f"{topic}-clean", Results(spark, str(out)), now_ms())

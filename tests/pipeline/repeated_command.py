@@ -1,9 +1,8 @@
-"""`sluicegate-spark` again and again in one process, whose session and imports are there already.
+"""Runs `sluicegate-spark` repeatedly in one process, which has its session and imports already.
 
-A line of JSON on standard input has the arguments; a line on standard output, the exit status. What the command prints
-goes to the two files that are this program's first arguments, what it tells of errors to the second. The third argument
-has, in JSON, what the session begins with beside what it begins with for every command; the fourth is the folder where
-commands run.
+Each line of standard input has the arguments of a command in JSON; each line of standard output has its exit status.
+The first two arguments of this program are the files for the command's standard output and standard error. The third
+has additional settings of the session in JSON, and the fourth is the working directory of the commands.
 """
 
 import json
@@ -33,22 +32,22 @@ def status_of(arguments: Sequence[str]) -> int:
 
 
 def _begin_files() -> None:
-    """Without what was printed before."""
+    """Empty both files and redirect the output of this process to them."""
     for number, name in enumerate(sys.argv[1:3], 1):
         Path(name).write_bytes(b"")
-        with Path(name).open("ab") as file:  # Java has it open from its start on, and writes behind what is there
+        with Path(name).open("ab") as file:  # Java keeps the file open and appends to it
             os.dup2(file.fileno(), number)
 
 
 def main() -> None:
-    """Until standard input ends."""
+    """Run commands until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
     os.chdir(sys.argv[4])
     kept: SparkSession | None = None
     for line in sys.stdin:
         _begin_files()
         if kept is None:
-            kept = session("kept", MASTER, json.loads(sys.argv[3]))  # whose Java prints to these files as well
+            kept = session("kept", MASTER, json.loads(sys.argv[3]))  # the session's Java also prints to these files
             _begin_files()
         status = status_of([*json.loads(line), "--master", MASTER])
         sys.stdout.flush()

@@ -1,5 +1,5 @@
-"""Dead letters written by a real proxy, replays of them in the tests' own Spark session, and an independent reader of
-the results.
+"""Quarantines records with a real proxy, replays them in the Spark session of the tests, and reads the results with an
+independent client.
 """
 
 import time
@@ -40,7 +40,7 @@ class ConsumedRecord(NamedTuple):
 
 @dataclass
 class Quarantine:
-    """A proxy that keeps the bad records of `topic` in `dead`."""
+    """A proxy that quarantines the bad records of `topic` in `dead`."""
 
     proxy: ProxyProcess
     topic: str
@@ -48,18 +48,18 @@ class Quarantine:
 
     @property
     def file(self) -> Path:
-        """The proxy's configuration."""
+        """Return the path of the proxy's configuration."""
         return self.proxy.folder / "sluicegate.yaml"
 
     def policies(self, folder: Path, **of_topic: Any) -> Path:
-        """The proxy's file, with other keys for the topic, which is not quarantined."""
+        """Write the proxy's configuration with other keys for the topic and without quarantine, and return its path."""
         held = self.proxy.config | {"topics": [{"match": self.topic, **of_topic}]}
         file = folder / "policies.yaml"
         file.write_text(yaml.safe_dump(held, sort_keys=False))
         return file
 
     def reject(self, partition: int, records: Sequence[Rec]) -> None:
-        """Send a batch of which the bad records are kept."""
+        """Send a batch whose bad records are quarantined."""
         with RawClient(f"127.0.0.1:{self.proxy.broker_port(1)}", timeout=120) as client:
             answer = client.produce(9, [topic_data(self.topic, (partition, batch(records, LZ4)))])
         assert isinstance(answer, dict)
@@ -67,8 +67,8 @@ class Quarantine:
 
 
 def quarantining_proxy(bootstrap: str, folder: Path, cases: Mapping[str, dict[str, Any]]) -> dict[str, Quarantine]:
-    """A proxy, to be started, that keeps what it rejects: for each case a topic of two partitions with such keys, and
-    a dead-letter topic of three.
+    """Return a proxy to start that quarantines bad records. Each case has a topic of two partitions with these policy
+    keys, and a dead-letter topic of three partitions.
     """
     names = {
         case: (
@@ -96,7 +96,7 @@ def replayed(
     headers: Headers = Headers.OWN,
     findings: Path | None = None,
 ) -> dict[str, Any]:
-    """The summary of a replay that was applied."""
+    """Apply a replay and return its summary."""
     question = replay_request_of(file, fix, by, headers, findings)
     work = job.applied_work(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), question)
     listing = job.list_decisions(spark, work)
@@ -106,14 +106,14 @@ def replayed(
 def replay_request_of(
     file: Path, fix: str | None, by: str | None, headers: Headers = Headers.OWN, findings: Path | None = None
 ) -> ReplayRequest:
-    """As the command line says it."""
+    """Return the request that the command line would make of these options."""
     fixing: Any = None if fix is None else {"timestamp": fix}
     now_ms, folder = time.time_ns() // 1_000_000, findings and str(findings)
     return ReplayRequest(load(read_file(file), {}).config, fixing and Fix(**fixing), by, headers, now_ms, folder)
 
 
 def read_back(bootstrap: str, topic: str, *only: int) -> list[ConsumedRecord]:
-    """All records of a topic, or of some partitions in turn, for a consumer with read_committed."""
+    """Return all records of a topic, or of some partitions, as a read_committed consumer reads them."""
     client = {"bootstrap.servers": bootstrap, "group.id": uuid.uuid4().hex, "enable.partition.eof": True}
     consumer = Consumer(client | {"isolation.level": "read_committed", "enable.auto.commit": False})
     found: list[ConsumedRecord] = []
@@ -140,7 +140,7 @@ def read_back(bootstrap: str, topic: str, *only: int) -> list[ConsumedRecord]:
 
 
 def progress(bootstrap: str, group: str, topic: str, partitions: int) -> list[int]:
-    """How far in each partition a replay has come."""
+    """Return the offset that a replay has reached in each partition."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "isolation.level": "read_uncommitted"})
     try:
         found = consumer.committed([TopicPartition(topic, p) for p in range(partitions)], timeout=30)

@@ -1,4 +1,4 @@
-"""A Spark session on two cores of this machine, with both Kafka sources: Spark's own, and ours."""
+"""A Spark session on two cores of this machine, with Spark's own Kafka source and the source `sluicegate`."""
 
 import os
 import shutil
@@ -44,14 +44,14 @@ def spark_session(folder: Path, java_options: str = SHORT_LIVED) -> SparkSession
 
 
 class SharedSession:
-    """The session that the tests of one process share, in which commands run too. It starts with the first use."""
+    """The session that all tests and commands of one process share. It starts when it is first used."""
 
     _started: ClassVar[tuple[SparkSession, Path] | None] = None
 
     @classmethod
     def get(cls) -> SparkSession:
-        """Return the session, as the active one of this thread: after an interrupted call py4j gives the thread
-        another one of Java's.
+        """Return the session and make it active in this thread: after an interrupted call py4j gives the thread another
+        thread of Java.
         """
         if cls._started is None:
             folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))

@@ -1,7 +1,7 @@
-"""Spark as tests start it: what is installed, but for the archive of its Python part.
+"""The Spark that tests start: the installed one without the archive of its Python part.
 
-Python's workers look for it in that archive first, where nothing can be kept compiled: whoever begins them compiles it
-anew, a second of each session. Where there is none they find it as any program does, beside this one's libraries.
+Spark's Python workers would import from that archive, where Python cannot store compiled files. So each session would
+compile them again, which takes a second. Without the archive the workers import the installed package.
 """
 
 from pathlib import Path
@@ -19,12 +19,12 @@ HOME = _MADE if _MADE.exists() else _INSTALLED
 
 
 def make() -> None:
-    """A folder of links."""
+    """Make a folder of links to the installed Spark."""
     _MADE.mkdir(exist_ok=True)
     for place in _INSTALLED.iterdir():
         link = _MADE / place.name
         if place.name not in _LEFT_OUT and not link.exists():
-            link.unlink(missing_ok=True)  # it may lead to what is no more
+            link.unlink(missing_ok=True)  # the link's target may no longer exist
             link.symlink_to(place)
 
 

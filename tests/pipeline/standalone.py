@@ -1,4 +1,4 @@
-"""A standalone cluster of Spark's on this machine: a master and two workers with a core each."""
+"""Runs a standalone Spark cluster on this machine: a master and two workers with one core each."""
 
 import subprocess
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ WORKERS = 2
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[str]:
-    """Its address. Started processes are children of this one."""
+    """Start the cluster and yield its address. All its processes are descendants of this process."""
     port = free_ports(2)
     address = f"spark://127.0.0.1:{port}"
     master = ["Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(port + 1)]

@@ -1,4 +1,4 @@
-"""Rights that a job lacks are named with the ACL that gives them, by a real authorizer, before anything is written."""
+"""If a real authorizer denies a right, the job names the missing ACL before it writes anything."""
 
 import re
 import shlex
@@ -50,7 +50,7 @@ def settings_of_bob(guarded: GuardedBroker) -> dict[str, str]:
 def topic_of(
     guarded: GuardedBroker, name: str, times: list[int], headers: list[tuple[str, str | bytes | None]] | None = None
 ) -> str:
-    """A topic of the administrator's, with records of these times."""
+    """Create a topic as administrator, with records of these times."""
     admin = guarded.admin()
     for future in admin.create_topics([NewTopic(name, 1, 1, config=UNLIMITED)]).values():
         future.result(30)
@@ -65,7 +65,7 @@ def topic_of(
 
 
 def grant_acl(admin: AdminClient, command: str) -> None:
-    """What the words of a `kafka-acls` command give."""
+    """Create the ACL that a `kafka-acls` command describes."""
     words = shlex.split(command)
     options = {
         words[i]: words[i + 1] for i in range(len(words) - 1) if words[i].startswith("--") and words[i] != "--add"
@@ -115,7 +115,7 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
         eventually(lambda: missing(cluster, [right]) == [], 30, "the right")
     finally:
         cluster.close()
-    assert (name in admin.list_topics(timeout=30).topics) is exists  # asking has made nothing
+    assert (name in admin.list_topics(timeout=30).topics) is exists  # the request has created nothing
     assert name not in {group.group_id for group in admin.list_consumer_groups().result(30).valid}
 
 
@@ -179,7 +179,7 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
     )
 
     def missing_acls(work: Any) -> list[str]:
-        """In the words of the error; the ACLs in it are given."""
+        """Return the missing ACLs as the error names them, and create them."""
         with pytest.raises(CannotWriteTopic, match="nothing was written, because ACLs are missing") as raised:
             work(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit")
         for acl in acls_in(str(raised.value)):

@@ -1,4 +1,4 @@
-"""Limits from the records beyond them."""
+"""Advised limits follow from the number of records that they would reject."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ HOUR = 3_600_000
 
 
 def bounds(topic: str, side: str, valid: dict[int, int], damaged: int, of: int) -> list[BoundCount]:
-    """`valid`: number of valid records by their distance (ms); records with invalid timestamps are beyond every
-    bound.
+    """Return counts for each bound. `valid`: the number of valid records by their distance (ms). Records with invalid
+    timestamps are beyond every bound.
     """
     total = of - damaged
     found = []
@@ -39,7 +39,7 @@ def test_advises_the_tightest_limit_that_rejects_no_valid_record() -> None:
 def test_advises_a_tighter_limit_if_some_valid_records_may_be_rejected() -> None:
     given = bounds("t", "ahead", {100: 990, 250_000: 10}, 0, 1000) + bounds("t", "behind", {0: 1000}, 0, 1000)
 
-    # Nothing below the minute that times of append are estimated to.
+    # No bound below a minute, because append times are estimated to the minute.
     assert advise(given, 0.01)[0].ahead.bound_ms == 60_000
     assert advise(given, 0.009)[0].ahead.bound_ms == 300_000
 

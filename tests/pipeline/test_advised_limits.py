@@ -81,7 +81,7 @@ def test_the_advised_limits_reject_exactly_the_records_with_invalid_timestamps(
 def test_advises_no_limit_from_missing_timestamps_or_log_append_times(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """As in the proxy: -1 passes whatever the limit, and with LogAppendTime what producers write does not count."""
+    """In the proxy, too, -1 passes every limit, and with LogAppendTime the producers' timestamps do not count."""
     stamped = create_topic(kafka_bootstrap, UNLIMITED | {"message.timestamp.type": "LogAppendTime"}, 1)
     untimed = create_topic(kafka_bootstrap, UNLIMITED, 1)
     times = [-1 if i % 5 == 3 else now_ms() - HOUR + i * 1000 for i in range(60)]

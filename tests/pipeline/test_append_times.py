@@ -20,7 +20,7 @@ LOG_APPEND_TIME = 8
 
 
 class Partition:
-    """A partition of batches with these times. `by_broker`: when a broker that stores it appended each record."""
+    """A partition of batches with these times. `by_broker`: append times that the broker has stored, by offset."""
 
     def __init__(self, times: list[int], by_broker: dict[int, int] | None = None) -> None:
         self._times = times
@@ -54,7 +54,7 @@ class Partition:
         }
 
     def dated_hours(self) -> set[int]:
-        """Return the hours to which records are dated."""
+        """Return the hours in which the records were appended according to the estimate."""
         rows = assess(self.rows, append_times(self.rows, NOW), HOUR, None)
         return {row["hour"] for row in rows.to_pylist() if row["hour"] == row["hour_until"]}
 
@@ -70,7 +70,7 @@ def test_the_true_counts_are_within_the_estimated_range(kind: str, bound_ms: int
     for damage, truth in (("future", written.count_in_future(bound_ms)), ("past", written.count_too_old(bound_ms))):
         least, most = found[damage]
         assert least <= truth <= most
-    if kind not in ("shuffled", "most ahead"):  # with nothing earlier to compare with, the first times ahead look valid
+    if kind not in ("shuffled", "most ahead"):  # else the first times ahead look valid
         earliest = append_times(partition.rows, NOW).earliest(np.arange(RECORDS))
         assert (earliest <= np.array(written.appended)).all()
 
@@ -112,7 +112,7 @@ def test_one_future_timestamp_at_the_end_leaves_other_counts_exact() -> None:
 
 
 def test_log_append_times_bound_the_append_times_of_their_neighbours() -> None:
-    """A topic whose type of times was changed: what was appended before is known not to be later."""
+    """If the topic's timestamp type changes, a stored append time is an upper bound for all earlier records."""
     written = stamped_records("a tenth ahead", RECORDS, NOW)
     by_broker = {offset: written.appended[offset] for offset in range(0, RECORDS, 4 * BATCH)}
 

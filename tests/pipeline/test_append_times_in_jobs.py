@@ -1,5 +1,5 @@
-"""One set of topics with known append times through profile, advise, audit, repair and watch: their figures are equal,
-and the truth is within them.
+"""Profile, advise, audit, repair and watch report equal figures for topics with known append times, and the true
+figures are within their ranges.
 """
 
 from pathlib import Path
@@ -94,7 +94,7 @@ def figures(spark: SparkSession, bootstrap: str, topics: list[str], out: Path, n
 
 
 def stop_the_clock(monkeypatch: pytest.MonkeyPatch, now: int) -> None:
-    """Let all jobs read the topics at the same moment: some count what is ahead of it."""
+    """Let all jobs read the topics at the same moment, because some count records that are ahead of that moment."""
     for module in (api, call_arguments):
         monkeypatch.setattr(module, "now_in_ms", lambda: now)
     monkeypatch.setattr(reading, "time", SimpleNamespace(time_ns=lambda: now * 1_000_000))
@@ -119,7 +119,8 @@ def test_all_jobs_count_equally_and_the_true_counts_are_within_their_ranges(
 def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_decides(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sent evenly over thirty hours, a tenth six hours ahead: most of these times have passed meanwhile."""
+    """A tenth of the records are six hours ahead. As they were sent over thirty hours, most of these times have
+    passed."""
     now = now_ms()
     its = stamped_records("a tenth ahead", RECORDS, now)
     topic, truth = write(kafka_bootstrap, its), its.count_in_future(HOUR)

@@ -1,6 +1,4 @@
-"""Policies applied to stored records: the figures equal those of a proxy that observed the same records being
-written.
-"""
+"""An audit of stored records has the same figures as a proxy in mode observe through which they were written."""
 
 import json
 import time
@@ -53,7 +51,7 @@ def policies(mode: str, folder: Path) -> dict[str, Any]:
 
 
 def batches_with_violations(now: int) -> list[tuple[int, list[Rec], dict[str, int]]]:
-    """Batches, each with its codec and its producer, of which some break something."""
+    """Return batches with their codec and producer; some violate a policy."""
 
     def record_at(
         time_ms: int = now, key: bytes | None = b"k", value: bytes | None = GOOD, headers: Any = TENANT
@@ -98,7 +96,7 @@ def batches_with_violations(now: int) -> list[tuple[int, list[Rec], dict[str, in
 
 @pytest.fixture(scope="module")
 def observed(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ProxyProcess]]:
-    """A topic that was written through a proxy that observes."""
+    """A topic that was written through a proxy in mode observe, and that proxy."""
     folder = tmp_path_factory.mktemp("observing")
     topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
     proxy = ProxyProcess(folder, kafka_bootstrap, policies("observe", folder))
@@ -111,7 +109,7 @@ def observed(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> 
                     response = client.produce(9, [topic_data(topic, (partition, batch(records, codec, **producer)))])
                     assert isinstance(response, dict)
                     assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
-        proxy.wait_for_violations(topic, 2 * (12 + 3))  # all batches but the first; three break bounds on trial
+        proxy.wait_for_violations(topic, 2 * (12 + 3))  # all batches except the first; three exceed rehearsed bounds
         yield topic, proxy
     finally:
         proxy.stop()
@@ -130,7 +128,7 @@ def audit_topic(spark: SparkSession, bootstrap: str, topic: str, file: Path, out
 
 
 def violations_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[Any]]:
-    """Batches and bad records by mode, reason and rule, and what bounds on trial would reject."""
+    """Count batches and bad records by mode, reason and rule, and the batches that rehearsed bounds would reject."""
     found: Counter[Any] = Counter()
     tried: Counter[Any] = Counter()
     for event in events:
@@ -185,7 +183,7 @@ def test_audit_samples_have_the_offset_and_the_diagnosis(
     assert "rule positive" in page
 
 
-@pytest.mark.long  # alone among the short ones here it needs the command's own Spark
+@pytest.mark.long  # unlike the short tests of this file, it starts a Spark for the command
 def test_an_audit_takes_clients_from_violation_events(
     spark: SparkSession, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
@@ -223,7 +221,8 @@ def test_the_audit_command_reports_what_would_be_rejected(
     assert "warning: not validated: rules about requests (requests)" in output
     summary = json.loads(output[output.index("{") : output.rindex("}") + 1])
     verdicts = summary["topics"][topic]["verdicts"]
-    # Of a partition's 13 batches four break what rejects; all others but the first have no key or times that go back.
+    # Four of a partition's 13 batches violate rejecting rules. All others except the first lack a key or have
+    # decreasing times.
     assert {name: its["batches"] for name, its in verdicts.items() if its["batches"]} == {
         "good": 2 * 1,
         "reject": 2 * 4,

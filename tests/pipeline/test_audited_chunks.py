@@ -1,4 +1,4 @@
-"""A chunk's part of a partition's append times dates its batches as the whole does."""
+"""A chunk estimates the append times of its batches as the whole partition does."""
 
 import json
 
@@ -21,7 +21,7 @@ WHOLE = OffsetRange(TopicPartition("t", 0), 10, 100)
 
 
 def ending_at(last_offset: int) -> StoredBatch:
-    """Without a header, so that the broker has set no time."""
+    """Return a batch without a header, which means that the broker has set no time."""
     return StoredBatch(memoryview(b""), 0, 0, last_offset, last_offset, None)
 
 
@@ -40,7 +40,7 @@ def test_append_times_of_a_chunk_date_batches_as_those_of_the_partition_do(
         part = append_times_from(json.loads(json.dumps(_part(whole, chunk).as_json())))
         batches = [ending_at(offset) for offset in range(chunk.start, chunk.end)]
         if chunk.end == WHOLE.end:
-            batches.append(ending_at(WHOLE.end + 7))  # one that lies across the end of what is read
+            batches.append(ending_at(WHOLE.end + 7))  # a batch that extends beyond the end of the read range
         assert list(map(append_time_lookup(part), batches)) == list(map(append_time_lookup(whole), batches))
 
 

@@ -36,7 +36,7 @@ HEADER = [(b"sluicegate.rule", b"forged")]
 
 
 def batches_of_all_kinds(now: int) -> list[bytes]:
-    """Batches of which some violate bounds, rules, both, or nothing, and some have sensitive fields."""
+    """Return batches that violate bounds, rules, both or nothing; some have sensitive fields."""
 
     def record_with(value: bytes = b'{"n": 1}', time_ms: int = now, key: bytes | None = b"k", headers: Any = ()) -> Rec:
         return Rec(time_ms, key, value, list(headers))
@@ -74,7 +74,7 @@ def codes_of(client: RawClient, topic: str, batches: list[bytes]) -> list[int]:
 
 
 def masked_by(proxy: ProxyProcess) -> dict[str, int]:
-    """Masked records by rule, in the proxy's metrics."""
+    """Return the number of masked records by rule from the proxy's metrics."""
     lines = [
         line for line in proxy.get("/metrics")[1].splitlines() if line.startswith("sluicegate_rule_records_total{")
     ]
@@ -185,7 +185,7 @@ def test_each_rule_counts_the_same_whether_a_topic_is_observed_or_enforced_and_a
 
 
 def by_rule(figures: Counter[Any]) -> Counter[str | None]:
-    """Bad records by rule, whether their batches were rejected or forwarded."""
+    """Return the number of bad records by rule, in rejected and in forwarded batches."""
     found: Counter[str | None] = Counter()
     for (_, _, rule, unit), count in figures.items():
         if unit == "bad records":

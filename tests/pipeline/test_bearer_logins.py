@@ -38,7 +38,8 @@ def endpoint() -> Iterator[Endpoint]:
 
 @pytest.fixture(scope="module")
 def broker(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """With a topic of 20 valid records and 5 in nanoseconds, which librdkafka has written with a login of its own."""
+    """A broker with a topic of 20 valid records and 5 in nanoseconds, which librdkafka has written with its own
+    login."""
     kafka = bearer_broker(tmp_path_factory.mktemp("bearers"))
     try:
         kafka.start()
@@ -94,7 +95,7 @@ def test_repairs_with_a_client_secret_from_a_file(broker: Kafka, endpoint: Endpo
 
 
 def _count(broker: Kafka, endpoint: Endpoint, topic: str) -> int:
-    """As a consumer with librdkafka's own login finds it."""
+    """Return the number of records that a consumer with librdkafka's own login reads."""
     client = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
     consumer = Consumer({**client, **by_secret(endpoint), "isolation.level": "read_committed"})
     try:
@@ -162,7 +163,7 @@ spark.stop()
 """
 
 
-# With SLUICEGATE_THOROUGH both.
+# With SLUICEGATE_THOROUGH both cases run.
 KEPT_AS = ["the value itself", "a reference"] if os.environ.get("SLUICEGATE_THOROUGH") else ["the value itself"]
 
 

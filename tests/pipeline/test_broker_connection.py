@@ -1,4 +1,4 @@
-"""The pipeline's own connection to a broker: bytes after a response's end, and broken responses."""
+"""The pipeline's connection to a broker ignores bytes after a response's end, and reports broken responses."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The extractors of the job `extract`, over whole columns."""
+"""The built-in extractors of the job `extract` work on whole columns."""
 
 import sys
 
@@ -14,7 +14,7 @@ RECORDS = 100_000
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_python_is_run_for_each_record(name: str) -> None:
-    """Which would cost more than all the rest."""
+    """Python code for each record would cost more than everything else."""
     times = np.arange(NOW, NOW + RECORDS)
     if name != "fail":
         times[1::7] = -1

@@ -28,7 +28,7 @@ NOBODY = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}  # asked n
 
 @pytest.fixture(scope="module", autouse=True)
 def small_blocks() -> Iterator[None]:
-    """So that a log of some records has several."""
+    """Use small blocks, so that a log of a few records has several blocks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timestamp_counts, "BLOCK_OFFSETS", 16)
         yield

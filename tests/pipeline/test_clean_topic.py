@@ -56,7 +56,8 @@ def set_topic_config(bootstrap: str, topic: str, name: str, value: str) -> None:
 
 @pytest.fixture
 def month_old_topic(kafka_bootstrap: str) -> str:
-    """Nanoseconds of thirty days ago, which seven days of retention do not delete: to a broker they are far ahead."""
+    """A topic with times in nanoseconds from thirty days ago. Seven days of retention do not delete them, because a
+    broker reads them as far in the future."""
     topic = create_topic(kafka_bootstrap, UNLIMITED | {"retention.ms": str(7 * DAY)}, 1)
     valid = [Rec(now_ms() - HOUR + i, value=b"s%d" % i) for i in range(50)]
     old = [Rec((now_ms() - 30 * DAY + i) * 1_000_000, value=b"o%d" % i) for i in range(80)]
@@ -105,7 +106,7 @@ def test_a_repair_to_a_compacted_topic_rejects_records_without_a_key(
 
 
 def test_repairs_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    """A record of 6 MB among plain ones; the clean topic uses their codec."""
+    """A compressed record of 6 MB is among uncompressed records; the repair compresses it again."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     large = Rec(now_ms(), value=b"x" * 6_000_000)
     write(kafka_bootstrap, topic, batch([Rec(now_ms())] * 50, NONE), batch([large], ZSTD))
@@ -143,7 +144,7 @@ def delete_before(bootstrap: str, topic: str, offset: int) -> None:
 
 
 class DeletingTopics(Topics):
-    """Retention takes the first hundred offsets between the plan and the reading."""
+    """Topics of which the first hundred offsets are deleted between the plan and the reading."""
 
     def ranges(self) -> list[OffsetRange]:
         found = super().ranges()

@@ -40,7 +40,7 @@ def cleaned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         topic.java_transaction("j")
         topic.transaction(7, "k1", "nor this", TransactionEnd.ABORT)
         topic.overwrite("k5", "w5")
-        topic.overwrite("key", "w", timestamp=time.time_ns())  # a damage, so that a repair has something to do
+        topic.overwrite("key", "w", timestamp=time.time_ns())  # an invalid timestamp for the repair
         topic.clean()
         topic.clean()
         yield kafka

@@ -1,4 +1,4 @@
-"""Estimates of append times."""
+"""Append times are estimated from the records' timestamps."""
 
 import math
 
@@ -14,7 +14,7 @@ HOUR = 3_600_000
 
 
 def clock(*rows: tuple[int, int, int], now: int = NOW) -> Clock | None:
-    """Rows of (offset, time, weight)."""
+    """Return the clock estimated from rows of (offset, time, weight)."""
     offsets, times, weights = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     return clock_of(offsets, offsets, times, times, weights, now)
 
@@ -103,7 +103,7 @@ def test_the_fitted_clock_is_the_best_non_decreasing_fit(times: list[tuple[int, 
 
 
 def least_cost(times: list[tuple[int, int]], message: list[bool | None]) -> float:
-    """Of all such functions, or of those through the given points: tried height by height."""
+    """Return the least cost of all such functions, or of those through the given points, by trying all heights."""
     heights = range(-1, 8)
     cost = dict.fromkeys(heights, 0.0)
     for (value, weight), on_it in zip(times, message, strict=True):
@@ -128,7 +128,7 @@ def test_a_simplified_clock_is_within_the_tolerance(steps: list[tuple[int, int]]
 
     found = simplified(whole, 60_000)
 
-    # With several points at one offset, the time there is between the first and the last.
+    # If there are several points at one offset, the time is between the first and the last of them.
     away = found.at(offsets) - whole.times
     for offset in np.unique(offsets):
         here = away[offsets == offset]

@@ -1,4 +1,4 @@
-"""One user at a time has a cluster; the next one gets it with its connections, unless something went wrong."""
+"""A cluster has one user at a time. The next user gets it with its open connections, unless an error occurred."""
 
 import pytest
 

@@ -12,13 +12,13 @@ from sluicegate.pipeline.kafka.settings import ClientSettings
 
 @pytest.fixture
 def cluster_with_short_timeout(monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
-    """Somebody waits, perhaps with an address that is wrong."""
+    """A cluster with a timeout of 0 s, as for a user who may have given a wrong address."""
     monkeypatch.setattr(cluster_module, "_PAUSE_SECONDS", 0.0)
     return KafkaCluster([], ClientSettings(), timeout_seconds=0.0)
 
 
 def test_a_retriable_error_is_retried_despite_a_short_timeout(cluster_with_short_timeout: KafkaCluster) -> None:
-    """A thousand partitions that were just made: their last leader takes longer than an address deserves."""
+    """The last leader of a thousand new partitions takes longer than the timeout for an address."""
     responses: list[Exception] = [Retry("t-999: NOT_LEADER_OR_FOLLOWER (6)")] * 3
 
     def leader() -> str:
@@ -37,7 +37,7 @@ def test_a_retriable_error_is_retried_despite_a_short_timeout(cluster_with_short
 def test_a_broker_that_responded_once_is_retried_when_it_goes_silent(
     cluster_with_short_timeout: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its address is right: it, or another leader, comes back."""
+    """The address is right, so the broker or another leader will respond again."""
     monkeypatch.setattr(cluster_module, "BrokerConnection", lambda _address, _settings: Mock())
     address, silent = ("127.0.0.1", 9), 3
 

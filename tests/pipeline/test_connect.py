@@ -1,4 +1,4 @@
-"""In a session of Spark Connect, whose driver is another process, the raw source works, and jobs end with one line."""
+"""With Spark Connect, whose driver is another process, the raw source works, and jobs end with a one-line error."""
 
 import json
 import subprocess

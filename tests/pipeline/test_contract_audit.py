@@ -1,8 +1,9 @@
-"""A data contract on the wire and at rest, over the same orders in JSON, Avro and Protobuf.
+"""Applies a data contract to the same orders in JSON, Avro and Protobuf, when they are produced and when they are
+stored.
 
 A proxy that rejects, a proxy that observes and an audit have the same counts for each rule. An audit also evaluates
-the checks of all stored records. The figures are counted in the orders here, not by our code; fastavro and Google's
-protobuf write the values.
+the checks of all stored records. The test counts the expected figures itself; fastavro and Google's protobuf write the
+values.
 """
 
 import json
@@ -176,7 +177,7 @@ MODES = ("observe", "reject")
 
 @dataclass(frozen=True)
 class Measured:
-    """`events`: those of the proxy by topic. `errors`: the codes that the producers received by topic."""
+    """`events`: the proxy's events by topic. `errors`: the codes that producers received, by topic."""
 
     topics: dict[tuple[str, str], str]
     events: dict[str, list[dict[str, Any]]]

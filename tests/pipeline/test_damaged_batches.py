@@ -22,7 +22,7 @@ def valid_batch(first: int, count: int = 5) -> bytes:
 
 
 def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[list[int], list[Unreadable]]:
-    """The offsets that are read, and what cannot be, where each answer begins with the batch that is asked for."""
+    """Return the offsets that are read, and the unreadable ranges. Each response begins with the requested batch."""
 
     def response(_cluster: object, _of: object, offset: int, size: int, _committed: bool) -> FetchedPartition:
         at = last = 0

@@ -18,7 +18,7 @@ LATE = ViolationCause(Reason.TIMESTAMP_IN_FUTURE)
 
 
 def no_yield() -> None:
-    """Nobody waits."""
+    """Do nothing, because no other work waits."""
 
 
 def forged(*headers: tuple[bytes, bytes | None]) -> bytes:
@@ -26,7 +26,7 @@ def forged(*headers: tuple[bytes, bytes | None]) -> bytes:
 
 
 def letter_headers(own: Headers, reason: ViolationCause = LATE) -> Headers:
-    """As the proxy writes them."""
+    """Return the headers of a dead letter as the proxy writes them."""
     taken = TakenRecord(7, -5, reason, b"k", b"v", own)
     written = headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, no_yield)
     return [(name.encode(), value) for name, value in written]

@@ -100,7 +100,7 @@ def test_a_message_of_magic_0_and_1_with_a_wrong_crc_is_reported(magic: int, whe
 
 
 def test_skips_the_batches_of_aborted_transactions_only() -> None:
-    """Producer 1 aborts at offset 3 and commits what comes behind; producer 2 has nothing to do with it."""
+    """Producer 1 aborts a transaction at offset 3 and commits the next one; producer 2 is not affected."""
     abort, commit = b"\0\0\0\0", b"\0\0\0\1"
 
     def stored_by(producer: int, offset: int, marker: bytes | None = None) -> StoredBatch:

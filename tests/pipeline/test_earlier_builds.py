@@ -1,4 +1,4 @@
-"""Folders of results that an earlier build wrote, with its names: `gone` and `left` for `missing` and `remaining`."""
+"""Jobs read folders of results of an earlier build, which wrote `gone` and `left` for `missing` and `remaining`."""
 
 import json
 from pathlib import Path

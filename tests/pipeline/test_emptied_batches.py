@@ -35,7 +35,7 @@ def emptied(offset: int, producer: int = -1, flags: int = 0, last_offset_delta: 
 def offsets_read(
     monkeypatch: pytest.MonkeyPatch, responses: list[bytes], end: int, aborted: tuple[tuple[int, int], ...]
 ) -> list[int]:
-    """Those of the batches that are read up to `end`, if the broker answers so, one after the other."""
+    """Return the first offsets of the batches that are read up to `end` from these responses."""
     left = [FetchedPartition(0, end, 0, aborted, memoryview(response)) for response in responses]
     monkeypatch.setattr(fetching, "_fetch", lambda *_: left.pop(0))
     cluster = KafkaCluster([], None)  # asked nothing
@@ -101,7 +101,8 @@ def test_batches_without_records_are_skipped(
 def test_batches_without_records_are_skipped_across_responses(
     monkeypatch: pytest.MonkeyPatch, log: list[bytes], aborted: tuple[tuple[int, int], ...], read: list[int]
 ) -> None:
-    """A broker lists with each answer the aborted transactions that overlap it (KIP-98); here all, as it may."""
+    """A broker lists in each response the aborted transactions that overlap it (KIP-98). This one lists all of them,
+    which is allowed."""
     end = _end(log[-1])
 
     responses = [b"".join(log[:2]), *([b"".join(log[2:])] if log[2:] else [])]
@@ -111,7 +112,7 @@ def test_batches_without_records_are_skipped_across_responses(
 
 
 def test_a_batch_that_only_claims_to_be_empty_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its CRC is wrong, so its count may be what is damaged: it is no batch that nobody misses."""
+    """The CRC is wrong, so the count of records may be damaged and the batch may have records."""
     damaged = batch([Rec(NOW)] * 3, GZIP, count=0, crc=1, last_offset_delta=2)
 
     assert offsets_read(monkeypatch, [damaged], 3, ()) == [0]

@@ -46,9 +46,10 @@ Times = dict[tuple[int, int], int]
 
 
 def stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str, list[tuple[int, int]]]:
-    """Three partitions with times up and down and, among them, negative ones and 0; the last of each is "end".
+    """Write three partitions with rising and falling times, some of them negative or 0; the last value in each is
+    "end".
 
-    Returns the topic and where the negative ones are.
+    Returns the topic and the places of the negative times.
     """
     topic, chance = create_topic(bootstrap, UNLIMITED, PARTITIONS), random.Random(93)
     negative: list[tuple[int, int]] = []
@@ -181,7 +182,8 @@ def test_the_partition_time_of_an_extraction_survives_a_restart(
 
 
 class CorrectsUnits:
-    """One's own: what is in another unit is converted, at home in whatever moment the partition has reached."""
+    """A user's extractor that converts timestamps in other units, compared with the time that the partition has
+    reached."""
 
     def extract(self, record: Any, previous: int) -> int:
         unit = unit_of(record.timestamp, max(previous, NOW))
@@ -293,7 +295,7 @@ LATE = [NOW, NOW * 1_000_000, NOW + 1, -1, LATEST_OF_SPARK, LATEST_OF_SPARK + 1,
 def test_timestamps_beyond_sparks_range_are_left_out_or_null(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, extractor: str, too_late: TooLate
 ) -> None:
-    """Kafka Streams passes them on, and takes them for the partition's time."""
+    """Kafka Streams forwards such timestamps and uses them as the partition's time."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, PARTITIONS)
     end = [Rec(NOW, value=b"end")]
     with RawClient(kafka_bootstrap) as client:
@@ -347,7 +349,7 @@ def test_a_stream_skips_timestamps_beyond_sparks_range_or_sets_null(
 def test_an_earlier_timestamp_in_another_unit_does_not_change_the_reported_unit(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """Microseconds, which Spark can hold, before nanoseconds."""
+    """A timestamp in microseconds, which is within Spark's range, precedes one in nanoseconds."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(NOW * 1000), Rec(NOW * 1_000_000)])))])
@@ -397,7 +399,7 @@ def test_rejects_a_folder_of_another_extraction(
 def test_another_extractor_may_start_after_a_failure_without_output(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """As the error says: the same command with another --extractor."""
+    """The error recommends to run the same command with another --extractor."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path))
     with RawClient(kafka_bootstrap) as client:

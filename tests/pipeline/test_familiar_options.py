@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 NEEDED = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t"}
-# Of Spark's KafkaSourceProvider and of Kafka's ConsumerConfig.
+# The options of Spark's KafkaSourceProvider and of Kafka's ConsumerConfig.
 REJECTED = {
     "kafka.group.id": "without a consumer group",
     "groupIdPrefix": "without a consumer group",
@@ -203,7 +203,7 @@ def middle() -> int:
 
 @pytest.fixture(scope="module")
 def topic(kafka_bootstrap: str, middle: int) -> str:
-    """A topic of 300 records in three partitions, a second apart, the middle one now."""
+    """A topic of 300 records in three partitions, one for each second; the middle record has the time `middle`."""
     found = create_topic(kafka_bootstrap, UNVALIDATED)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     for i in range(300):
@@ -213,10 +213,10 @@ def topic(kafka_bootstrap: str, middle: int) -> str:
 
 
 def read(spark: SparkSession, source: str, bootstrap: str, options: dict[str, Any]) -> Any:
-    """Return the places of all rows, or the error."""
+    """Return the offsets of all rows, or the error."""
     common = {"kafka.bootstrap.servers": bootstrap, "kafka.isolation.level": "read_committed"}
     if source == "kafka":
-        common["kafkaConsumer.pollTimeoutMs"] = "2000"  # it waits two minutes for offsets that do not exist
+        common["kafkaConsumer.pollTimeoutMs"] = "2000"  # Spark's source waits two minutes for offsets that do not exist
     try:
         return rows_of(spark.read.format(source).options(**common, **options).load().select(*PLACE))
     except Exception as error:
@@ -253,7 +253,7 @@ def read(spark: SparkSession, source: str, bootstrap: str, options: dict[str, An
 def test_rows_and_errors_equal_those_of_sparks_own_source(
     options: dict[str, Any], rows: int | None, spark: SparkSession, kafka_bootstrap: str, topic: str, middle: int
 ) -> None:
-    """None stands for the topic; times count from the middle, -1 is 150 seconds before."""
+    """In the options None means the topic; times are relative to `middle`, and -1 means 150 s before it."""
     given = dict(options)
     for name, value in options.items():
         if value is None:

@@ -14,7 +14,7 @@ OF = TopicPartition("t", 0)
 
 
 def wrapped(magic: int, first: int, count: int) -> bytes:
-    """Inner offsets of magic 1 count from 0, those of magic 0 are whole."""
+    """Return a wrapper. Inner offsets of magic 1 are relative to the wrapper, those of magic 0 are absolute."""
     inner = [message(magic, b"v%d" % (first + i), timestamp=NOW, offset=first * (1 - magic) + i) for i in range(count)]
     return wrapper(magic, inner, CODECS["gzip"], offset=first + count - 1, timestamp=NOW)
 

@@ -1,4 +1,4 @@
-"""The producers of a topic with more than a summary lists."""
+"""If a topic has more producers than a summary lists, the summary combines the rest."""
 
 import pytest
 from pyspark.sql import SparkSession

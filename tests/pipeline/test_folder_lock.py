@@ -1,4 +1,4 @@
-"""A folder of results belongs to one run."""
+"""Only one run at a time can use a folder of results."""
 
 import json
 import os
@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def write_claim(out: Path, host: str, pid: int, age_seconds: float = 0) -> Path:
-    """What a run has written that is not this process's."""
+    """Write the claim of another process."""
     file = out / ".running" / "0123456789abcdef.claim"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"job": "repair", "host": host, "pid": pid, "since": "2026-11-26T10:00:00+00:00"}))
@@ -81,7 +81,7 @@ def test_functions_reject_a_locked_folder_and_unlock_it(
 
 
 def test_at_most_one_of_many_runs_locks_a_folder(spark: SparkSession, tmp_path: Path) -> None:
-    """Rarely none does, if two claims are of the same moment; never two."""
+    """Two runs never lock the folder. In rare cases none does, if two claims are made at the same moment."""
     results, runs = Results(spark, str(tmp_path)), 8
     begin, end = Barrier(runs), Barrier(runs)
 

@@ -1,4 +1,4 @@
-"""`advise` reports the effect of full enforcement of a configuration, for topics that it enforces partly."""
+"""`advise` reports the effect of full enforcement for topics on which a configuration is only partly enforced."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Functions of columns beside the core's functions of one timestamp, over all that an int64 can be."""
+"""The functions of columns agree with the core's functions of one timestamp, for all kinds of int64."""
 
 import random
 from itertools import product
@@ -25,7 +25,8 @@ Asked = tuple[int, int, int, int]
 
 
 def edge_times_around(moment: int) -> set[int]:
-    """Numbers at all edges of plausible times and bounds at a moment, in each unit, and at int64's limits."""
+    """Return numbers around the limits of plausible times and of bounds at a moment, in each unit, and around int64's
+    limits."""
     edges = [moment + side * away for away in (units.PLAUSIBLE_MS, *BOUNDS) for side in (-1, 1)]
     edges += [edge // 1000 for edge in edges] + [edge * per for edge in edges for per in (1000, 1_000_000)]
     steps = (-1_000_001, -1001, -1, 0, 1, 999, 1000, 999_999, 1_000_000)
@@ -40,7 +41,7 @@ def random_questions() -> list[Asked]:
     times += [
         (NOW + chance.randint(-(10 ** chance.randint(1, 15)), 10 ** chance.randint(1, 15)), NOW) for _ in range(2000)
     ]
-    times += [(NOW + step, NOW) for step in range(-2000, 2000, 25)]  # where a tenth of a second is rounded
+    times += [(NOW + step, NOW) for step in range(-2000, 2000, 25)]  # where tenths of a second are rounded
     bounds = list(product(BOUNDS, BOUNDS))
     return [(*pair, *bounds[number % len(bounds)]) for number, pair in enumerate(times)]
 

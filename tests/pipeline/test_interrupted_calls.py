@@ -40,7 +40,7 @@ def _own_process(spark: SparkSession) -> Iterator[None]:
 
 
 def run_job_steps(spark: SparkSession, out: Path) -> None:
-    """What every job does: its folder, its lock, a file, a query of Spark."""
+    """Do what every job does: make and lock a folder, write a file, run a query of Spark."""
     with session_for("profile", None, str(out), SparkAt(None, None), resume=_REMAINS) as (_, results):
         results.write_text("plan.json", "{}")
         assert results.read_text("plan.json") == "{}"
@@ -142,7 +142,7 @@ def empty(kafka_bootstrap: str) -> str:
 
 
 def arguments(job: str, bootstrap: str, topic: str, empty: str, folder: Path) -> list[str]:
-    """The arguments of a command whose results are in `folder`."""
+    """Return the arguments of a command with its results in `folder`."""
     policies = folder.parent / "sluicegate.yaml"
     policies.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n")
     if job == "violations":
@@ -156,7 +156,7 @@ def arguments(job: str, bootstrap: str, topic: str, empty: str, folder: Path) ->
         "verify": ("--topic", empty),
         "watch": ("--once",),
     }
-    about = empty if job == "replay" else topic  # it has no dead letters: the whole job, without work
+    about = empty if job == "replay" else topic  # the topic has no dead letters, so the whole job runs without work
     return [job, "--bootstrap", bootstrap, "--topic", about, "--out", str(folder), *more.get(job, ())]
 
 

@@ -28,8 +28,8 @@ _BATCHES_STAY = "complete batches stay. Give the same command again to continue 
 
 
 def signalled(is_time: Callable[[], object], number: signal.Signals, *arguments: str) -> tuple[int, str]:
-    """The exit status of a command, and what it printed, after a signal to it alone at that moment; its session of
-    processes has to be empty then.
+    """Return the exit status and the output of a command that gets a signal when `is_time` is true. Fails if a process
+    of its session is left.
     """
     process = subprocess.Popen(
         killed_with_parent([COMMAND, *arguments, "--master", "local[2]"]),
@@ -51,7 +51,7 @@ def signalled(is_time: Callable[[], object], number: signal.Signals, *arguments:
 
 
 def _in_session(session: int) -> list[int]:
-    """Processes that run in a session; a zombie does not."""
+    """Return the running processes of a session, without zombies."""
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -92,7 +92,7 @@ def test_an_interruption_before_the_session_is_one_line(kafka_bootstrap: str, tm
 
 
 def _caught(pid: int) -> int:
-    """The signals that a process has handlers for, as bits."""
+    """Return the signals for which a process has handlers, as bits."""
     lines = (Path("/proc") / str(pid) / "status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("SigCgt")), 16)
 

@@ -1,4 +1,4 @@
-"""The jobs as functions and commands, over topics with known damage."""
+"""The jobs, as functions and as commands, report known damage of topics."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ def polluted(kafka_bootstrap: str) -> Polluted:
 
 @pytest.fixture(scope="module")
 def repaired_topic(spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path_factory: Any) -> Path:
-    """The folder of a repair that was written."""
+    """The results folder of an applied repair."""
     folder: Path = tmp_path_factory.mktemp("repair")
     repair_topic(spark, kafka_bootstrap, polluted.topic, folder)
     return folder

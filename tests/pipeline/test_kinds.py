@@ -1,4 +1,4 @@
-"""Kinds of many timestamps beside the rule for one."""
+"""The kinds of many timestamps at once equal those of each timestamp alone."""
 
 from datetime import UTC, datetime
 
@@ -34,7 +34,8 @@ def test_timestamp_kinds_of_arrays_equal_those_of_single_timestamps(times: list[
 
 
 def is_implausible(time: int) -> bool:
-    """Older than ten years as it is, or since 1995 in micro- or nanoseconds; not in a unit with a later result."""
+    """Return whether a time is older than ten years, or since 1995 in micro- or nanoseconds, and in no unit with a
+    later result."""
     begin = int(datetime(1995, 1, 1, tzinfo=UTC).timestamp()) * 1000
     since_1995 = any(begin * per <= time < (NOW - TEN_YEARS) * per for per in PER_MS)
     return (0 < time < NOW - TEN_YEARS or since_1995) and unit_of(time, NOW) is None
@@ -49,4 +50,4 @@ def test_recognizes_a_moment_in_each_unit() -> None:
         assert unit_of(number, NOW) is unit
         assert in_milliseconds(number, unit) // 1000 == NOW // 1000
     assert unit_of(NOW + TEN_YEARS, NOW) is None
-    assert unit_of(4_000_000_000_000, NOW) is None  # the year 2096 is no unit, only far ahead
+    assert unit_of(4_000_000_000_000, NOW) is None  # the year 2096 is not another unit, only far ahead

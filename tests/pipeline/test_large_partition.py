@@ -1,4 +1,4 @@
-"""Each job gives the same result for one large partition on a real broker, in several tasks and in one."""
+"""Each job has the same result for a large partition of a real broker, in several tasks and in one."""
 
 import time
 from collections.abc import Callable
@@ -50,7 +50,7 @@ defaults:
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chunk may have a single block of offsets."""
+    """Allow chunks of a single block of offsets."""
     monkeypatch.setattr(chunks, "_BLOCKS_AT_LEAST", 1)
 
 
@@ -60,7 +60,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 
 def in_one_task_and_in_several(work: Callable[[], Any]) -> tuple[Any, Any]:
-    """The results with one task for each partition, and as it is."""
+    """Return the results with one task for each partition and with several."""
     with pytest.MonkeyPatch.context() as patch:
         for module in CUTTING:
             patch.setattr(module, "tasks_at_most", lambda _spark: 1)
@@ -101,7 +101,7 @@ def test_profile_has_equal_results_in_one_task_and_in_several(
 def test_audit_has_equal_results_in_one_task_and_in_several(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path, more: str
 ) -> None:
-    """One whose fix looks back is validated in one task, by the same clock."""
+    """A topic whose fix depends on earlier records is validated in one task, with the same clock."""
     file, results = tmp_path / "policies.yaml", Results(spark, str(tmp_path / "out"))
     file.write_text(POLICIES.format(address=kafka_bootstrap, more=more))
     config = load(read_file(file), {}).config
@@ -133,7 +133,7 @@ def test_a_plan_lists_its_changes(spark: SparkSession, kafka_bootstrap: str, top
 def test_verify_has_equal_results_in_one_task_and_in_several(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    """With a topic that lacks the first batch, has another one twice, and so has other offsets throughout."""
+    """The target lacks the first batch and has another batch twice, so that all its offsets differ."""
     order = [*range(1, BATCHES), 3]
     other = large_partition(kafka_bootstrap, NOW, BATCHES, create_topic(kafka_bootstrap, UNLIMITED, 1), order=order)
 

@@ -1,4 +1,4 @@
-"""Likely units, many at a time, beside one at a time."""
+"""The likely units of many timestamps at once equal those of each timestamp alone."""
 
 import random
 
@@ -31,7 +31,7 @@ def random_numbers() -> list[int]:
 
 
 def bounds() -> list[int]:
-    """On both sides of where each unit begins and ends, found by bisection over the function itself."""
+    """Return the numbers on both sides of each unit's limits, which are found by bisection with the function itself."""
     found = []
     for unit in ODD_UNITS:
         if not unit.is_written_out:

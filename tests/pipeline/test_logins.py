@@ -118,7 +118,7 @@ async def test_a_token_of_an_endpoint_is_accepted(bearer_kafka: Kafka, endpoint:
 
 
 async def test_after_a_rejected_token_the_endpoint_is_asked_for_another(bearer_kafka: Kafka) -> None:
-    """The first token has ended for the broker, though the endpoint says that it lasts an hour."""
+    """For the broker the first token has expired, although the endpoint reports a lifetime of an hour."""
     lasts = iter((-60.0, 3600.0, -60.0, 3600.0))
 
     def made(**_: object) -> str:

@@ -19,7 +19,7 @@ NOW_MS = time.time_ns() // 1_000_000
 
 
 def results_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -> list[Any]:
-    """What each job came to, undisturbed and disturbed."""
+    """Return the results of each job, undisturbed and disturbed."""
     command = [sys.executable, "-m", "tests.pipeline.lost_executors", master]
     ended = subprocess.run(
         [*command, bootstrap, topic, str(folder), str(NOW_MS), *jobs],
@@ -43,7 +43,7 @@ def test_each_job_survives_a_lost_executor_with_equal_results(kafka_bootstrap: s
     assert [each["job"] for each in message] == ["profile", "audit", "plan", "verify"]
     for each in message:
         assert each["disturbed"] == each["undisturbed"], each["job"]
-    assert message[-1]["disturbed"]["same"]  # what was written while an executor was killed
+    assert message[-1]["disturbed"]["same"]  # the repair that was written while an executor was killed
     (counts,), copies = replayed["reported"][0].values(), replayed["reported"][1]
     assert copies == [counts["replayed"]] * 2
     assert counts["corrected"] == counts["replayed"] > 20_000
@@ -56,7 +56,7 @@ def test_each_job_survives_a_lost_executor_with_equal_results(kafka_bootstrap: s
 
 @pytest.mark.timeout(1500)
 def test_extract_and_violations_survive_a_lost_executor(kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic = large_partition(kafka_bootstrap, NOW_MS, _BATCHES, every=_BATCHES + 1)  # valid: extract takes no other
+    topic = large_partition(kafka_bootstrap, NOW_MS, _BATCHES, every=_BATCHES + 1)  # extract needs valid records
 
     message = results_by("standalone", kafka_bootstrap, topic, tmp_path, "extract", "violations")
 

@@ -1,4 +1,5 @@
-"""Reports on topics with very many producers take time in proportion to their number, but do not grow longer."""
+"""For topics with very many producers, the time for a report is proportional to their number, and its size is
+limited."""
 
 import re
 from typing import Any
@@ -11,11 +12,11 @@ from sluicegate.pipeline.jobs.repair import report as repair_report
 from sluicegate.pipeline.runs.results import Results
 
 PRODUCERS = 20_000
-pytestmark = pytest.mark.timeout(60)  # what takes a second; with each looking through all it were hours
+pytestmark = pytest.mark.timeout(60)  # takes a second; comparing each producer with all others would take hours
 
 
 class Pages(Results):
-    """Keeps what is written."""
+    """Results that store the written text."""
 
     def __init__(self) -> None:
         self.text = ""

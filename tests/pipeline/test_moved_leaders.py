@@ -44,7 +44,7 @@ def topic(cluster: Kafka) -> str:
 
 
 def described(cluster: Kafka, topic: str) -> Any:
-    """The partition, as reported by a broker that responds."""
+    """Return the partition's metadata from the first broker that responds."""
     for node in cluster.nodes:
         try:
             with RawClient(node.address) as client:

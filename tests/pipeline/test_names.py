@@ -1,4 +1,4 @@
-"""Names of clients on reports and terminals: long, in any script, and hostile."""
+"""Reports and terminals show names of clients that are long, in any script, or hostile."""
 
 import io
 from typing import Any

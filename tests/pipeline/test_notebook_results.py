@@ -1,4 +1,4 @@
-"""How results and progress appear in a notebook; no session is needed."""
+"""Results and progress as a notebook shows them. No Spark session is needed."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Results in an object store: an S3 server of the tests' own, reached by Hadoop's connector and by Arrow."""
+"""Jobs write results to an object store, an S3 server of the tests, by Hadoop's connector and by Arrow."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ BUCKET = "audit"
 
 
 class ObjectStore:
-    """The server, and `sluicegate-spark` in a Spark that has its settings in spark-defaults.conf."""
+    """The server, and `sluicegate-spark` with a Spark whose spark-defaults.conf has the server's settings."""
 
     def __init__(self, endpoint: str, folder: Path) -> None:
         settings = {

@@ -1,4 +1,4 @@
-"""Options as users write them, and the messages about invalid ones."""
+"""Options are accepted as users write them, and invalid ones have clear messages."""
 
 from pathlib import Path
 

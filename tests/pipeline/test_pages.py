@@ -24,7 +24,7 @@ document.title = JSON.stringify([...document.querySelectorAll("table")].map(room
 
 
 def change(number: int, **more: Any) -> dict[str, Any]:
-    """As of a topic in nanoseconds."""
+    """Return a row of a report about a topic with times in nanoseconds."""
     return {
         "topic": "orders.eu.checkout",
         "producer_id": 900_000 + number,
@@ -72,7 +72,7 @@ def test_all_columns_of_violations_are_seen_in_a_window_of_1100_pixels(tmp_path:
 
 
 def tables_in(pages: Pages, folder: Path) -> list[tuple[float, float]]:
-    """The width of each table, and the room that it has."""
+    """Return the width of each table and the width that is available to it."""
     assert CHROMIUM is not None
     page = folder / "report.html"
     page.write_text(pages.text.replace("</body>", MEASURE + "</body>"))

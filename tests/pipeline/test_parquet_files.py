@@ -43,7 +43,7 @@ def extracted_file(bootstrap: str, values: list[bytes], folder: Path) -> pq.Parq
     [
         ([random.Random(7).randbytes(100)] * RECORDS, "SNAPPY"),
         ([random.Random(i).randbytes(100) for i in range(RECORDS)], "UNCOMPRESSED"),
-        ([random.Random(i).randbytes(10) for i in range(RECORDS)], "SNAPPY"),  # too little to tell
+        ([random.Random(i).randbytes(10) for i in range(RECORDS)], "SNAPPY"),  # too few rows to compare
     ],
 )
 def test_values_are_compressed_if_that_makes_them_smaller(

@@ -63,7 +63,7 @@ def test_records_with_log_append_time_are_validated_as_sent(kafka_bootstrap: str
 
     frames = [as_sent(each) for each in found]
 
-    # But for the leader's epoch, the CRC, and the largest time, which is when it was appended.
+    # All fields except the leader's epoch, the CRC, and the largest time, which is the append time.
     assert [(f[:12], f[16:17], f[21:35], f[43:]) for f in frames] == [
         (s[:12], s[16:17], s[21:35], s[43:]) for s in sent
     ]
@@ -160,7 +160,7 @@ def test_a_stored_batch_with_a_wrong_crc_is_a_crc_mismatch() -> None:
 
 @pytest.mark.parametrize("compression", [0, 5])
 def test_values_of_glues_serializers_are_validated_by_the_schemas_of_a_folder(tmp_path: Path, compression: int) -> None:
-    """As executors do it, which get the policies pickled."""
+    """The policies are pickled first, as for executors."""
     version = UUID(int=1)
     (tmp_path / f"{version}.json").write_text('{"type": "object", "required": ["a"]}')
     text = (

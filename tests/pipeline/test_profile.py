@@ -71,7 +71,8 @@ def test_a_profile_finds_each_kind_of_invalid_timestamp_and_its_producer(
 def test_a_time_ahead_of_its_append_may_be_future_even_if_it_has_passed(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """A topic that was filled a week ago, or now with times of a week ago: nothing stored tells them apart."""
+    """The topic may have been written a week ago, or now with times of a week ago. The stored records do not show
+    which."""
     week_ago = now_ms() - 7 * DAY
     polluted = Polluter(kafka_bootstrap, week_ago).write(batches=100, span_ms=5 * HOUR)
 
@@ -86,7 +87,7 @@ def test_a_profile_in_several_tasks_has_the_figures_of_one(
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=120, span_ms=DAY, every=3)
 
-    found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)  # two cores: a batch is cut in two
+    found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)  # one batch spans two tasks
 
     assert found["records"] == polluted.records
     assert found["damage"] == expected(polluted)
@@ -111,7 +112,7 @@ def test_late_records_count_as_past_only_with_a_maximum_age(
 
 
 def ticks(time_ms: int) -> int:
-    """Of 100 ns since 1601, as Windows counts."""
+    """Return a time as Windows counts it: in units of 100 ns since 1601."""
     return (time_ms + 11_644_473_600_000) * 10_000
 
 

@@ -16,7 +16,7 @@ STORED = WriteProgress(7, 3, "plan").committed(OF).metadata
 
 @dataclass
 class FoundOffset:
-    """An offset as librdkafka returns it. `metadata` that are None cannot be decoded."""
+    """A committed offset as librdkafka returns it. If `text` is None, the metadata cannot be decoded."""
 
     text: str | None
     topic: str = OF.topic
@@ -33,7 +33,7 @@ class FoundOffset:
 
 @dataclass
 class Committed:
-    """Returns these metadata, one after the other."""
+    """A consumer that returns these metadata, one after the other."""
 
     texts: list[str | None]
     asked: int = field(default=0)
@@ -45,7 +45,7 @@ class Committed:
 
 @pytest.mark.parametrize("after", ["", "st0", "}", '{"plan": "another"}', " \x01", "0"])
 def test_progress_is_read_although_surplus_bytes_follow_the_metadata(after: str) -> None:
-    """librdkafka copies metadata without a terminating zero, and the Python client looks for one."""
+    """librdkafka copies metadata without a terminating zero, which the Python client expects."""
     consumer = Committed([STORED + after])
 
     assert progress_in(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}

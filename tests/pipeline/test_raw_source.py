@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.pipeline.sparks_own import needs_sparks_own
 
-# py4j leaves its sockets to the garbage collector.
+# py4j leaves closing its sockets to the garbage collector.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -134,7 +134,7 @@ def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, 
 
     assert len(ours) == 100 * 5
     assert ours == theirs
-    assert shared.rdd.getNumPartitions() == 34  # three to each task
+    assert shared.rdd.getNumPartitions() == 34  # three chunks for each task
     assert [(row.partition, row.offset) for row in in_order] == [(p, o) for p in range(100) for o in range(5)]
 
 

@@ -1,4 +1,4 @@
-"""From a polluted topic to a clean one, as a user does it, killed in the middle."""
+"""A repair of a polluted topic, run as a user runs it, and killed in the middle."""
 
 import re
 import time
@@ -72,7 +72,7 @@ def test_sparks_own_source_reads_a_clean_topic(spark: SparkSession, kafka_bootst
     for row in found:
         found_times.setdefault(row["partition"], []).append(row["at"])
     for partition, times_meant in true_times.items():
-        # What is estimated lies between the neighbours, which are three minutes apart.
+        # The estimated time is between those of the neighbours, which are three minutes apart.
         away = [abs(a - b) for a, b in zip(sorted(times_meant), sorted(found_times[partition]), strict=True)]
         assert max(away) <= 180_000 + 60_000
     message = run("verify", *about, "--topic", clean, "--out", str(tmp_path / "verify"))
@@ -132,8 +132,8 @@ def test_a_deleted_clean_topic_is_written_again(spark: SparkSession, kafka_boots
 
 
 def test_times_without_a_clock_stay_and_are_listed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    """A partition where no record has a time that can be right: nothing says when the future one was appended. In
-    another one a number in nanoseconds does.
+    """In one partition no record has a plausible time, so the append time of its future record is unknown. In the other
+    a time in nanoseconds shows it.
     """
     topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
     ahead, nanoseconds = now_ms() + 30 * 24 * HOUR, time.time_ns()
@@ -206,7 +206,7 @@ def test_a_dry_run_reports_a_clean_topic_that_apply_could_not_write(
     settings: dict[str, Any],
     obstacle: str,
 ) -> None:
-    """The first one exists under a name that the brokers take for the same as that of the clean topic."""
+    """In the first case a topic exists whose name collides with the clean topic's name, as brokers see it."""
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     names = {"topic": polluted.topic, "clean": f"{polluted.topic}.clean"}
     config = {name: value for name, value in settings.items() if name != "partitions"}
@@ -232,7 +232,7 @@ def test_clean_topics_that_collide_with_each_other_are_obstacles() -> None:
 
 
 def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    """A partition of zeros only beside a valid one."""
+    """One partition has only timestamps of 0, the other is valid."""
     topic, now = create_topic(kafka_bootstrap, UNLIMITED, 2), now_ms()
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(now - HOUR + i) for i in range(50)])))])
@@ -265,7 +265,7 @@ def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstr
 def test_a_partition_is_not_done_if_it_differs_from_the_plan(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, away: int
 ) -> None:
-    """Whatever the reason: nothing says that it is done, and so the next run writes it."""
+    """Whatever the reason is, the partition is not marked as done, so the next run writes it."""
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
     topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
     plan = job.write_plan(spark, topics, results, {polluted.topic: f"t-{polluted.topic}"}, Rules(now_ms(), HOUR))
@@ -285,7 +285,7 @@ def test_a_partition_is_not_done_if_it_differs_from_the_plan(
 
 
 def test_an_uncommitted_run_does_not_stop_the_next(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    """The run before died within its first transaction, which was aborted: the topic has offsets, and no records."""
+    """The previous run ended in its first transaction, which was aborted. So the topic has offsets but no records."""
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
     to = f"{polluted.topic}-clean"
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
@@ -319,7 +319,7 @@ def group_of_topic(bootstrap: str, topic: str) -> str | None:
     try:
         return group_of(topic, str(future.result(30).topic_id))
     except KafkaException:
-        return None  # not made yet
+        return None  # the topic does not exist yet
 
 
 def topics_of(bootstrap: str) -> set[str]:
@@ -327,7 +327,7 @@ def topics_of(bootstrap: str) -> set[str]:
 
 
 def progress(bootstrap: str, topic: str, clean: str) -> list[int]:
-    """How far in the source each partition's repair has come."""
+    """Return the offset in the source that the repair of each partition has reached."""
     group = group_of_topic(bootstrap, clean)
     if group is None:
         return [0, 0]

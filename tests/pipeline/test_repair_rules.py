@@ -21,7 +21,7 @@ BATCH = 20
 
 
 class Partition:
-    """So many batches of 20 records, in their order."""
+    """A partition of records with these times, in batches of 20."""
 
     def __init__(self, *times: int, epoch_ms: int | None = None) -> None:
         self.times = np.array(times, np.int64)
@@ -65,7 +65,7 @@ def changed_count(found: Corrections, times: NDArray[np.int64]) -> int:
 
 @pytest.mark.parametrize("per_ms", [1_000_000, 1000, None])
 def test_invalid_timestamps_up_to_the_end_of_a_log_are_repaired(per_ms: int | None) -> None:
-    """A producer in another unit for the last five hours, without valid records after it."""
+    """A producer has written in another unit for the last five hours, and no valid record follows."""
     true = [*live(1000, NOW - 8 * HOUR), *live(3000, NOW - 5 * HOUR, 6000)]
     written = true[:1000] + [t * per_ms if per_ms else t // 1000 for t in true[1000:]]
 

@@ -76,7 +76,7 @@ def kept_by_case(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def own_quarantine(request: pytest.FixtureRequest, kept_by_case: dict[str, Quarantine]) -> Quarantine:
-    """Of the case that the test names, which is its own."""
+    """The topics of the case that the test names; no other test uses them."""
     found: Quarantine = kept_by_case[request.param]
     return found
 
@@ -165,7 +165,7 @@ def test_another_run_replays_newer_records_without_the_folder(
 def test_a_replay_continues_by_its_folder_if_the_brokers_offsets_have_expired(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
-    """Offsets of a group expire, a week after they were committed by default."""
+    """By default the offsets of a group expire a week after they were committed."""
     own_quarantine.reject(0, [Rec((now_ms() + i) * NANOSECONDS, b"%d" % i) for i in range(10)])
     replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
     groups = groups_of(Topics(kafka_bootstrap, (own_quarantine.dead,)))
@@ -209,7 +209,7 @@ def test_a_killed_replay_writes_each_record_once_after_a_restart(
     now, count = now_ms(), 12_000
     for start in range(0, count, 3000):
         names = [(i, b"%d" % i) for i in range(start, start + 3000)]
-        # Every hundredth lies a day ahead, which no unit explains: it remains.
+        # Every hundredth record is a day ahead, which no unit explains, so it is not replayed.
         times = [now + DAY if i % 100 == 7 else (now + i) * NANOSECONDS for i, _ in names]
         records = [Rec(at, name, name, [(b"h", name)]) for at, (_, name) in zip(times, names, strict=True)]
         own_quarantine.reject(start // 3000 % 2, records)
@@ -407,7 +407,7 @@ def test_a_dry_run_disturbs_no_replay_that_is_under_way(
 
 
 def write_foreign_records(bootstrap: str, topic: str) -> None:
-    """A client writes other records into a dead-letter topic."""
+    """Write records of another client into a dead-letter topic."""
     producer = Producer({"bootstrap.servers": bootstrap})
     producer.produce(topic, b"mine", partition=0)
     assert producer.flush(60) == 0

@@ -1,4 +1,4 @@
-"""Decisions about one dead letter by the proxy's own file."""
+"""Each dead letter is decided by the proxy's own configuration."""
 
 from dataclasses import replace
 from typing import Any

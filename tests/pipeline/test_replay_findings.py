@@ -1,4 +1,4 @@
-"""Replays of records that an audit listed: each is corrected and written once."""
+"""A replay corrects and writes each record that an audit listed, once."""
 
 import json
 import random
@@ -37,12 +37,12 @@ NANOSECONDS = 1_000_000
 
 @pytest.fixture
 def topic(kafka_bootstrap: str) -> str:
-    """Without limits of its own: what is bad is stored."""
+    """A topic without limits, so that the broker stores bad records."""
     return create_topic(kafka_bootstrap, UNLIMITED, 2, prefix="found")
 
 
 def store_batch(bootstrap: str, topic: str, partition: int, records: Sequence[Rec]) -> None:
-    """A batch, sent to the broker itself."""
+    """Send a batch to the broker directly."""
     with RawClient(bootstrap, timeout=120) as client:
         response = client.produce(9, [topic_data(topic, (partition, batch(records, LZ4)))])
     assert isinstance(response, dict)
@@ -50,7 +50,7 @@ def store_batch(bootstrap: str, topic: str, partition: int, records: Sequence[Re
 
 
 def policies(folder: Path, topic: str, **of_topic: Any) -> Path:
-    """A proxy's file that holds the topic to an hour ahead."""
+    """Write a configuration that allows timestamps on the topic up to an hour ahead."""
     file = folder / "sluicegate.yaml"
     output: dict[str, Any] = {"upstream": {"bootstrap": ["127.0.0.1:9"]}}
     output["listen"] = {"bootstrap": "127.0.0.1:9", "broker_port_base": 9}
@@ -60,7 +60,7 @@ def policies(folder: Path, topic: str, **of_topic: Any) -> Path:
 
 
 def audit_topic(bootstrap: str, topic: str, file: Path, out: Path, samples: str = "all") -> Path:
-    """The folder of a validation, by the command."""
+    """Audit the topic with the command and return the results folder."""
     about = ("--bootstrap", bootstrap, "--topic", topic, "--policies", str(file), "--out", str(out))
     run("audit", *about, "--samples", samples)
     return out
@@ -161,7 +161,8 @@ def test_a_later_list_replays_only_newer_records_with_a_warning(
 def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    """More than a proxy describes of one request (limits.max_record_errors), and by several rules."""
+    """There are more bad records than a proxy describes for one request (limits.max_record_errors), by several
+    rules."""
     now, count = time.time_ns() // 1_000_000, 4_000
     rules = [{"name": "a", "value": {"max_size": 4}}, {"name": "b", "key": {"min_size": 2}}]
     file = policies(tmp_path, topic, rules=rules)
@@ -254,7 +255,7 @@ def test_an_incomplete_or_unrelated_list_is_reported(
 
 
 def stores_a_record(bootstrap: str, topic: str) -> bool:
-    """Whether a record can be stored, as soon as the topic is led."""
+    """Return whether a record can be stored, which requires a leader of the topic."""
     with RawClient(bootstrap, timeout=120) as client:
         response = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000, b"k")])))])
     return isinstance(response, dict) and response["responses"][0]["partition_responses"][0]["error_code"] == 0

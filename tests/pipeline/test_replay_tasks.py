@@ -1,4 +1,4 @@
-"""One task of a replay, with a broker and without Spark, is repeated, or finds other records than were listed."""
+"""One task of a replay, run without Spark on a real broker, is repeated, or reads other records than were listed."""
 
 import time
 import uuid
@@ -25,7 +25,7 @@ RECORDS, STUMBLES_AT = 40, 25
 
 
 class TableLocation:
-    """So many dead letters in one partition, for partition 1 of a topic, with times in nanoseconds."""
+    """A partition of dead letters for partition 1 of a topic, with times in nanoseconds."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -59,7 +59,7 @@ class TableLocation:
 
 @pytest.fixture
 def table(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> TableLocation:
-    """A transaction has ten of them."""
+    """A partition of dead letters; a transaction has at most ten records."""
     monkeypatch.setattr(letters, "_ROWS", 10)
     monkeypatch.setattr(transactions, "MOST_RECORDS", 10)
     return TableLocation(kafka_bootstrap)

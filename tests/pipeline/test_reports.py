@@ -1,4 +1,4 @@
-"""Every job's report, of a real topic, as a browser shows it: light, dark, wide and narrow. Pictures are left in
+"""A browser shows every job's report about a real topic: light, dark, wide and narrow. Screenshots are left in
 build/reports/.
 """
 
@@ -37,7 +37,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def job_outputs(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
-    """The folder of each job, and what it printed with --json."""
+    """The results folder of each job and its output with --json."""
     folder, now = tmp_path_factory.mktemp("reports"), time.time_ns() // 1_000_000
     polluter = Polluter(kafka_bootstrap, now)
     polluter.write(60, 6 * HOUR)
@@ -81,7 +81,7 @@ def job_outputs(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def _dead_letters(bootstrap: str, folder: Path, now: int) -> tuple[str, Path]:
-    """A topic of them, and policies that can correct some."""
+    """Write a topic of dead letters, and policies that can correct some of them."""
     kept = quarantining_proxy(bootstrap, folder, {"orders": {}})["orders"]
     kept.proxy.start()
     try:
@@ -139,7 +139,7 @@ def test_a_report_starts_with_its_conclusion_and_is_accessible(
 
 
 def breaches(page: Page) -> list[Any]:
-    """What axe finds, with where."""
+    """Return axe's findings with the affected elements."""
     found = Axe().run(page).response["violations"]
     return [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found]
 

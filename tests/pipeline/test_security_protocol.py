@@ -9,7 +9,7 @@ from tests.integration.secure_brokers import TOPIC, GuardedBroker
 
 
 def connection_error(bootstrap: str, settings: dict[str, str]) -> str:
-    """The message about an unreachable cluster."""
+    """Return the message about an unreachable cluster."""
     host, port = bootstrap.split(",", maxsplit=1)[0].rsplit(":", 1)
     cluster = KafkaCluster([(host, int(port))], client_settings(settings), timeout_seconds=0)
     with pytest.raises(BrokerUnreachable) as found:
@@ -20,7 +20,8 @@ def connection_error(bootstrap: str, settings: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("protocol", ["plaintext", "ssl"])
 def test_suggests_sasl_ssl_for_a_listener_with_tls_and_login(guarded: GuardedBroker, protocol: str) -> None:
-    """Plaintext is answered with an alert of TLS; TLS without a login is cut off after the first request."""
+    """The listener answers plaintext with a TLS alert, and closes TLS connections without a login after the first
+    request."""
     settings = {"security.protocol": protocol, "ssl.ca.location": str(guarded.authority.file)}
 
     report = connection_error(guarded.kafka.bootstrap, settings)

@@ -1,4 +1,4 @@
-"""Topics by pattern, and a whole cluster in one run, on a broker of its own."""
+"""A run selects topics by patterns or the whole cluster, on a broker of its own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,8 @@ OFFSETS = "__consumer_offsets"
 
 @dataclass
 class TopicsInCluster:
-    """A cluster with two topics of orders and one of payments, each with ten records, and the topic of groups."""
+    """A cluster with two topics of orders and one of payments, with ten records each, and the internal topic of
+    groups."""
 
     bootstrap: str
     orders: list[str]
@@ -109,7 +110,7 @@ def test_commands_that_write_reject_topic_patterns(cluster_with_topics: TopicsIn
 
 
 class ManyTopics:
-    """A cluster with so many topics."""
+    """A cluster with `count` topics."""
 
     def __init__(self, count: int) -> None:
         self._count = count

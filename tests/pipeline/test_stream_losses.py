@@ -234,7 +234,7 @@ def test_a_checkpoint_without_topic_ids_fails_by_its_offsets(
 def test_a_stream_reports_a_log_that_ends_before_its_checkpoint(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """As after the loss of a broker's disk: the topic has the same id, and fewer records."""
+    """After the loss of a broker's disk a topic may have the same id and fewer records."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     write(kafka_bootstrap, topic, 30)
     before = run(spark, kafka_bootstrap, topic, tmp_path)

@@ -1,4 +1,4 @@
-"""Triggers and limits of a stream, beside Spark's own source."""
+"""Triggers and limits of a stream work as with Spark's own source."""
 
 from pathlib import Path
 from typing import Any

@@ -12,7 +12,7 @@ POM = Path(__file__).parent.parent.parent / "pipeline" / "jars" / "tables" / "po
 
 
 def kept_in_tests() -> dict[str, set[str]]:
-    """Packages by the minor of Spark that they were made for."""
+    """Return the packages by the minor version of Spark that they are made for."""
     profiles = ElementTree.parse(POM).iter(f"{MAVEN}profile")
     return {profile.findtext(f"{MAVEN}id", ""): {*map(_package, dependencies(profile))} for profile in profiles}
 

@@ -68,7 +68,7 @@ def test_profiles_of_two_topics_coexist_and_a_repeated_one_replaces_itself(
     assert set(columns[0]) == {*documented("profile_hours")}
 
 
-# Delta's way to replace a topic's rows is a profile's.
+# Only a profile uses Delta's feature to replace a topic's rows.
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "delta"])
 def test_a_repeated_audit_replaces_its_rows(
     kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
@@ -107,7 +107,7 @@ def test_a_restarted_watch_continues_its_tables(
     kept = ("--tables", str(tables), "--format", form)
     run_in_lake("watch", *about, *kept, "--batch", "2000")
     last = max(out.glob("progress/*.json"), key=lambda file: int(file.stem))
-    last.unlink()  # as if it had been killed before it could say that the batch is done
+    last.unlink()  # as if the job had been killed before it marked the batch as done
     run_in_lake("watch", *about, *kept)
 
     hours, findings = read_back(
@@ -137,7 +137,7 @@ def test_windows_of_violations_grow_with_new_events(tmp_path: Path) -> None:
         )
     )
 
-    # Each format's first run finds what was shipped for those before it.
+    # The first run of each format finds the events that were written for the earlier formats.
     counts = (6, 12, 18)[: len(FORMATS)]
     assert found == [[{"topic": "../../orders", "events": events, "batches": 2}] for events in counts]
     assert {file.name for file in tmp_path.iterdir()} == {"shipped", "lake", *(f"out-{form}" for form in FORMATS)}
@@ -169,7 +169,7 @@ def test_a_repeated_profile_replaces_its_kept_parquet_rows(
 
 
 def documented(table: str) -> list[str]:
-    """The columns of a table, as docs/pipeline/kept-tables.md has them."""
+    """Return the columns of a table from docs/pipeline/kept-tables.md."""
     page = (Path(__file__).parent.parent.parent / "docs" / "pipeline" / "kept-tables.md").read_text()
     (line,) = (line for line in page.splitlines() if line.startswith(f"| `{table}` |"))
     return [name.strip("` ").split(" ")[0] for name in line.split("|")[3].split(",")]

@@ -24,7 +24,7 @@ def test_compacted_batches_keep_their_other_checks() -> None:
     ends_well(
         LEFT_OUT,
         MAKES,
-        "pa.array([1]).to_pandas()",  # as Spark does with what it gives to a function of the user's
+        "pa.array([1]).to_pandas()",  # as Spark does with the argument of a user's function
         "import pandas as pd",
         "assert pa.array(pd.Series([1.0, None])).null_count == 1",
         "assert pa.Table.from_pandas(pd.DataFrame({'a': [1.0, None]}))['a'].null_count == 1",

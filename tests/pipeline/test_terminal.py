@@ -32,7 +32,7 @@ _OF_OTHERS = (b"", b"\xff", b"[]", b"7", b'["other","a/1",5]', b'["token",1,5]',
 
 
 def run_in_terminal(width: int, *arguments: str) -> str:
-    """All that a command writes to a terminal of that width."""
+    """Run a command in a terminal of this width and return its output."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     command = killed_with_parent([COMMAND, *arguments, "--master", "local[2]"])
@@ -52,7 +52,7 @@ def run_in_terminal(width: int, *arguments: str) -> str:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65_536)
-    except OSError:  # nobody has it open any more
+    except OSError:  # no process has the terminal open any more
         return b""
 
 
@@ -68,7 +68,7 @@ def test_progress_in_a_terminal_moves_by_offsets_and_shows_nothing_else(kafka_bo
     ]
     done = [int(move[1].replace(",", "")) for move in moves if move is not None]
     assert done == sorted(done)
-    assert done  # a fast machine shows one move, a slow one several
+    assert done  # a fast machine shows one step of progress, a slow one several
     assert 0 < done[0] < 1_500_000
     assert {move[2] for move in moves if move is not None and move[2]} == {"1,502,804"}
     assert _SPARKS_OWN.search(message) is None, message

@@ -1,4 +1,5 @@
-"""Topics have old segments in remote storage. If a read is slow, a broker returns no records and no error."""
+"""Jobs read topics with old segments in remote storage. If a remote read is slow, a broker returns neither records nor
+an error."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,7 +32,7 @@ OF = TopicPartition("t", 0)
 
 @pytest.fixture(scope="module")
 def slow_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker that waits 500 ms for a remote read, and a store where every other read takes longer."""
+    """A broker that waits 500 ms for a remote read, with a store in which every second read takes longer."""
     kafka = tiered_kafka(tmp_path_factory.mktemp("tiered"), slow_ms=700)
     try:
         yield kafka.start()
@@ -40,8 +41,8 @@ def slow_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 
 def true_and_written_times(now: int) -> tuple[list[int], list[int]]:
-    """Times as they were meant, and as they were written: damage at the head, live records, a backfill of five years
-    ago and damage in it, live again, damage in it, and damage to the end.
+    """Return the true and the written times. The partition has live records and a backfill of five years ago; some
+    times at the start, in the backfill, among the live records and at the end are invalid.
     """
     live = [now - 10 * HOUR + i * 9000 for i in range(RECORDS)]
     meant = list(live)
@@ -92,7 +93,7 @@ def test_every_record_of_a_damaged_topic_is_accounted_for(
 
 
 def read_by_a_client(bootstrap: str, topic: str) -> dict[int, int]:
-    """Each record's number and timestamp."""
+    """Return the timestamp of each record by its number."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic, "enable.partition.eof": True})
     consumer.assign([ClientPartition(topic, 0, OFFSET_BEGINNING)])
     found: dict[int, int] = {}
@@ -109,7 +110,7 @@ def read_by_a_client(bootstrap: str, topic: str) -> dict[int, int]:
 
 
 class Leader(KafkaCluster):
-    """What a leader reports about its log."""
+    """A leader with a log whose local and readable parts are given."""
 
     def __init__(self, readable_to: int, local_start: int) -> None:
         super().__init__([], None)

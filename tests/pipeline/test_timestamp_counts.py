@@ -1,4 +1,4 @@
-"""Timestamp counts against the records that they add up."""
+"""Timestamp counts agree with the records that they count."""
 
 import pytest
 from hypothesis import given, settings
@@ -45,7 +45,7 @@ def is_plausible(time: int) -> bool:
 
 
 def test_collected_records_may_precede_direct_ones() -> None:
-    """A batch from two minutes waits; the next, of one of them, does not."""
+    """A batch with two minutes is collected first; the next batch, with one of these minutes, is added directly."""
     minute, another = 1_763_999_400_000, 1_754_000_000_000
 
     found, _ = counts_of([([Rec(minute), Rec(another)], NONE), ([Rec(minute), Rec(minute)], NONE)])

@@ -1,4 +1,4 @@
-"""Requests to a token endpoint, parsing of its responses, and refreshes."""
+"""Tokens are requested from an endpoint, parsed and refreshed."""
 
 import json
 import time
@@ -26,7 +26,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 
 def settings(url: str, **more: str) -> dict[str, str]:
-    """As a file for a client has them."""
+    """Return client settings as in a properties file."""
     return {
         "security.protocol": "sasl_plaintext",
         "sasl.mechanism": "OAUTHBEARER",

@@ -1,4 +1,4 @@
-"""Topics that are deleted or created again while jobs read them."""
+"""Jobs report topics that are deleted or created again while they read them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +37,7 @@ pytestmark = [
 
 
 def write(bootstrap: str, topic: str, records: int, unit: int = 1, partition: int = 0) -> None:
-    """Records of now, their times multiplied by `unit`."""
+    """Write records with the current time multiplied by `unit`."""
     times = [(now_ms() + i) * unit for i in range(records)]
     data = topic_data(topic, (partition, batch([Rec(t, b"k", b"v") for t in times])))
 
@@ -45,7 +45,7 @@ def write(bootstrap: str, topic: str, records: int, unit: int = 1, partition: in
         with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
             response: Any = client.produce(9, [data])
         code = response["responses"][0]["partition_responses"][0]["error_code"]
-        assert code in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER), response  # it has just been made
+        assert code in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER), response  # the topic was just created
         return bool(code == ErrorCode.NONE)
 
     eventually(is_stored, 60, f"a leader of {topic}-{partition}")
@@ -69,7 +69,7 @@ def recreate(bootstrap: str, topic: str, partitions: int = 1) -> None:
         try:
             for future in admin.create_topics([NewTopic(topic, partitions, 1, config=UNLIMITED)]).values():
                 future.result(30)
-        except KafkaException as error:  # the old one is still being taken away
+        except KafkaException as error:  # the old topic is still being deleted
             assert error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
             return False
         return True
@@ -87,7 +87,7 @@ def watching(spark: SparkSession, bootstrap: str, out: Path, *topics: str) -> Wa
 
 
 def run_all_batches(found: Watch) -> int:
-    """All that there is now; how many batches that made."""
+    """Read everything that exists now and return the number of batches."""
     count = 0
     while found.batch() is not None:
         count += 1
@@ -133,7 +133,7 @@ def test_progress_of_a_topic_that_was_recreated_between_two_runs_does_not_apply(
     assert new_findings(watch(spark, kafka_bootstrap, topic, tmp_path)) == [("damage", "began", "microseconds", "")]
     delete(kafka_bootstrap, topic)
     recreate(kafka_bootstrap, topic, partitions=1)
-    write(kafka_bootstrap, topic, 50, unit=1000)  # more than was read of the old one, so that offsets do not tell
+    write(kafka_bootstrap, topic, 50, unit=1000)  # more records than the old topic had, so offsets alone look valid
 
     found = watch(spark, kafka_bootstrap, topic, tmp_path)
 

@@ -1,4 +1,4 @@
-"""Records of a partition written in transactions, with a broker and without Spark."""
+"""The records of a partition are written in transactions, on a real broker and without Spark."""
 
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ MOMENT = 1_790_000_000_000
 
 
 class TransactionTopics:
-    """A partition that is read, a topic of two partitions that is written, and what writes there."""
+    """A source partition, a target topic of two partitions, and the writer."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -41,7 +41,7 @@ def places(kafka_bootstrap: str) -> TransactionTopics:
 
 
 class WritingInterrupted(Exception):
-    """Something in the middle of writing."""
+    """An interruption while records are written."""
 
 
 def write(target: Transactions, to: TopicPartition, *values: bytes) -> None:
@@ -103,7 +103,7 @@ def test_a_run_fails_when_another_takes_over_its_transactional_id(places: Transa
 
 
 class ForgetfulProducer:
-    """Reports a record of a fenced producer, then fails as confluent-kafka 2.16.1 did once, beside Spark 4.1.4."""
+    """Reports a fenced producer for a record, then fails as confluent-kafka 2.16.1 once did with Spark 4.1.4."""
 
     def produce(self, *arguments: Any, **_: Any) -> None:
         self._delivered = arguments[4]
@@ -160,4 +160,4 @@ def test_records_that_no_broker_stores_are_not_committed(places: TransactionTopi
 def test_an_error_of_reading_is_not_an_error_of_writing(places: TransactionTopics) -> None:
     with pytest.raises(TopicUnknown), transactions(places.of, places.writing()) as target:
         target.begin()
-        raise TopicUnknown("the source is gone")
+        raise TopicUnknown("the source was deleted")

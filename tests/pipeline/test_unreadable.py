@@ -31,7 +31,8 @@ POLICIES = {"upstream": {"bootstrap": ["127.0.0.1:9"]}, "listen": {"bootstrap": 
 
 @pytest.fixture(scope="module")
 def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, str, bytes]]:
-    """A topic of three batches of five records, of which one byte of the second has changed; and that batch."""
+    """A topic of three batches of five records, in which one byte of the second batch has changed, and the damaged
+    batch."""
     for kafka in running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("damaged"))):
         topic, now = create_topic(kafka.bootstrap, UNLIMITED, 1), now_ms()
         with RawClient(kafka.bootstrap) as client:

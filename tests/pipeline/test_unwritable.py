@@ -1,4 +1,4 @@
-"""Records with header names that client libraries cannot write, in repairs."""
+"""Repairs report records with header names that client libraries cannot write."""
 
 from pathlib import Path
 from typing import Any

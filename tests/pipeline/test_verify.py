@@ -1,4 +1,4 @@
-"""Comparisons of equal and of different topics."""
+"""The job `verify` distinguishes equal topics from different ones."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_verify_reports_each_kind_of_difference(
         ("zero", -5, 1_764_000_000_100, 0),
         ("zero", -5, 315_532_800_000, 1),  # 1980
         ("future", 1_964_000_000_000, 1_764_000_000_100, 0),
-        ("future", 1_964_000_000_000, 1_784_000_000_000, 1),  # half a year behind all others
+        ("future", 1_964_000_000_000, 1_784_000_000_000, 1),  # half a year older than all others
     ],
 )
 def test_verify_recalculates_each_declared_repair(
@@ -138,7 +138,7 @@ OWN = [
 def test_a_repair_keeps_a_records_own_headers(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, headers: Any
 ) -> None:
-    """Whatever their names, repaired and not."""
+    """Headers of any name are kept, in repaired and in copied records."""
     valid, bad = 1_764_000_000_000, 1_764_000_000_000_000_000
     records = [
         {"value": str(i), "timestamp": t, "partition": 0, "headers": headers} for i, t in enumerate([valid, bad])
@@ -154,7 +154,7 @@ def test_a_repair_keeps_a_records_own_headers(
 def test_records_of_an_earlier_repair_are_copies_unless_repaired_again(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """As if a clean topic took the name of its source."""
+    """This happens if a clean topic replaces its source under the same name."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     before = repair_headers(topic, "zero", -5)
     times = [1_764_000_000_000, NANOSECONDS, 1_764_000_000_002, NANOSECONDS]
@@ -173,7 +173,7 @@ def test_records_of_an_earlier_repair_are_copies_unless_repaired_again(
 def test_a_record_written_back_to_its_source_is_not_a_repair(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """Two records of the target are the same, with the same headers: one was repaired, the other copied."""
+    """Two records of the target are equal, including their headers; one was repaired, the other copied."""
     bad, valid = ({"value": "v", "timestamp": t, "partition": 0} for t in (NANOSECONDS, NANOSECONDS // 1_000_000 + 1))
     source = topic_with_records(kafka_bootstrap, [bad, valid], partitions=1)
     fixed = {
@@ -197,7 +197,7 @@ def test_a_record_written_back_to_its_source_is_not_a_repair(
 def test_a_header_name_that_is_not_utf_8_is_compared_by_its_bytes(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """What clients write in its place reads the same to them; a repair leaves it out on request."""
+    """To clients, the name and its replacement look the same. A repair leaves out such records on request."""
     topics = [create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2)]
     with RawClient(kafka_bootstrap) as client:
         for topic, name in zip(topics, (b"\xff\xfe", "\ufffd\ufffd".encode()), strict=True):
@@ -239,7 +239,7 @@ def test_verify_with_a_plan_ignores_records_after_the_plan(
 def test_small_partitions_share_tasks(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A task costs as much as reading thousands of records, and each topic is asked for its offsets once."""
+    """Starting a task costs as much as reading thousands of records. The offsets of each topic are requested once."""
     records = [{"value": str(i), "timestamp": 1_764_000_000_000, "partition": i % 60} for i in range(300)]
     source, target = (topic_with_records(kafka_bootstrap, records, partitions=60) for _ in range(2))
     asked: list[str] = []
@@ -265,7 +265,7 @@ def test_small_partitions_share_tasks(
 
 
 def test_estimated_times_out_of_bounds_are_counted_over_all_partitions(spark: SparkSession) -> None:
-    """A condition for each of a thousand partitions is deeper than Spark's planner goes."""
+    """Spark's planner cannot handle an expression with one condition for each of a thousand partitions."""
     valid = 1_764_000_000_000
     ours = spark.range(1000).selectExpr(
         *("cast(id as int) AS partition", "id AS offset", "0 AS origin_partition", "id AS origin_offset"),

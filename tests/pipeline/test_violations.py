@@ -1,4 +1,4 @@
-"""Violation events are summed exactly once, whatever happens in between."""
+"""Each violation event is counted exactly once, whatever interrupts the job."""
 
 import json
 from collections import Counter
@@ -107,7 +107,7 @@ def test_follow_processes_each_batch_once_into_few_files(
 
 
 def of_batches(query: StreamingQuery) -> list[datetime]:
-    """When each batch that had something began."""
+    """Return the start time of each batch with input."""
     return [datetime.fromisoformat(reported.timestamp) for reported in query.recentProgress if reported.numInputRows]
 
 

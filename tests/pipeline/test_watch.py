@@ -1,4 +1,4 @@
-"""A watch counts every record once, whatever happens in between, and reports each beginning once."""
+"""A watch counts every record once and reports the beginning of each problem once, whatever interrupts it."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -30,7 +30,7 @@ PRODUCER = 7001
 
 
 class Writer:
-    """One producer of one partition."""
+    """A producer that writes one partition."""
 
     def __init__(self, bootstrap: str, producer_id: int = PRODUCER) -> None:
         self._bootstrap = bootstrap
@@ -39,7 +39,7 @@ class Writer:
         self.topic = create_topic(bootstrap, UNLIMITED, 1)
 
     def write(self, time_of: Callable[[int], int], records: int = RECORDS) -> None:
-        """A batch with times computed from now."""
+        """Send a batch with times computed from the current time."""
         times = [time_of(now_ms() + i) for i in range(records)]
         data = batch(
             [Rec(time, b"k", b"v") for time in times],
@@ -134,7 +134,8 @@ def test_a_watch_reports_each_beginning_and_change_once(
     assert findings_after_writing(lambda now: now * 1_000_000) == []
     assert findings_after_writing(lambda now: now // 1000) == [("damage", "changed", "seconds", "nanoseconds")]
     assert findings_after_writing(lambda now: now) == []
-    # No neighbour shows that these are late. A profile would take them for old; a watch has looked, and knows.
+    # No neighbour shows that these records are late. A profile would count them as old. A watch knows when they were
+    # appended.
     assert findings_after_writing(lambda now: now - 7 * HOUR) == [("behind", "began", "more than 6 h", "within 1 min")]
     assert findings_after_writing(lambda now: now - 3 * DAY) == [
         ("damage", "changed", "past", "nanoseconds, seconds"),
@@ -210,7 +211,7 @@ def test_a_missing_format_names_its_package(kafka_bootstrap: str, tmp_path: Path
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
-    # Its session names a catalog that is missing, and Spark 4.3 runs no query in such a session.
+    # The session names a missing catalog, and Spark 4.3 runs no query in such a session.
     printed = run_in_new_process("watch", *about, "--once", "--format", form, status=1)
 
     package, minor = package_of(TableFormat(form), pyspark.__version__), minor_of(pyspark.__version__)

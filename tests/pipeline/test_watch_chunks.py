@@ -1,4 +1,4 @@
-"""A batch of a watch reads the new records, and knows between which moments they were appended."""
+"""A batch of a watch reads the new records and knows a lower and an upper bound of their append times."""
 
 from dataclasses import replace
 

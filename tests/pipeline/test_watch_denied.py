@@ -1,4 +1,4 @@
-"""A watch of several topics whose login may not read all of them, against a real authorizer."""
+"""A watch of several topics continues if a real authorizer denies some of them."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A watch that continues through an outage of its broker."""
+"""A watch continues after an outage of its broker."""
 
 import subprocess
 from pathlib import Path

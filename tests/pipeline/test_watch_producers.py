@@ -1,4 +1,4 @@
-"""Reports of a producer's damage or distance, from batch to batch."""
+"""A watch reports changes of a producer's damage and distance from batch to batch."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ def lines(producers: Producers, *seen: Occurrence, distances: tuple[DistanceCoun
 
 
 def restored_producers(producers: Producers) -> Producers:
-    """What a run that was started again knows."""
+    """Return the producers as a restarted run reads them."""
     return Producers.of_rows(json.loads(json.dumps(producers.rows())), QUIET)
 
 
@@ -51,7 +51,7 @@ def test_a_watch_reports_when_invalid_timestamps_begin_change_and_end() -> None:
 
 
 def test_invalid_timestamps_of_an_unknown_hour_are_not_reported_as_ended() -> None:
-    """The first batch of a topic whose times stand still: the damage may have been written at its end."""
+    """In the first batch of the topic all times are equal, so the invalid records may have been written at its end."""
     known = Producers(QUIET)
     going_on = replace(invalid_timestamps("seconds", 2), first_until=40 * HOUR, last_until=40 * HOUR)
 

@@ -1,4 +1,4 @@
-"""Posts to a webhook, with servers that respond and servers that do not."""
+"""Findings are posted to webhook servers that respond or do not respond."""
 
 import json
 import socket
@@ -26,7 +26,7 @@ pytestmark = [
 
 
 class WebhookServer:
-    """A server that takes what is posted, or answers with another `status`."""
+    """A server that stores the posted findings and responds with `status`."""
 
     def __init__(self) -> None:
         self.status = 200
@@ -43,7 +43,7 @@ class WebhookServer:
                 self.end_headers()
 
             def log_message(self, *_: Any) -> None:
-                """Quietly."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self._server.server_port}/hook?key=secret"
@@ -98,7 +98,7 @@ def test_a_slow_response_times_out() -> None:
             try:
                 while True:
                     connection.sendall(b"H")
-                    time.sleep(0.05)  # as long as anybody listens
+                    time.sleep(0.05)  # as long as a client listens
             except OSError:
                 return
 

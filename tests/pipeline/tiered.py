@@ -1,6 +1,4 @@
-"""Runs a broker whose old segments are in a remote storage of the tests, which is slow if a test requests it
-(KIP-405).
-"""
+"""Runs a broker with remote storage for old segments (KIP-405), which is slow if a test requests it."""
 
 from pathlib import Path
 
@@ -19,7 +17,7 @@ _VALUE_BYTES, _BATCH = 1000, 100
 
 
 def tiered_kafka(folder: Path, slow_ms: int) -> Kafka:
-    """Not started yet. Every other read of a remote segment takes `slow_ms`."""
+    """Return a broker to start. Every second read of a remote segment takes `slow_ms`."""
     classes = compiled(kafka_folder(KAFKA_NEW), _STORE)
     remote = {
         "remote.log.storage.system.enable": "true",
@@ -38,7 +36,7 @@ def tiered_kafka(folder: Path, slow_ms: int) -> Kafka:
 
 
 def tiered_topic(kafka: Kafka, timestamps: list[int]) -> str:
-    """A topic of one partition with these times, all but its last segment in the remote storage alone."""
+    """Create a topic of one partition with these times; all segments except the last are only in remote storage."""
     topic = plain_topic(kafka, timestamps, UNLIMITED | _TIERED)
     enough = len(timestamps) // 2
     eventually(lambda: local_start(kafka, topic) > enough, 60, "segments to be in remote storage only")
@@ -46,7 +44,7 @@ def tiered_topic(kafka: Kafka, timestamps: list[int]) -> str:
 
 
 def plain_topic(kafka: Kafka, timestamps: list[int], settings: dict[str, str] | None = None) -> str:
-    """A topic with each record's number as its value."""
+    """Create a topic in which each record's value is its number."""
     topic = create_topic(kafka.bootstrap, settings or UNLIMITED, 1)
     with RawClient(kafka.bootstrap) as client:
         for first in range(0, len(timestamps), _BATCH):
@@ -57,7 +55,7 @@ def plain_topic(kafka: Kafka, timestamps: list[int], settings: dict[str, str] | 
 
 
 def local_start(kafka: Kafka, topic: str) -> int:
-    """Where the part of the log begins that the broker itself holds: a segment's file is named by its first offset."""
+    """Return the first offset of the local log; the name of a segment's file is its first offset."""
     (node,) = kafka.nodes
     segments = (kafka.folder / f"data-{node.node_id}" / f"{topic}-0").glob("*.log")
     return min(int(file.stem) for file in segments)
