@@ -51,7 +51,7 @@ class _Logged:
             with file.open("rb") as log:
                 log.seek(begin)
                 content = log.read()
-        except OSError:  # its test has removed the folder
+        except OSError:  # the test has removed the folder
             return
         complete = content[: content.rfind(b"\n") + 1]
         self._read[file] = begin + len(complete)

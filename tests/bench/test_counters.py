@@ -1,4 +1,4 @@
-"""Instructions of a live process are counted where the machine lets us, and not made up where it does not."""
+"""The instructions of a live process are counted if the machine allows it; otherwise there is no count."""
 
 import subprocess
 import sys

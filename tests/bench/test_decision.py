@@ -1,4 +1,4 @@
-"""The pages for a decision have the figures of the last benchmark."""
+"""The pages about choosing a proxy have the figures of the last benchmark."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Validation takes no more instructions than bench/baseline.json allows: the margins, and the counts of this tree."""
+"""Validation takes no more instructions than bench/baseline.json allows; the margins themselves are tested too."""
 
 from shutil import which
 

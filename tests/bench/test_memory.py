@@ -1,8 +1,8 @@
-"""The memory of a proxy stays within its limits, and within the margin of bench/baseline.json. Other proxies would
-share its pages: this runs alone.
+"""The memory of a proxy stays within its limits, and within the margin of bench/baseline.json. The test runs alone,
+because other proxies would share pages with this one.
 
-What one process holds depends on the packages that the tests install: its limit of 64 MB is for an installation without
-extras, and `make bench` shows the distance. This test uses a limit for an installation with everything.
+The memory of a process depends on the installed packages. The limit of 64 MB applies to an installation without extras,
+which `make bench` measures. This test uses a limit for an installation with all extras.
 """
 
 from bench import baseline, memory

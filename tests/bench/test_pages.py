@@ -32,7 +32,7 @@ def stored_results(block: str) -> Any:
 
 
 def tables_of(block: str) -> Iterator[tuple[str, list[list[str]]]]:
-    """The header and the rows of each table."""
+    """Yield the header and the rows of each table in a generated block."""
     for table in re.findall(r"(?:^\|.*\n)+", BLOCKS[block], re.MULTILINE):
         header, _, *rows = (line.strip("| ") for line in table.splitlines())
         yield header, [row.split(" | ") for row in rows]
@@ -43,7 +43,7 @@ def stated_goals(block: str) -> list[tuple[str, ...]]:
 
 
 def in_words(row: dict[str, Any]) -> tuple[str, ...]:
-    """A result as a row of a page has it."""
+    """Return a result as the texts of a table row."""
     bound = "at least" if row["met"] is not (row["value"] <= row["goal"]) else "at most"
     value = f"{row['value']:,.2f} {row['unit']}"
     return row["figure"], row["load"], value, f"{bound} {row['goal']:,.10g}", "yes" if row["met"] else "**no**"

@@ -76,7 +76,7 @@ def test_a_benchmark_of_uncommitted_code_is_always_repeated(tmp_path: Path) -> N
 
 
 class StubBench(Bench):
-    """Measures nothing; is interrupted at one load."""
+    """A benchmark that measures nothing and is interrupted at one load."""
 
     def __init__(self, kept: UnfinishedRun, interrupted_at: str = "") -> None:
         extent = Extent(1, 1, with_peers=False, streams=(), clients=(), idle_connections=(0, 0))

@@ -108,7 +108,7 @@ class Attack:
                 if self._case.pause_seconds:
                     await asyncio.sleep(self._case.pause_seconds)
             sender.whole = True
-        except (OSError, RuntimeError):  # the latter is uvloop's for a transport that was closed in the meantime
+        except (OSError, RuntimeError):  # uvloop raises RuntimeError for a transport that was closed in the meantime
             sender.closed = True
 
     async def _listen(self, sender: Sender, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -30,7 +30,7 @@ class Broker:
         self.per_key: dict[str, int] = {}
 
     def behave(self, mode: str) -> None:
-        """Change the mode; existing connections keep theirs."""
+        """Change the mode; existing connections keep their mode."""
         self.mode = mode
         self.responses.logs_in = mode != "rejects logins"
         self.responses.fetched_bytes = int(mode.removeprefix("fetches ")) if mode.startswith("fetches ") else 0

@@ -97,7 +97,7 @@ def test_topic_settings_that_a_broker_never_returns_do_not_block_clients(tmp_pat
 
 
 def test_an_impossible_topic_name_is_not_looked_up(tmp_path: Path) -> None:
-    """A broker does not respond to a lookup of such a name, so the other names in the request would fail too."""
+    """A broker does not respond to a request with such a name, so the settings of other topics would be missing too."""
     settings = {"topic_settings": True, "refresh_seconds": 1}
     stage = Stage(tmp_path / "stage", config={"upstream": settings})
     stage.proxy.config["upstream"]["bootstrap"] = [f"{HOST}:{stage.target_address[1]}"]
@@ -123,7 +123,7 @@ def test_the_admin_endpoint_responds_when_descriptors_are_exhausted(tls: bool, s
     stage = stage_of(tls=tls, shell='exec prlimit --nofile=100 "$0" "$@"')
     hoard = [socket.create_connection((HOST, stage.port(1)), 5) for _ in range(300)]
     try:
-        # No event to wait for: the endpoint must respond throughout the shortage.
+        # There is no event to wait for, because the endpoint must respond during the whole shortage.
         for _ in range(5):
             assert stage.proxy.get("/livez") == (200, "ok\n")
             time.sleep(0.3)

@@ -30,7 +30,7 @@ Meters = dict[tuple[str, str | None], float]
 
 
 class JmxExporter:
-    """The exporter of one broker. `options`: for that broker's Java."""
+    """The exporter of one broker. `options`: options of Java for that broker."""
 
     def __init__(self, folder: Path) -> None:
         self._port = free_ports(1)

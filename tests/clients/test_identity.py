@@ -45,8 +45,8 @@ _SETTINGS = security_settings("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=beare
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A broker; `token` makes what it accepts; `java` are a client's settings, and options of Java, for the same user;
-    `own_login` is the proxy's.
+    """A broker with logins of one user. `token`: makes tokens that the broker accepts. `java`: settings and Java
+    options of a client. `own_login`: the login of the proxy.
     """
 
     broker: Kafka

@@ -57,7 +57,7 @@ BROKEN = [
 
 
 def outcome(text: str, environment: dict[str, str] | None = None) -> list[str]:
-    """Problems in words, none where all is well; anything but a ConfigError fails the test."""
+    """Return the reported problems, if any. Any exception other than ConfigError fails the test."""
     try:
         load(read_yaml(text, "c.yaml"), environment or {})
     except ConfigError as error:

@@ -86,7 +86,7 @@ KEYS = {
     "floor.0.rules.0.value.schema.file": "floor: [{match: a, rules: "
     "[{name: r, value: {schema: {format: json, file: F}}}]}]",
 }
-_BASE_IS_THE_PROCESS = {"state.snapshot_file", "violations.file"}  # they are written
+_BASE_IS_THE_PROCESS = {"state.snapshot_file", "violations.file"}  # the schema files exist
 
 
 def keys_that_name_files(section: type[Any] = Config, before: str = "") -> Iterator[str]:
@@ -148,7 +148,7 @@ def test_a_relative_name_in_a_topic_file_starts_at_the_folder_of_that_file(tmp_p
 
 
 def test_a_relative_name_in_a_linked_file_starts_at_the_folder_of_the_link(tmp_path: Path) -> None:
-    """Like the files of a ConfigMap, with schemas beside them as links too."""
+    """The files of a ConfigMap are such links, and so are the schemas next to them."""
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "c.yaml").write_text(_HEAD + f"topics: [{{match: own, {_SCHEMA}}}]")
     (tmp_path / "c.yaml").symlink_to("..data/c.yaml")

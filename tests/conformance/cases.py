@@ -604,7 +604,7 @@ def _legacy_cases() -> list[Case]:
                         m, [message(m, b"v", timestamp=now + x, offset=i) for i, x in enumerate(o)], c, timestamp=now
                     )
                 )
-                if (magic, codec) != (0, LZ4):  # magic 0 has another LZ4 header checksum, see below
+                if (magic, codec) != (0, LZ4):  # magic 0 has another LZ4 header checksum, which is tested below
                     cases.append(Case(f"legacy: {codec_name} wrapper magic {magic}, {what}", "bounded", wrapped, old))
     v1 = lambda now, **kw: message(1, b"v", timestamp=now, **kw)  # noqa: E731
     changes: dict[str, Build] = {

@@ -18,7 +18,7 @@ from tests.conformance.cases import CASES, Case
 from tests.conformance.pair import Pair, Request, proxy_settings, versions_of
 from tests.oracle.kafka_java import KAFKA_NEW
 
-# One codec is enough here, and one version of those with all validated fields.
+# One codec is enough, and so is one of the versions with all validated fields.
 _CODECS = ("none", "lz4", "codec 0")
 _CODEC = re.compile(r", (none|gzip|snappy|xerial|lz4|zstd|codec \d)$")
 _FAMILIES = ("times", "keys", "header", "payload", "short", "request")

@@ -40,7 +40,8 @@ class Notice:
 
 
 class Alertmanager:
-    """Sends each alert by itself to a webhook of this process, and its end."""
+    """An Alertmanager that sends the start and the end of each alert to a webhook of this process, one alert at a
+    time."""
 
     def __init__(self, folder: Path) -> None:
         self.notices: list[Notice] = []
@@ -103,7 +104,7 @@ class Alertmanager:
                 self.end_headers()
 
             def log_message(self, *_arguments: object) -> None:
-                """Requests are no news."""
+                """Log nothing."""
 
         return Handler
 

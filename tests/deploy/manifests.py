@@ -22,13 +22,13 @@ def of_kind(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 def configurations(found: list[dict[str, Any]]) -> Iterator[str]:
-    """The configuration files that ConfigMaps hold."""
+    """Yield the configuration files in ConfigMaps."""
     for document in of_kind(found, "ConfigMap"):
         yield from (text for name, text in document["data"].items() if name == "sluicegate.yaml")
 
 
 def containers(found: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every container with the spec of its pod."""
+    """Yield every container, each with the spec of its pod."""
     for document in of_kind(found, "Deployment"):
         pod = document["spec"]["template"]["spec"]
         for container in (*pod.get("initContainers", ()), *pod["containers"]):
@@ -36,5 +36,5 @@ def containers(found: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], di
 
 
 def sluicegates(found: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The containers of this proxy."""
+    """Yield the containers that run the proxy."""
     return [(pod, container) for pod, container in containers(found) if container["name"] == "sluicegate"]

@@ -91,7 +91,7 @@ class Prometheus:
             self._process.wait(60)
 
     def ask(self, query: str) -> list[dict[str, Any]]:
-        """The series that answer, each with its value now. Raises AssertionError where the query is none."""
+        """Return the series of a query with their current values. Raises AssertionError if the query is invalid."""
         answer = self._get(f"/api/v1/query?{urllib.parse.urlencode({'query': query})}")
         assert answer["status"] == "success", answer
         result: list[dict[str, Any]] = answer["data"]["result"]

@@ -21,13 +21,13 @@ _MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
 _GROUPING = re.compile(r"\b(?:by|without|on)\s*\(([^)]*)\)")
 _LEGEND = re.compile(r"\{\{\s*(?:\$labels\.)?(?!(?:end|else)\b)(\w+)\s*\}\}")
 _RECORDED = re.compile(r"\bsluicegate:\w+:\w+")
-# What an alert compares with: without it a query says what there is.
+# The comparison of an alert. Without the comparison the query returns all existing series.
 _COMPARISON = re.compile(r"\s(?:==|!=|>=|<=|>|<)\s+[\d.* ]+$")
 
 
 @dataclass(frozen=True)
 class Query:
-    """`where` it stands, the query, and the labels that its legend or its words show."""
+    """A query: its place (`where`), its text, and the labels that its legend or description shows."""
 
     where: str
     text: str
@@ -39,14 +39,15 @@ class Query:
 
     @property
     def labels(self) -> set[str]:
-        """All labels that are named."""
+        """Return all labels that the query names."""
         matched = {name for _, inside in _SELECTOR.findall(self.text) for name in _MATCHER.findall(inside)}
         grouped = {name.strip() for names in _GROUPING.findall(self.text) for name in names.split(",") if name.strip()}
         return matched | grouped | self.shown
 
     @property
     def to_ask(self) -> list[str]:
-        """As Prometheus is asked: variables have their values, and an alert's parts their comparison taken off."""
+        """Return the queries for Prometheus, with values for variables. Each part of an alert is a query without its
+        comparison."""
         text = self.text.replace("$job", JOB).replace("$__rate_interval", "1m")
         if text.startswith("(") and text.endswith(") > 0"):
             return [text.removesuffix(" > 0")]

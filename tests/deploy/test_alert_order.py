@@ -39,7 +39,7 @@ _BROKER = "SluicegateBrokerUnreachable"
 _UPSTREAM = "SluicegateUpstreamUnreachable"
 _DOWN = "SluicegateDown"
 _EXPECTED = {_REJECTING, _REJECTED_FILE, _QUARANTINE_FAILS, _QUARANTINED, _BROKER, _UPSTREAM, _DOWN}
-_OF_THIS_MACHINE = {  # busy, or without a compiler
+_OF_THIS_MACHINE = {  # the machine is busy or has no compiler
     *("SluicegateEventLoopDelayed", "SluicegateProxySlow", "SluicegateUpstreamSlow"),
     *("SluicegateBrokerConnectSlow", "SluicegateNotCompiled"),
 }
@@ -70,7 +70,7 @@ class OldRecords:
 
 @dataclass(frozen=True)
 class Installation:
-    """Two brokers, of which the first is the controller, a proxy, and what watches it."""
+    """Two brokers (the first is the controller), a proxy, a Prometheus that scrapes it, and an Alertmanager."""
 
     kafka: Kafka
     proxy: ProxyProcess
@@ -156,7 +156,7 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation)
         for each in alertmanager.notices
         if each.status == "resolved" and each.name in _EXPECTED
     ]
-    both = slice(4, 6)  # they end with the return of the same broker
+    both = slice(4, 6)  # these alerts end when the same broker returns
     ended[both] = sorted(ended[both])
     assert ended == [
         *(
@@ -182,7 +182,7 @@ def _waits(alertmanager: Alertmanager) -> tuple[Callable[..., Notice], Callable[
 
 
 def _was_pending_before_it_fired(prometheus: Prometheus) -> None:
-    """Every alert with a `for:` was pending first, and no alert fired that nobody provoked."""
+    """Check that every alert with a `for:` was pending first, and that no other alert fired."""
     began: dict[tuple[tuple[str, str], ...], dict[str, float]] = {}
     for series in prometheus.ask("ALERTS[30m]"):
         labels: dict[str, str] = series["metric"]

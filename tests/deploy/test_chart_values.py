@@ -1,4 +1,4 @@
-"""Values of the chart that Helm or Kubernetes treats in its own way: numbers, scopes, one port, drains and egress."""
+"""The chart handles values that Helm or Kubernetes treats specially: numbers, scopes, one port, drains and egress."""
 
 import shutil
 import subprocess
@@ -150,7 +150,7 @@ def test_ports_are_those_of_the_map_or_follow_the_bootstrap_port(tmp_path: Path)
     assert "broker_port_base" not in configuration(found, tmp_path)["listen"]
     ports = {port["name"]: port["port"] for port in of_kind(found, "Service")[0]["spec"]["ports"]}
     assert ports == {"bootstrap": 19092, "broker-1": 19094, "b-2000000000": 20_000}
-    assert all(len(name) <= 15 for name in ports)  # Kubernetes' bound on names of ports
+    assert all(len(name) <= 15 for name in ports)  # Kubernetes' limit for names of ports
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

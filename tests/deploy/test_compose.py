@@ -1,6 +1,5 @@
-"""The compose file mounts existing files, uses the ports of the configuration, and gives the proxy only needed
-rights.
-"""
+"""The compose file mounts existing files, publishes the ports of the configuration, and grants no unnecessary
+rights."""
 
 import shutil
 import subprocess

@@ -70,14 +70,14 @@ def fits_together(found: list[dict[str, Any]], folder: Path) -> None:
         mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
         assert {mount["name"] for mount in mounts.values()} <= volumes
         assert "/var/lib/sluicegate" in mounts  # the image's working folder
-        assert "subPath" not in mounts["/etc/sluicegate"]  # else a change never arrives
+        assert "subPath" not in mounts["/etc/sluicegate"]  # otherwise a change would never reach the container
         ports = {port["name"]: port["containerPort"] for port in container["ports"]}
         for probe in ("startupProbe", "livenessProbe"):
             assert container[probe]["httpGet"]["port"] in ports
 
 
 def ports_agree(found: list[dict[str, Any]]) -> None:
-    """Ports of a Service lead to ports that the configuration opens."""
+    """Check that the ports of a Service lead to ports that the configuration opens."""
     (text,) = configurations(found)
     config = yaml.safe_load(text)
     ((_, container),) = sluicegates(found)
@@ -258,7 +258,7 @@ def test_helm_lints_the_chart() -> None:
 
 
 def test_check_accepts_the_configuration_of_the_charts_values(tmp_path: Path) -> None:
-    """Without helm: what values.yaml configures."""
+    """Checks the configuration in values.yaml directly, without helm."""
     (values,) = documents(CHART / "values.yaml")
     values["configuration"]["listen"]["advertised_host"] = "what.the.template.adds"
     file = tmp_path / "sluicegate.yaml"

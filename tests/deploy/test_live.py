@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a proxy under load, good producers and bad ones, and every query has an answer."""
+"""A real Prometheus scrapes a proxy with good and bad producers, and every query has a result."""
 
 import shutil
 import threading
@@ -22,7 +22,7 @@ from tests.deploy.queries import ALL, JOB, RULES, Query
 from tests.deploy.test_kubernetes import rendered
 
 HOUR = 3_600_000
-# Of what the samples send, payments are rejected and telemetry is observed; orders.eu is compacted.
+# The sample clients write to these topics: payments are rejected, telemetry is observed, orders.eu is compacted.
 _POLICIES = {
     "defaults": {
         "message.timestamp.before.max.ms": "1d",
@@ -59,7 +59,7 @@ _EMPTY_HERE = {"quarantined_records": "nothing is quarantined"}
 
 
 class WrongTimes:
-    """Sends to `late` what is two days old and to `ahead` what is two hours ahead, again and again."""
+    """A producer that continuously sends records two days old to `late` and records two hours ahead to `ahead`."""
 
     def __init__(self, bootstrap: str) -> None:
         self._producer = Producer({"bootstrap.servers": bootstrap, "client.id": "wrong-times", "log_level": 0})
@@ -83,7 +83,7 @@ class WrongTimes:
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """Under load, in front of a cluster that validates nothing."""
+    """A proxy under load, in front of a cluster that validates nothing."""
     with ExitStack() as stack:
         cluster = EmbeddedCluster(3)
         upstream = {"bootstrap": cluster.bootstrap, "topic_settings": False}
@@ -131,7 +131,7 @@ def test_a_live_scrape_follows_prometheus_conventions(proxy: ProxyProcess) -> No
 def test_every_query_returns_data(query: Query, prometheus: Prometheus) -> None:
     if query.where in _EMPTY_WHEN_WELL or any(name in query.text for name in _EMPTY_HERE):
         for text in query.to_ask:
-            prometheus.ask(text)  # it is a query, all the same
+            prometheus.ask(text)  # the query is valid nevertheless
         return
     for text in query.to_ask:
         eventually(lambda text=text: _has_data(prometheus, text), what=text)
@@ -166,7 +166,8 @@ def test_a_proxy_that_does_not_respond_is_down(tmp_path: Path) -> None:
 
 
 def test_a_scrape_counts_fixed_rejected_and_fallback_batches_apart(proxy: ProxyProcess) -> None:
-    """Without Prometheus too: clients are named, fixed batches are no rejected ones, both paths are counted."""
+    """Even without Prometheus, a scrape names clients, does not count fixed batches as rejected, and counts both
+    paths."""
     for name in ("violations", "fixed_batches", "future_timestamp_batches", "observed_batches", "rehearsed_batches"):
         eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)
     text = proxy.get("/metrics")[1]

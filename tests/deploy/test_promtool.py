@@ -1,4 +1,4 @@
-"""Prometheus's own tool on the alert rules and their tests."""
+"""promtool accepts the alert rules, and their tests pass."""
 
 import pytest
 
@@ -26,8 +26,8 @@ def test_each_alert_fires_with_its_texts() -> None:
     untested = [rule["alert"] for rule in alerts() if f"alertname: {rule['alert']}\n" not in written]
     assert untested == []
     assert [name for name in recorded() if f"expr: {name}\n" not in written and f"({name}," not in written] == [
-        "sluicegate:rejected_batches:rate5m",  # by way of their alerts
+        "sluicegate:rejected_batches:rate5m",  # tested by their alerts
         "sluicegate:quarantined_batches:rate5m",
-        "sluicegate:owner_batches:rate5m",  # by way of their shares
+        "sluicegate:owner_batches:rate5m",  # tested by their shares
         "sluicegate:client_owner_batches:rate5m",
     ]

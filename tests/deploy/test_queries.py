@@ -13,13 +13,13 @@ from tests.deploy.queries import ALL, CONFIGURATION, DASHBOARD, JOB, RULES, Quer
 from tests.oracle.kafka_java import ROOT
 
 _BY_SERIES = {name: family for family in FAMILIES for name in family.series_names}
-# What Prometheus itself gives to every series.
+# Labels that Prometheus adds to every series.
 _OF_A_TARGET = {"job", "instance", "cluster"}
 _RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
-# Replaced as one text, so it is the same in each alert: by the chart's runbookUrl, or with sed.
+# This URL is equal in all alerts, so that the chart's runbookUrl or sed can replace it.
 _RUNBOOK_URL = "https://github.com/OWNER/REPO/blob/main/docs/runbook.md"
-# Their alerts count what happened, which also shows what has ended between two scrapes, or have the time that is left;
-# None: somebody asked for it.
+# Conditions whose alerts use another metric: a counter, which also shows events between two scrapes, or a remaining
+# time. None: an operator caused the condition.
 _WITHOUT_A_SELECTOR = {
     "certificate_expires_soon": "SluicegateCertificateExpires",
     "draining": None,

@@ -16,7 +16,7 @@ _GATHERED_BYTES = 256 << 20
 
 @pytest.fixture(scope="module")
 def proxy_and_responses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProxyProcess, Counter[str | None]]]:
-    """A proxy of two workers, and what clients that have ended were told of their records; None: stored."""
+    """A proxy with two workers, and the number of records by error that clients got; None: stored."""
     with ExitStack() as stack:
         cluster = EmbeddedCluster(3)
         settings = {
@@ -38,7 +38,7 @@ def proxy_and_responses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
 
 
 def samples(process: ProxyProcess, name: str) -> dict[str, float]:
-    """The values of a metric by their labels, as text."""
+    """Return the values of a metric by their labels (as text)."""
     lines = (line for line in process.get("/metrics")[1].splitlines() if line.startswith((name + " ", name + "{")))
     return {line.rpartition(" ")[0].removeprefix(name): float(line.rpartition(" ")[2]) for line in lines}
 

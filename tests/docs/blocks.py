@@ -29,7 +29,7 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        """The name of the file that the block contains, if its first line names one."""
+        """Return the file name that the block's first line states, or None."""
         named = _NAMED.match(self.text.splitlines()[0])
         return named[1] if named else None
 

@@ -1,4 +1,4 @@
-"""Compare the output that a page shows with the real output."""
+"""Compares the output that a page shows with the real output."""
 
 import re
 

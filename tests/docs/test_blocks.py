@@ -149,7 +149,7 @@ def test_every_json_block_is_valid(block: Block) -> None:
 
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Kafka]]:
-    """Brokers by whether they are the old version, which a page about an upgrade needs."""
+    """Running brokers; True: the old version, which a page about an upgrade needs."""
     started: dict[bool, Kafka] = {}
     yield started
     for kafka in started.values():

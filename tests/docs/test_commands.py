@@ -1,4 +1,4 @@
-"""docs/commands.md agrees with the command."""
+"""docs/commands.md agrees with the help of the commands."""
 
 from sluicegate.proxy.cli.commands_reference import page
 from tests.oracle.kafka_java import ROOT

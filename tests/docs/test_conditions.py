@@ -1,4 +1,4 @@
-"""docs/conditions.md is the catalogue's own text."""
+"""docs/conditions.md equals the text that is generated from the list of conditions."""
 
 from pathlib import Path
 

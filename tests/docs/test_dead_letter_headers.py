@@ -1,4 +1,4 @@
-"""docs/bad-records.md lists the headers of dead letters, as the writer writes them and a replay reads them."""
+"""docs/bad-records.md lists exactly the headers of dead letters that the proxy writes and a replay reads."""
 
 import re
 from pathlib import Path

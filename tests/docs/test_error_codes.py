@@ -1,4 +1,4 @@
-"""The error codes of docs/checks.md are Kafka's, and all that a verdict can have."""
+"""docs/checks.md lists all error codes that a verdict can have, with Kafka's names."""
 
 import re
 

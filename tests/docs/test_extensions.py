@@ -52,17 +52,17 @@ class Example:
 
     @property
     def files(self) -> set[str]:
-        """Every file that it makes or changes."""
+        """Return all files that the example creates or changes."""
         return {file for block in self.blocks for file in files_of(block)}
 
     @property
     def product_files(self) -> list[str]:
-        """Those that are no test and no page."""
+        """Return the files that are neither tests nor pages."""
         return sorted(file for file in self.files if file.startswith(_PRODUCT))
 
 
 def files_of(block: Block) -> list[str]:
-    """The files that a block makes or changes."""
+    """Return the files that a block creates or changes."""
     if block.language == "diff":
         return _CHANGED_FILE.findall(block.text)
     new = _NEW_FILE.match(block.first_line) if block.language == "python" else None
@@ -81,7 +81,7 @@ def examples() -> list[Example]:
 
 
 class Copy:
-    """A copy of the tree, in which `sluicegate` is the copy's, with what is compiled."""
+    """A copy of the tree with its compiled modules, in which `sluicegate` is imported from the copy."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -98,7 +98,7 @@ class Copy:
         }
 
     def apply_block(self, example: Example, block: Block) -> None:
-        """Do what a block says; where that fails, fail with the section, the block and what to do."""
+        """Apply a block. If this fails, fail the test with the section, the block and a remedy."""
         for file in files_of(block):
             if list((self._folder / file).parent.glob(f"{Path(file).stem}.*.so")):
                 fail(
@@ -112,7 +112,7 @@ class Copy:
             self._type(example, block)
 
     def check_style(self, example: Example) -> None:
-        """As `make check` does with what the example has written."""
+        """Check and format the files of the example as `make check` does."""
         files = sorted(file for file in example.files if file.endswith(".py"))
         for arguments in (["check"], ["format", "--diff"]):
             status, output = self._run([".venv/bin/ruff", *arguments, "--no-cache", *files], "")
@@ -161,7 +161,7 @@ class Copy:
 
 
 def fail(example: Example, block: Block, words: str) -> NoReturn:
-    """Fail with what to do about which block."""
+    """Fail the test with a message about a block of an example."""
     pytest.fail(f'Example "{example}", block at {block}: {words}', pytrace=False)
 
 

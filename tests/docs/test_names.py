@@ -40,14 +40,14 @@ def test_every_symbol_named_in_pages_and_sources_exists() -> None:
 
 
 def _is_there(name: str) -> bool:
-    """Whether it is a module, or something in one."""
+    """Return whether the name is that of a module or of an object in a module."""
     parts = name.split(".")
     if parts[-1] in ("py", "md"):
-        return True  # a file, which another test looks for
+        return True  # another test checks that files exist
     for count in range(len(parts), 0, -1):
         place = ROOT.joinpath(*parts[:count])
         if place.with_suffix(".pyx").exists():
-            return True  # native: there is none of it without a compiler
+            return True  # a native module does not exist without a compiler
         if place.is_dir() or place.with_suffix(".py").exists():
             found: ModuleType | object = importlib.import_module(".".join(parts[:count])) if parts[count:] else None
             for part in parts[count:]:

@@ -1,4 +1,4 @@
-"""Each rule in an example of the pages about policies rejects what its page says it does."""
+"""Each rule in an example of the pages about policies rejects the records that its page names."""
 
 import re
 from typing import NamedTuple
@@ -43,7 +43,7 @@ NOBODY = Client("")
 
 
 class SentRequest(NamedTuple):
-    """What is sent, and by whom; good by every example."""
+    """A request and its client; by default every example accepts it."""
 
     topic: str = "orders.eu"
     records: tuple[Rec, ...] = (Rec(NOW, b"k", b"{}", (TENANT,)),)
@@ -182,7 +182,7 @@ def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
 
 
 def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others() -> None:
-    """The client id `team-a-1` is none of the 10 %: the first 64 bits of its SHA-256 modulo 100 are 39."""
+    """The client id `team-a-1` is not among the 10 %, because the first 64 bits of its SHA-256 are 39 modulo 100."""
     rulebook = next(policies_of_example(example) for example in EXAMPLES if "enforce:" in example)
     late = (Rec(NOW + 7_200_000, b"k", b"{}", (TENANT,)),)
 

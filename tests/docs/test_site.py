@@ -1,4 +1,4 @@
-"""The site is built from the pages, strictly, and asks nobody on the internet for anything."""
+"""The site is built from the pages with `--strict`, and loads nothing from the internet."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def build_site(root: Path, site: Path) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built strictly: a link or an anchor without a target is an error."""
+    """The built site. The build fails if a link or an anchor has no target."""
     folder = tmp_path_factory.mktemp("site")
     done = build_site(ROOT, folder)
     assert done.returncode == 0, done.stderr
@@ -73,7 +73,7 @@ def test_the_site_loads_no_external_resource(site: Path) -> None:
 
 
 def test_lists_and_tables_of_pages_are_rendered_as_such(site: Path) -> None:
-    """What a repository's page shows as a list, the site's Markdown may take for a line of text."""
+    """The site's Markdown may render as a line of text what GitHub renders as a list."""
     text = re.compile(r"<p>(?:(?!</p>).)*\n(?:[-*] |\d+\. |\|)", re.DOTALL)
     assert [page.name for page in site.rglob("*.html") if text.search(page.read_text())] == []
 
@@ -89,7 +89,7 @@ def test_every_link_of_a_page_has_a_target_in_the_repository(page: Path) -> None
 
 
 def anchors_of(page: Path) -> set[str]:
-    """Of its headings, as repositories' own pages make them."""
+    """Return the anchors of a page's headings as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", _FENCED.sub("", page.read_text()), re.MULTILINE)
     plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
     return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}

@@ -33,7 +33,7 @@ PUBLISHED = dict(line.split("=", 1) for line in (ROOT / ".github/identity.env").
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """`pip install sluicegate` finds the wheel, and no compiler."""
+    """Let `pip install sluicegate` find the wheel, and no compiler."""
     given = os.environ.get("SLUICEGATE_WHEEL")
     wheel = Path(given).resolve() if given else wheel_of(source_in(tmp_path_factory.mktemp("source")))
     places = [str(wheel.parent), *os.environ.get("PIP_FIND_LINKS", "").split()]
@@ -55,7 +55,7 @@ def test_with_pip_the_tutorial_works_without_a_compiler(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("wheels")
 def test_with_systemd_the_service_of_the_page_starts_reloads_and_ends(kafka_bootstrap: str, tmp_path: Path) -> None:
-    """In folders below `tmp_path`; systemd checks the unit, and the test runs its commands."""
+    """Folders are below `tmp_path`. systemd checks the unit, and the test itself runs the commands of the unit."""
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed: `make test-tools`")
     page = blocks_of(DOCS / "install.md")
@@ -130,12 +130,12 @@ def test_with_helm_the_packed_chart_renders_the_values_of_the_page(tmp_path: Pat
         kinds.append({document["kind"] for document in found})
 
     first, monitored = kinds
-    assert monitored - first == {"PrometheusRule", "ServiceMonitor"}  # whose types a new cluster does not have
+    assert monitored - first == {"PrometheusRule", "ServiceMonitor"}  # a new cluster does not have these types
 
 
 @pytest.mark.parametrize("page", ["container", "compose"])
 def test_the_container_and_compose_pages_work_when_followed(page: str, tmp_path: Path) -> None:
-    """The pages have the names of their containers, and Kafka's own port 9092."""
+    """The pages name their containers and Kafka's port 9092, so the test does not replace these."""
     image = os.environ.get("SLUICEGATE_IMAGE")
     plugin = ["docker", "compose", "version"] if page == "compose" else ["docker", "version"]
     if image is None or shutil.which("docker") is None or subprocess.run(plugin, check=False).returncode:

@@ -38,7 +38,7 @@ _KAFKA_TOOLS = {
     "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
 }
 _SECONDS = 120
-_COMMAND_SECONDS = 600  # a job on Spark or a download, on a busy machine
+_COMMAND_SECONDS = 600  # enough for a Spark job or a download on a busy machine
 
 
 class Reader:
@@ -136,7 +136,7 @@ class Reader:
             assert shown is None or is_shown_in(shown, output), _difference(block, shown, output)
             assert shown is not None or "exit status" not in output, f"{block}: {output}"
         if command.startswith("source "):
-            self._activation = command  # counts for every later command of this terminal
+            self._activation = command  # applies to every later command of this terminal
 
     def _repeat(self, block: Block, command: str, shown: str | None) -> None:
         last = [""]
@@ -159,7 +159,7 @@ class Reader:
         while not (is_shown_in(shown, output.read_text()) if shown is not None else self._is_open()):
             assert self._running.process.poll() is None, f"{block}: it ended:\n{output.read_text()}"
             assert time.monotonic() < end, _difference(block, shown, output.read_text())
-            time.sleep(0.05)  # neither output nor a port announces itself
+            time.sleep(0.05)  # there is no event for new output or an open port
 
     def _is_open(self) -> bool:
         with socket.socket() as probe:
@@ -184,7 +184,7 @@ class Reader:
             return status, file.read().decode()
 
     def _start(self, command: str, output: IO[bytes]) -> ProcessGroup:
-        stays = "exec " if _STAYS.match(command) else ""  # Ctrl-C is for the command, not for the shell around it
+        stays = "exec " if _STAYS.match(command) else ""  # Ctrl-C must reach the command and not the shell that runs it
         is_demo = "demo" in command or command.startswith("make run")
         return ProcessGroup(
             ["bash", "-euo", "pipefail", "-c", f"exec 2>&1\n{self._activation}\n{stays}{command}"],

@@ -45,9 +45,9 @@ def _descriptors_of(pid: int) -> list[str]:
         for link in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):  # closed in the meantime
                 kind = str(link.readlink()).partition(":")[0]
-                found.append(re.sub(r"\d+", "#", kind))  # ids of threads and files differ between two looks
+                found.append(re.sub(r"\d+", "#", kind))  # ids of threads and files differ between two reads
     except OSError:
-        return []  # it has ended
+        return []  # the process has ended
     return found
 
 
@@ -74,7 +74,7 @@ def _is_the_proxys(pid: int) -> bool:
     try:
         command_line = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return False  # it has ended
+        return False  # the process has ended
     return b"resource_tracker" not in command_line
 
 

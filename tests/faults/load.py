@@ -141,7 +141,7 @@ class TransactionalLoad(_ProducerLoad):
         super().__init__("transactional", self.committed, reaching, topic, seed, settings)
 
     def progress_check(self) -> Callable[[], bool]:
-        two_more = self.commits + 2  # the first may have started before
+        two_more = self.commits + 2  # the first operation may have started earlier
         return lambda: self.commits >= two_more
 
     def stop(self) -> None:

@@ -18,7 +18,7 @@ _SECONDS = 60
 
 @dataclass
 class Echo:
-    """An echo server: the bytes that it received on one connection, and whether that ended."""
+    """An echo server for one connection. `arrived`: the received bytes. `ended`: whether the connection has ended."""
 
     port: int
     arrived: bytearray = field(default_factory=bytearray)
@@ -108,7 +108,7 @@ def test_a_cut_ends_the_connection_within_a_frame(client: socket.socket, relay: 
 def test_a_reset_by_the_relay_reaches_both_sides(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
     relay.begin(DirectedFault(RelayFaultKind.RESET, Direction.BACK))
 
-    with pytest.raises(ConnectionResetError):  # at once, or on the read
+    with pytest.raises(ConnectionResetError):  # the error is raised by this call or by the read
         client.sendall(FRAME)
         while client.recv(65536):
             continue

@@ -57,7 +57,7 @@ class Tool:
         return [event for event in found if event["name"] == name]
 
     def stop(self) -> None:
-        """End it as Ctrl-C does: it completes what it began."""
+        """End the client like Ctrl-C, so that it completes started operations."""
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(300)
@@ -87,11 +87,11 @@ def test_records_reported_as_stored_are_consumed_once_at_their_offset(tmp_path: 
         broker.stop()
 
     places = {(event["partition"], event["offset"]): event["value"] for event in consumed}
-    assert len(stored) > _SECONDS  # records went through while it lasted
+    assert len(stored) > _SECONDS  # records were stored during the fault
     assert before.hits > 0
     assert behind.hits > 0
     assert [event for event in stored if places[event["partition"], event["offset"]] != event["value"]] == []
-    assert len(set(places.values())) == len(places)  # no value twice
+    assert len(set(places.values())) == len(places)  # no value occurs twice
     hits = f"faults hit {before.hits} and {behind.hits} times"
     print(f"{len(stored)} records stored and consumed in {_SECONDS:.0f} s; {hits}")
 

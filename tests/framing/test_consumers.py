@@ -17,7 +17,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 ALL = {**AMBIGUOUS, **UNREADABLE, **HONEST}
 HONESTLY = ((0, "first"), (1, "second"), (2, LAST))
-# One of each defect and codec; all of them in long runs.
+# One case of each defect and codec; long runs have all cases.
 SHORT = (
     *("a record within a record, gzip", "a record within a record, zstd", "a length -2, xerial", "a length +5, lz4"),
     *("a length of too many bytes, none", "a length of too many bytes, zstd"),

@@ -1,6 +1,5 @@
-"""Real consumers read masked values from a topic with sensitive fields, even if the producer is exempt from all
-else.
-"""
+"""Real consumers read masked values from a topic with sensitive fields, even if the producer is exempt from
+validation."""
 
 import json
 import time
@@ -91,7 +90,7 @@ def test_consumers_of_masked_batches_read_only_validated_records(kafka_bootstrap
 
 @pytest.mark.long
 def test_a_broker_stores_fields_that_no_producer_uses(kafka_bootstrap: str) -> None:
-    """Only the bit for LogAppendTime is corrected: the topic has CreateTime."""
+    """The broker corrects only the bit for LogAppendTime, because the topic has CreateTime."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     with RawClient(kafka_bootstrap) as client:
         for case, make in UNUSED.items():

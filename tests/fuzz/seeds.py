@@ -33,7 +33,7 @@ def batches(now: int) -> list[bytes]:
 
 @cache
 def values() -> list[bytes]:
-    """Values for rules."""
+    """Return record values that rules accept or reject."""
     return [
         b'{"n": 1.5, "s": "text", "l": ["a", "b"]}',
         '{"n":0,"s":"a","l":["é\\n\\u00e9\\ud83d\\ude00漢",[{}],{"x":[true,false,null,-1e5]}]}'.encode(),

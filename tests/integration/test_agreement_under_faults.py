@@ -164,7 +164,7 @@ class Writer(threading.Thread):
 
 
 class Producer(threading.Thread):
-    """Sends requests with a bad batch for each of two partitions of one topic; notes the pairs of errors."""
+    """Sends requests with a bad batch for each of two partitions of one topic, and collects the pairs of errors."""
 
     def __init__(self, proxy: ProxyProcess, over: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -179,7 +179,7 @@ class Producer(threading.Thread):
                     self._send(client)
 
     def _send(self, client: SaslClient) -> None:
-        client.metadata(*TOPICS, UNCHANGED)  # so that the proxy knows their names
+        client.metadata(*TOPICS, UNCHANGED)  # teaches the proxy the topics' names
         while not self._over.wait(0.02):
             topic = random.choice(TOPICS)
             data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR_MS)])
@@ -191,7 +191,7 @@ class Producer(threading.Thread):
 
 
 def suspended(proxy: ProxyProcess, other: str = UNCHANGED) -> dict[str, str]:
-    """Return the reason by topic, from a change of this proxy alone that changes nothing."""
+    """Return the reasons of suspensions by topic, which the response to a change without effect lists."""
     found = eventually(lambda: request(proxy, "/api/resume", post=True, topic=other, scope="proxy"))
     return {each["topic"]: each["reason"] for each in found["suspended"]}
 
@@ -217,7 +217,7 @@ def test_a_proxy_that_was_cut_off_takes_a_change_within_two_seconds_of_its_retur
         began = time.monotonic()
         eventually(lambda: suspended(away, other) == {topic: "cut off"}, what="the suspension")
         print(f"in force {time.monotonic() - began:.2f} s after the return")
-        assert time.monotonic() - began < 4  # on a quiet machine 2
+        assert time.monotonic() - began < 4  # 2 on an idle machine
 
 
 def test_proxies_agree_after_many_changes_and_kills(cluster: Kafka, proxies: list[ProxyProcess]) -> None:
@@ -250,7 +250,7 @@ def test_proxies_agree_after_many_changes_and_kills(cluster: Kafka, proxies: lis
         for thread in (*writers, *producers):
             thread.join(30)
 
-    assert len(fleet["proxies"]) == len(proxies)  # each has its name again after a restart
+    assert len(fleet["proxies"]) == len(proxies)  # each proxy has the same name after a restart
     pairs = {pair for producer in producers for pair in producer.pairs}
     assert {frozenset({0}), frozenset({32})} <= pairs, pairs
     assert frozenset({0, 32}) not in pairs, "a request was judged by a mixture"

@@ -1,4 +1,4 @@
-"""`sluicegate bootstrap` with real clusters: its file is valid and has the broker's topic settings."""
+"""`sluicegate bootstrap` writes a valid file with the topic settings of a real cluster."""
 
 import subprocess
 from pathlib import Path

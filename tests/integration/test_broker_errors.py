@@ -27,7 +27,7 @@ def list_offsets(client: RawClient, topic: str) -> int:
 
 
 def offset_commit(client: RawClient, topic: str) -> int:
-    """Send version 2; the code is the last field of the response."""
+    """Send an OffsetCommit v2 and return the error code, which is the last field of the response."""
     name = struct.pack(f">h{len(topic)}s", len(topic), topic.encode())
     partition = struct.pack(">iiqh", 1, 0, 7, -1)
     client.send(OFFSET_COMMIT, 2, b"\0\1g" + struct.pack(">ihqi", -1, 0, -1, 1) + name + partition)
@@ -45,7 +45,7 @@ def test_an_unknown_partition_error_of_a_broker_is_counted_by_api_and_client(
 ) -> None:
     series = f'sluicegate_broker_errors_total{{api="{api}",client_id="raw",error="UNKNOWN_TOPIC_OR_PARTITION"}} '
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        client.api_versions()  # as every client does: it has the client id
+        client.api_versions()  # as every client does; the request has the client id
         assert ask(client, f"no-such-{uuid.uuid4().hex}") == UNKNOWN_TOPIC_OR_PARTITION
 
     lines = proxy.get("/metrics")[1].splitlines()

@@ -88,7 +88,7 @@ def test_an_unwritable_quarantine_topic_is_a_condition_until_it_can_be_written(
 
 
 def _is_shown_as_retrying(proxy: ProxyProcess, topic: str, dead: str, page: "Page | None") -> None:
-    """Check what `who`, `top`, the API and the web UI say about a client that cannot get on."""
+    """Check that `who`, `top`, the API and the web UI show a client that retries without success."""
     retrying = "cannot be stored, retrying"
     eventually(
         lambda: '"copies": "not_stored"' in proxy.get("/api/live")[1], 60, "a batch that is sent again in the live view"
@@ -112,7 +112,7 @@ def _is_shown_as_retrying(proxy: ProxyProcess, topic: str, dead: str, page: "Pag
 def test_a_quarantine_success_of_one_worker_ends_the_failure_of_an_idle_one(
     strict_kafka: Kafka, tmp_path: Path
 ) -> None:
-    """The success of one worker ends what the other has concluded from its last failure."""
+    """A successful write of one worker ends the failure that the other worker reported last."""
     topic, dead = (f"{kind}-{uuid.uuid4().hex[:8]}" for kind in ("kept", "dead"))
     topic_on(strict_kafka, 1, topic)
     settings = {"defaults": DEFAULTS, "topics": [{"match": topic, "quarantine": dead}], "workers": 2}
@@ -293,7 +293,7 @@ def test_an_unreachable_cluster_is_a_condition_until_it_responds(tmp_path: Path,
 
 
 def _unregister(kafka: Kafka) -> None:
-    """Make the cluster forget its broker, which goes on running (KIP-631: UnregisterBroker v0)."""
+    """Unregister the broker from the cluster while it runs (KIP-631: UnregisterBroker v0)."""
     with RawClient(kafka.bootstrap) as client:
         client.send_frame(
             build_request_header(_UNREGISTER_BROKER, 0, 1, "raw", 2) + struct.pack(">ib", kafka.nodes[0].node_id, 0)
@@ -391,7 +391,8 @@ def test_a_killed_worker_is_a_condition_for_a_minute(
 
 
 def _is_started_again(proxy: ProxyProcess) -> None:
-    """Kill the process that forks workers: a line says so, and the workers run on."""
+    """Kill the process that forks workers. A log line reports this, the workers continue, and a new worker can
+    start."""
     assert proxy.process is not None
     before = workers_of(proxy)
     (launcher,) = [child for child in children_of(proxy.process.pid) if children_of(child)]
@@ -417,7 +418,7 @@ def test_a_stopped_worker_is_a_condition_until_it_continues(
         try:
             detail = wait_until_begun(proxy, "worker_unresponsive", web_ui)
             assert f"(process {stopped}) has not reported for more than 5 s" in detail
-            end = time.monotonic() + 12  # until it would be taken for stuck
+            end = time.monotonic() + 12  # until the process would be treated as stuck
             while time.monotonic() < end:
                 assert proxy.get("/livez") == (200, "ok\n")
                 assert proxy.get("/readyz")[0] == 200

@@ -1,4 +1,5 @@
-"""The proxy without capabilities, on a read-only file system, without the system calls that container engines deny."""
+"""The proxy runs without capabilities, on a read-only file system, and without the system calls that container engines
+deny."""
 
 import signal
 import subprocess

@@ -22,7 +22,7 @@ from tests.wire.batches import NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
 _MODES = (IDEMPOTENT, TRANSACTIONAL)
-# Each client in one mode, every second one in transactions; with SLUICEGATE_THOROUGH all in both.
+# Each client in one mode, every second client in transactions; with SLUICEGATE_THOROUGH all clients in both modes.
 CLIENTS_AND_MODES = [
     pytest.param(kind, mode, id=f"{kind.name}-{mode}")
     for number, kind in enumerate(CLIENTS)
@@ -153,7 +153,7 @@ def test_bad_records_are_stored_with_marks(kind: Client, mode: str, strict_kafka
 
 
 def test_no_client_reads_a_forged_mark(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
-    """librdkafka's clients read a name up to its first NUL; another case is another name."""
+    """librdkafka's clients read a header name up to its first NUL. Names that differ in case are different names."""
     topic = new_topic(strict_kafka, "marked")
     names = [
         b"sluicegate.rule",
@@ -181,7 +181,7 @@ def test_no_client_reads_a_forged_mark(strict_kafka: Kafka, proxy: ProxyProcess)
 def test_a_batch_that_grows_beyond_the_topics_size_is_rejected_as_by_the_broker(
     strict_kafka: Kafka, proxy: ProxyProcess
 ) -> None:
-    """The proxy responds as the broker does to the unmarked batch when it is one byte too large."""
+    """The response equals that of a broker to an unmarked batch that is one byte too large."""
     topic = topic_on(strict_kafka, 1, f"marked-{uuid.uuid4().hex[:8]}", max_message_bytes="100")
     too_long = batch([Rec(now_ms(), b"k", b"12345")])
     assert len(too_long) < 100 < len(batch([Rec(now_ms(), b"k", b"1234" * 20)]))
@@ -205,7 +205,7 @@ def test_a_batch_that_grows_beyond_the_topics_size_is_rejected_as_by_the_broker(
 def test_sensitive_fields_are_masked_and_read_back(
     kind: Client, mode: str, strict_kafka: Kafka, proxy: ProxyProcess
 ) -> None:
-    """The topic is only observed: a value that is no JSON is rejected all the same, and with it its batch."""
+    """A value that is not JSON is rejected with its batch, although the mode of the topic is observe."""
     topic = new_topic(strict_kafka, "masked")
     order = {"customer": {"mail": "me@example.com", "city": "X"}, "cards": [{"number": "4111"}, {"number": None}]}
     framed = "\0\0\0\0\x07" + json.dumps(order)
@@ -238,7 +238,7 @@ def test_go_clients_read_what_a_masked_topic_stores(
     sent = [Sent(json.dumps(order), now_ms()) for order in orders]
 
     assert CLIENTS[0].send(proxy.bootstrap, topic, sent, codec, IDEMPOTENT) == [OK] * len(sent)
-    with RawClient(strict_kafka.nodes[0].address) as direct:  # the reader's last record, which is no JSON
+    with RawClient(strict_kafka.nodes[0].address) as direct:  # the last record for the reader, which is not JSON
         direct.produce(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=LAST.encode())])))])
     found = CONSUMERS[library](proxy.bootstrap, [topic])[topic]
 

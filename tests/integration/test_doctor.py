@@ -1,4 +1,4 @@
-"""`sluicegate doctor` with real brokers: results without and with a problem."""
+"""`sluicegate doctor` reports the state of real brokers, with and without problems."""
 
 import json
 import re

@@ -270,5 +270,5 @@ def rejected_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
         response = client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
     assert isinstance(response, dict)
     entry: dict[str, Any] = response["responses"][0]["partition_responses"][0]
-    proxy.wait_for_violations(topic, 1)  # it was not the broker
+    proxy.wait_for_violations(topic, 1)  # the proxy responded, not the broker
     return entry

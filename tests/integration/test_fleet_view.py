@@ -1,4 +1,4 @@
-"""Each proxy of a cluster shows all of them, by the presence topic."""
+"""Each proxy of a cluster shows all proxies of the cluster, from the presence topic."""
 
 import json
 import time
@@ -92,7 +92,7 @@ def test_all_proxies_show_all_and_what_differs_is_named(
     two.kill()
     killed = time.monotonic()
     eventually(lambda: is_stale(one)[names[1]], what="the stale proxy")
-    assert 8 < time.monotonic() - killed < 25  # 15 s after its last announcement, at most 2 s old
+    assert 8 < time.monotonic() - killed < 25  # stale 15 s after an announcement that was at most 2 s old
     eventually(lambda: sum(is_stale(one).values()) == 2, what="the other stale ones")
     assert f'sluicegate_presence_serving{{proxy="{two_name}"}} 0.0\n' in one.get("/metrics/fleet")[1]
     listed = sluicegate("fleet", "--admin", one.admin.removeprefix("http://"))
@@ -101,12 +101,12 @@ def test_all_proxies_show_all_and_what_differs_is_named(
     assert f"{names[1]}: stale since " in listed.stdout
 
     shown = sluicegate("top", "--fleet", "--once", one.admin.removeprefix("http://")).stdout
-    assert "versions_differ" not in shown  # those of stale proxies are no finding
+    assert "versions_differ" not in shown  # differences of stale proxies are not a finding
     assert shown.count("stale") == 3
 
     two.start()
     eventually(lambda: is_stale(one)[names[1]] is False, what="the restarted proxy")
-    assert len(fleet_at(one)["proxies"]) == 4  # and it is one
+    assert len(fleet_at(one)["proxies"]) == 4  # now the difference is a finding
 
 
 def test_a_proxy_that_cannot_announce_itself_has_a_condition(kafka_bootstrap: str, tmp_path: Path) -> None:

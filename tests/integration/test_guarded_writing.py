@@ -121,7 +121,8 @@ def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
         outcomes = send(proxy, settings_of_alice(guarded), *times)
         assert outcomes == ["ok", "INVALID_TIMESTAMP", "ok", "INVALID_TIMESTAMP", "INVALID_TIMESTAMP"]
         kept = read_records(guarded, dead)
-        # At least once: a producer that has to log in again while its record is quarantined sends it again.
+        # At least once, because a producer that logs in again while its record is being quarantined sends the record
+        # again.
         stamps = list(dict.fromkeys(header(each, "timestamp") for each in kept))
         assert stamps == [str(times[i]) for i in (1, 3, 4)]
         assert {header(each, "principal") for each in kept} == {"User:alice"}

@@ -1,4 +1,5 @@
-"""A cluster whose Metadata differs by client, as by the zone in the client id: each client stays in its zone."""
+"""If a cluster's Metadata differs by client, for example by the zone in the client id, each client stays in its
+zone."""
 
 import asyncio
 import ssl

@@ -22,7 +22,7 @@ MAIL = "me@example.com"
 AVRO = {"type": "record", "name": "Customer", "fields": [{"name": "mail", "type": "string"}]}
 PROTOBUF = 'syntax = "proto3"; message Customer { string mail = 1; }'
 _COUNT = 300
-_REJECTED = len(CODECS)  # the partition whose batch has a value that nobody can mask
+_REJECTED = len(CODECS)  # the partition whose batch has a value that cannot be masked
 
 
 def avro(mail: str) -> bytes:
@@ -41,7 +41,8 @@ def as_json(field: str, mail: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Topics with one policy: its keys, what is sent, what is stored, and a value that is not stored."""
+    """Topics with one policy. `policy`: its keys. `sent` and `stored`: a value before and after masking. `rejected`: a
+    value that is rejected."""
 
     policy: dict[str, Any]
     sent: bytes

@@ -35,9 +35,9 @@ def _git(*arguments: str) -> str:
 
 
 def _older_commits() -> list[str]:
-    """Return the commit of the last release before this commit, else those to try in turn; skips without any.
+    """Return the commit of the last release before this commit, or else commits to try in turn.
 
-    A shallow clone has fewer commits: then it is the oldest that is there.
+    Skips the test if there is no commit. In a shallow clone the first one is the oldest commit.
     """
     release = _git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD~1")
     if release:
@@ -63,7 +63,7 @@ class OlderVersion:
     tree: Path
 
     def given_to(self, proxy: ProxyProcess) -> None:
-        """Let the next start of a proxy run this version."""
+        """Make the next start of a proxy run this version."""
         proxy.command = [sys.executable, "-P", "-c", _RUN.format(tree=str(self.tree))]
         proxy.environment = {"PYTHONPATH": str(self.tree)}
 
@@ -91,7 +91,7 @@ def test_a_rolling_upgrade_and_a_rollback_lose_nothing(
             proxy.start()
         clients = ClientsOfTwo(kafka_bootstrap, proxies)
         with clients.writing():
-            for proxy, (command, environment) in zip(proxies, newer, strict=True):  # mixed after the first
+            for proxy, (command, environment) in zip(proxies, newer, strict=True):  # mixed from the second on
                 proxy.command, proxy.environment = command, environment
                 replace(proxy)
                 clients.progress()

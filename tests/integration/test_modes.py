@@ -1,4 +1,4 @@
-"""Modes that brokers lack: forward and report bad records (observe), and rehearse bounds."""
+"""Mode observe forwards and reports bad records, and rehearsed bounds report what they would reject."""
 
 import json
 import time

@@ -158,7 +158,8 @@ def test_the_claim_that_the_broker_uses_is_the_principal(
 def test_records_after_a_reauthentication_are_validated_as_the_accepted_user(
     with_claim: ProxyProcess, user: str, code: int | None
 ) -> None:
-    """KIP-368: the broker rejects another user and closes, after it has read the requests behind that login."""
+    """KIP-368: the broker rejects a login as another user and closes, after it has read the requests that follow the
+    login."""
     topic = _topic(with_claim, f"again-{user}")
     with _Client(with_claim.bootstrap) as client:
         client.send_handshake()
@@ -200,7 +201,7 @@ def test_the_name_in_a_rejected_token_is_not_used(with_claim: ProxyProcess) -> N
 
 @pytest.mark.parametrize("wrap", [b"x=%s\x01", b"%s\x01"])
 def test_of_several_tokens_in_one_message_the_brokers_choice_counts(with_claim: ProxyProcess, wrap: bytes) -> None:
-    """A second token in an extension's value, and as an `auth` pair before another."""
+    """The second token is in an extension's value, or in an `auth` pair before another such pair."""
     fake = _token("mirror", "mirror").removeprefix(b"n,,\x01").removesuffix(b"\x01\x01")
     topic = _topic(with_claim, "several")
     before = len(with_claim.violations_of(topic))

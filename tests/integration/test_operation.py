@@ -55,7 +55,8 @@ def test_a_new_broker_gets_its_port_without_a_restart(cluster: Kafka, tmp_path: 
 
 @pytest.mark.long
 def test_traffic_histories_equal_the_stored_and_rejected_bytes(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """Of two topics and two clients. The broker's own logs have the bytes of the batches that were not rejected."""
+    """Compares the histories of two topics and two clients with the broker's logs, which have all batches that were not
+    rejected."""
     one, other = (create_topic(kafka_bootstrap, UNVALIDATED, 1) for _ in range(2))
     steady, faulty = f"steady-{one}", f"faulty-{one}"
     bad = [now_ms() * 1_000_000, now_ms() - 48 * HOUR_MS]

@@ -90,7 +90,8 @@ def _proxy(broker: Kafka, folder: Path, sasl: dict[str, Any], topic: str, dead: 
 def test_a_token_file_serves_settings_dead_letters_and_events(
     broker: Kafka, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
-    """The cluster's own bound of the topic is what the record breaks, so the proxy has read the topic's settings."""
+    """The record exceeds a bound that only the cluster has, so its rejection shows that the proxy has read the topic's
+    settings."""
     topic, dead, events = _topics(broker, {"message.timestamp.before.max.ms": str(_DAY_MS)}, {}, {})
     file = tmp_path / "token"
     file.write_text(token("sluicegate", 3600) + "\n")
@@ -99,7 +100,7 @@ def test_a_token_file_serves_settings_dead_letters_and_events(
         proxy.start()
         assert _outcome(proxy, topic) == "ok"
         assert _outcome(proxy, topic, _OLD) == "INVALID_TIMESTAMP"
-        assert _count(broker, dead) >= 1  # at least once
+        assert _count(broker, dead) >= 1  # at-least-once delivery
         eventually(lambda: _count(broker, events) >= 1, what="the event")
 
         expired = token("sluicegate", -30, marker="planted")
@@ -135,7 +136,7 @@ _CLIENTS = {
 
 @pytest.mark.parametrize("library", _CLIENTS)
 def test_a_clients_properties_become_the_proxys_own_login(broker: Kafka, tmp_path: Path, library: str) -> None:
-    """The same file serves the client itself, and what bootstrap writes of it serves doctor."""
+    """The client itself can use the file, and doctor can use the configuration that bootstrap writes from the file."""
     (topic,) = _topics(broker, {})
     (secret := tmp_path / "secret").write_text(SECRET)
     (client := tmp_path / "client.properties").touch()
@@ -176,7 +177,8 @@ def test_a_clients_properties_become_the_proxys_own_login(broker: Kafka, tmp_pat
 
 
 def _is_understood_by(library: str, bootstrap: str, file: Path, url: str, topic: str) -> None:
-    """The client gets a token with these credentials. Java's then wants a signature, which this broker would reject."""
+    """The client gets a token with these credentials. Java's client then requires a signature, which this broker would
+    reject."""
     if library == "java":
         allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={url}"
         arguments = ("--bootstrap-server", bootstrap, "--command-config", str(file), "--list")
@@ -201,7 +203,7 @@ def test_client_credentials_serve_settings_dead_letters_and_events_and_a_failing
             proxy.start()
             assert _outcome(proxy, topic) == "ok"
             assert _outcome(proxy, topic, _OLD) == "INVALID_TIMESTAMP"
-            assert _count(broker, dead) >= 1  # at least once
+            assert _count(broker, dead) >= 1  # at-least-once delivery
             eventually(lambda: _count(broker, events) >= 1, what="the event")
             assert {each["scope"][0] for each in endpoint.asked} == {"kafka"}
             eventually(lambda: len(endpoint.given) >= 3, what="new tokens before the old ones expire")

@@ -33,7 +33,7 @@ from tests.wire.topic_changes import REQUESTS, SCHEMAS, codes_in
 
 STATE = {"cleanup.policy": "compact"}
 KEYS = {api.name: api.key for api in APIS.values()}
-# Only for brokers, so that no test can deny it to its own; and from version 4 on, AddPartitionsToTxn too.
+# APIs for brokers only, which include AddPartitionsToTxn from version 4 on. A broker must not be denied these.
 INTER_BROKER = {"WriteTxnMarkers"}
 BEFORE_BROKERS = {"AddPartitionsToTxn": 3}
 UNAUTHORIZED = {29, 31}
@@ -51,7 +51,7 @@ def with_state(folder: Path, upstream: str, topic: str) -> ProxyProcess:
 
 
 def test_the_errors_are_those_of_a_broker_without_authorization(tmp_path: Path) -> None:
-    """The proxy itself may not read the state topic either, so it is not ready; its configuration decides."""
+    """The proxy may not read the state topic either, so it is not ready, and its configuration names the topics."""
     authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     settings = {"authorizer.class.name": authorizer, "allow.everyone.if.no.acl.found": "true"}
     for name in ("kafka", "proxy"):
@@ -65,7 +65,7 @@ def test_the_errors_are_those_of_a_broker_without_authorization(tmp_path: Path) 
         denied = [
             AclBinding(*about, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", right, permission)
             for about, right, permission in (
-                (cluster, AclOperation.CLUSTER_ACTION, allow),  # for the broker itself, and nothing else
+                (cluster, AclOperation.CLUSTER_ACTION, allow),  # a permission for the broker only
                 ((ResourceType.TOPIC, topic), AclOperation.ALL, deny),
             )
         ]
@@ -122,7 +122,7 @@ def test_an_administrator_changes_an_own_topic_only_at_the_cluster(kafka_bootstr
         described = direct.describe_topics(TopicCollection([topic]))[topic].result(30)
         assert len(described.partitions) == 1
         end = {TopicPartition(topic, 0): OffsetSpec.latest()}
-        assert next(iter(direct.list_offsets(end).values())).result(30).offset == 0  # not even a control record
+        assert next(iter(direct.list_offsets(end).values())).result(30).offset == 0  # without control records
         found = direct.describe_configs([resource])[resource].result(30)
         assert found["cleanup.policy"].value == "compact"
         through.delete_topics([other])[other].result(30)

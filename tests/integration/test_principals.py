@@ -61,7 +61,7 @@ def _settings() -> dict[str, str]:
             _BUILDER: "PrintingAuthorizer$Accounts",
             "authorizer.class.name": AUTHORIZER,
             "super.users": "User:admin;User:alice;User:bob;User:account-alice;User:account-admin;User:ANONYMOUS",
-            "sasl.oauthbearer.sub.claim.name": _CLAIM,  # as in the login module, for tokens without a signature
+            "sasl.oauthbearer.sub.claim.name": _CLAIM,  # as in Kafka's login module for unsecured tokens
             "delegation.token.secret.key": "the brokers' key",
             "connections.max.reauth.ms": "3600000",
         }
@@ -93,7 +93,7 @@ def delegation_token(broker: Kafka) -> DelegationToken:
         assert client.plain("alice", "secret") is None
         made = client.new_delegation_token()
 
-    def is_known() -> bool:  # the controller has made it, and the broker learns it from the metadata log
+    def is_known() -> bool:  # the broker learns about the token from the metadata log
         with SaslClient(broker.bootstrap) as client:
             return client.scram("SCRAM-SHA-256", made.token_id, made.password, TOKEN_AUTH) is None
 
@@ -254,7 +254,7 @@ def test_a_condition_reports_delegation_tokens(declared: ProxyProcess, delegatio
 def test_a_login_again_as_another_user_is_rejected_and_exempts_nothing(
     broker: Kafka, declared: ProxyProcess, first: str, user: str, code: int | None
 ) -> None:
-    """KIP-368: the broker rejects it and closes the connection. User:bob is exempt, User:alice is not."""
+    """KIP-368: the broker rejects such a login and closes the connection. User:bob is exempt, User:alice is not."""
     topic = f"again-{first}-{user}"
     _codes(declared, topic, _LOGINS[first])
     before = len(declared.violations_of(topic))
@@ -272,7 +272,7 @@ def test_a_login_again_as_another_user_is_rejected_and_exempts_nothing(
 
 
 def test_a_request_sent_with_a_login_as_another_user_is_validated_as_the_first(declared: ProxyProcess) -> None:
-    """Both are sent before the broker's response."""
+    """The login and the request are sent before the broker responds."""
     topic = "behind-a-login"
     _codes(declared, topic, _plain)
     before = len(declared.violations_of(topic))
@@ -288,7 +288,7 @@ def test_a_request_sent_with_a_login_as_another_user_is_validated_as_the_first(d
 def test_doctor_finds_the_principal_builder_that_a_declaration_contradicts(
     broker: Kafka, declared: ProxyProcess, undeclared: ProxyProcess, tmp_path: Path
 ) -> None:
-    """Both listeners belong to one broker, whose settings name the builder of the second."""
+    """Both listeners belong to one broker, and its settings name the principal builder of the second listener."""
     _, found = doctor(tmp_path, declared.config)
 
     level, words = found["broker principals"]

@@ -114,7 +114,7 @@ def test_librdkafka_respects_the_throttle_time(kafka_bootstrap: str, proxy: Prox
 def test_a_connection_for_each_request_does_not_evade_the_quota(
     kafka_bootstrap: str, proxy: ProxyProcess, client_id: str | None, acks: int
 ) -> None:
-    """600 kB at 100 kB/s, after a burst of at most 100 kB."""
+    """The requests have 600 kB, the quota is 100 kB/s, and the burst is at most 100 kB."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     body = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))], acks)
     began = time.monotonic()

@@ -22,7 +22,7 @@ EVERYTHING = 0, START * 2
 
 @pytest.fixture
 def topic(kafka_bootstrap: str) -> str:
-    """Sixty records, a second between two: the values are their numbers; partition 2 has none."""
+    """A topic of sixty records, one for each second, whose values are their numbers. Partition 2 is empty."""
     name = create_topic(kafka_bootstrap, {"retention.ms": "-1"}, partitions=3)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     for number in range(60):

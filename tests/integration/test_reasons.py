@@ -1,4 +1,4 @@
-"""Each reason of docs/reasons.md, caused at a running proxy: event, metric and client's error are those of the page."""
+"""For each reason of docs/reasons.md, a running proxy has the event, the metric and the client's error of the page."""
 
 import re
 import struct

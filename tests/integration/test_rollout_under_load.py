@@ -21,7 +21,8 @@ from tests.proxy.cli.test_commands import sluicegate
 
 pytestmark = pytest.mark.long
 
-# The last one is librdkafka's, for a good record in a bad one's batch: until it knows a topic, records wait together.
+# The last error is librdkafka's for a good record in the batch of a bad record. Records share a batch until librdkafka
+# knows the topic.
 _REJECTED = (KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD, KafkaError._INVALID_DIFFERENT_RECORD)
 _PAUSE_SECONDS = 0.01
 

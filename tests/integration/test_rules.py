@@ -348,7 +348,7 @@ def test_an_exempt_client_is_validated_only_by_the_broker(kafka_bootstrap: str, 
 
 
 def test_an_exemption_for_topics_is_for_no_other_topic(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """The exempt batches are counted also if the topic was validated for another client on the same path."""
+    """Exempt batches are also counted if the topic was validated for another client on the same path."""
     keyed, other = (create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix) for prefix in ("keyed", "plain"))
     before = proxy.metric("sluicegate_exempt_batches_total")
 

@@ -1,4 +1,4 @@
-"""SASL passes unchanged: the broker sees the client's own login, and the proxy learns only the principal."""
+"""SASL messages pass unchanged: the broker sees the client's own login, and the proxy learns only the principal."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""The proxy shows no contents of records. If samples are on for the topic, only events contain the beginning."""
+"""The proxy shows no contents of records. If a topic has samples, only events contain the beginnings of keys and
+values."""
 
 import json
 import time

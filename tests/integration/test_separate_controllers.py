@@ -183,7 +183,7 @@ def test_no_broker_is_listed_when_the_controllers_fence_all_of_them(cluster: Clu
 
 @pytest.mark.parametrize("count", [1, len(_CONTROLLERS)], ids=["one controller", "all controllers"])
 def test_brokers_that_outlive_controllers_serve_their_clients(cluster: Cluster, start: Start, count: int) -> None:
-    """Without a controller nobody fences a broker: they go on listing each other and take records."""
+    """Without a controller no broker is fenced, so the brokers list each other and store records."""
     topic = create_topic(cluster.bootstrap, UNVALIDATED, partitions=1)
     proxy = start()
     cluster.kill_controllers(count)

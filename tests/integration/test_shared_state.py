@@ -126,7 +126,7 @@ def test_a_suspension_at_one_proxy_applies_to_all_and_survives_their_restarts(ga
     done = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
     assert done.returncode == 0, done.stderr
     assert "incident 7 (all proxies, by an administrator at 127.0.0.1)" in done.stdout
-    assert codes(one, topic) == {0}  # in force when the command ends
+    assert codes(one, topic) == {0}  # the change is in force when the command ends
     becomes([two], topic, 0)
     assert f"enforcement is suspended for {topic}" in two.get("/readyz")[1]
 
@@ -302,7 +302,7 @@ def test_records_of_others_are_named_and_change_nothing(
 def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_write(
     kafka_bootstrap: str, gate: Gate, state_topic: str
 ) -> None:
-    create(kafka_bootstrap, f"{state_topic}-history")  # compacted, as it must not be
+    create(kafka_bootstrap, f"{state_topic}-history")  # compacted, which is wrong for this topic
     delete(kafka_bootstrap, f"{state_topic}-presence")
     one = gate().start()
 
@@ -348,6 +348,6 @@ def test_the_history_of_all_proxies_says_who_changed_what_and_which_took_it(
     assert {each["proxy"].rpartition(":")[2] for each in suspended["taken"]} == names
     assert suspended["actor"] == {"name": "an administrator", "address": "127.0.0.1"}
     assert suspended["changes"][0]["text"].endswith("incident 7")
-    assert "incident 7" in resumed["changes"][1]["text"]  # what was before
+    assert "incident 7" in resumed["changes"][1]["text"]  # the earlier suspension
     assert policies["actor"] == {"name": "policy files", "address": str(two.folder / "sluicegate.yaml")}
     assert [each["effect"] for each in policies["changes"]] == ["looser"]

@@ -38,7 +38,7 @@ SECRETS = {
     "a wrong token": "hunter2-wrong",
     "a key's password": "hunter2-key",
 }
-# Terminal controls, ends of lines, a script, bidirectional controls, the end of a label.
+# Names with terminal controls, line ends, a script, bidirectional controls, and the end of a metric's label.
 EVIL = '\x1b]0;gone\x07\x1b[2J\r\nevent: forged\x9b31m\u202eknil\u2066\u200b<script>alert(1)</script>"} 1\u2028'
 RAW = ("\x1b", "\x07", "\r", "\x9b", "\u202e", "\u2066", "\u2028")
 DUMPS = """import faulthandler, signal

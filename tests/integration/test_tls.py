@@ -75,7 +75,7 @@ def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: GuardedB
             turned_away = AdminClient({"bootstrap.servers": proxy.bootstrap} | trusting | nobody)
             with pytest.raises(KafkaException):
                 turned_away.list_topics(timeout=3)
-            del turned_away  # it would reconnect continuously and delay the accepted client
+            del turned_away  # otherwise this client would reconnect continuously and delay the accepted one
         bad = send(proxy, login("alice", "secret") | own | {"ssl.ca.location": trusting["ssl.ca.location"]}, 1)
     finally:
         proxy.stop()
@@ -270,7 +270,7 @@ def test_unusable_certificate_files_are_named_at_the_start(tmp_path: Path, guard
 def test_certificates_that_expire_soon_need_attention_until_they_are_renewed(
     mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path, web_ui: "Page | None"
 ) -> None:
-    """One for clients and one for the broker, which the metric and the alert have too."""
+    """One certificate is for clients and one for the broker. The metric and the alert have both."""
     kafka, authority, _ = mutual_broker
     proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
     given: dict[str, dict[str, str]] = {}

@@ -59,7 +59,7 @@ def test_each_event_in_the_topic_equals_the_event_in_the_file(
     proxy = proxies[0]
 
     reject(proxy, topic, bad_batch, 20)
-    proxy.terminate()  # sends all queued events
+    proxy.terminate()  # stopping sends all queued events
     assert proxy.process is not None
     assert proxy.process.wait(30) == 0
 

@@ -73,7 +73,7 @@ class ClientsOfTwo:
         wait_for_progress(self._loads)
 
     def check_nothing_is_lost(self) -> None:
-        """Compare what was acknowledged with what the brokers have: the same records, each once and in order."""
+        """Check that the brokers have exactly the acknowledged records, each once and in order."""
         assert self._balancer.turned_away == 0
         assert all(self._balancer.led.values())
         assert self._idempotent.acknowledged == read_stored_numbers(self._bootstrap, self._topics[0])

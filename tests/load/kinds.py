@@ -32,7 +32,7 @@ class CrowdSize:
 
 
 class MinimumStay(Enum):
-    """How long a client stays at least. On a busy machine its time may be up before anything has happened."""
+    """The minimum stay of a client. On a busy machine the time may be over before the client has received anything."""
 
     ITS_TIME = "until the crowd's time is up"
     FIRST_RESPONSE = "until it has a response, too"

@@ -22,7 +22,7 @@ _LEAST_COMPARED_SECONDS = 0.0005
 _GIVEN_BACK_SECONDS = 60
 _ALONE_SECONDS = 0.5
 _ALONE_LONG_SECONDS = 10.0
-# For values below a millisecond, which other load on the machine doubles from one round to the next.
+# A margin for values below a millisecond, which other load on the machine may double from one round to the next.
 _ROUNDS = 5
 
 

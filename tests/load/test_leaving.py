@@ -62,9 +62,7 @@ def test_a_client_that_leaves_while_it_is_paused_is_disconnected_after_frame_sec
         clients = [socket.create_connection((host, int(port))) for _ in range(5)]
         for client in clients:
             client.sendall(_METADATA * _MORE_THAN_IN_FLIGHT)
-        proxy.wait_for_line(
-            "limits.frame_timeout_seconds"
-        )  # the first is cut off: all others are paused as well, or were
+        proxy.wait_for_line("limits.frame_timeout_seconds")  # the proxy disconnects the first; it has paused all others
         for client in clients:
             client.close()
         left = time.monotonic()

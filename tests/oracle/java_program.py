@@ -25,8 +25,8 @@ def java_command(jars: Path, program: str, options: Sequence[str] = SHORT_LIVED)
 
 
 def from_archive(jars: Path) -> list[str]:
-    """Return the options to start from the class archive of these jars, if there is one. Without warnings: tests
-    read the output, and an archive that does not match is only slower.
+    """Return the options to start from the class archive of these jars, if there is one. Warnings are off, because
+    tests read the output, and an archive that does not match is only slower.
     """
     archive = class_archive_path(jars)
     return [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable"] if archive.exists() else []
@@ -56,6 +56,6 @@ def compiled(jars: Path, source: Path) -> Path:
             command = ["javac", "-J-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", "-d", f"{made}/classes", str(source)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
-            with suppress(OSError):  # another test process was first
+            with suppress(OSError):  # another test process has created the archive
                 Path(made, "classes").rename(folder)
     return folder

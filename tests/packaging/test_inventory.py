@@ -81,4 +81,4 @@ def test_the_inventory_follows_cyclonedxs_schema_and_names_installed_packages(in
         "pydantic",
         "cramjam",
     }
-    assert {"preact", "htm", "uplot"} <= named  # of the web UI
+    assert {"preact", "htm", "uplot"} <= named  # libraries of the web UI

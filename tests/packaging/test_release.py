@@ -258,7 +258,7 @@ def test_actionlint_finds_nothing() -> None:
 
 @pytest.mark.long
 def test_two_builds_of_the_sdist_and_the_wheel_are_equal_and_the_wheel_is_compiled(tmp_path: Path) -> None:
-    compiler = tmp_path / "cc"  # a release optimises; that takes five times as long and is no less deterministic
+    compiler = tmp_path / "cc"  # without optimisation, which takes five times as long
     compiler.write_text('#!/bin/sh\nexec gcc "$@" -O0\n')
     compiler.chmod(0o755)
 
@@ -274,4 +274,4 @@ def test_two_builds_of_the_sdist_and_the_wheel_are_equal_and_the_wheel_is_compil
     assert len(declared) > 20
     assert declared <= compiled
     assert "The two builds are equal." in done.stdout
-    assert done.stdout.count("PASSED") == 4  # twine check of two files, twice
+    assert done.stdout.count("PASSED") == 4  # twine checks two files, twice

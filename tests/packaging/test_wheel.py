@@ -192,7 +192,7 @@ def test_a_build_that_requires_compilation_fails_without_a_compiler(source: Path
     done = build(tmp_path / "again", "--wheel", SLUICEGATE_COMPILED="required")
 
     assert done.returncode != 0
-    assert "The build backend returned an error" in done.stderr  # the same source of which a wheel was made above
+    assert "The build backend returned an error" in done.stderr  # the source from which the wheel above was built
 
 
 def test_a_wheel_that_is_built_from_an_sdist_has_its_commit(source: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The API table against Kafka's own definitions."""
+"""The table of APIs agrees with Kafka's own definitions."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def kafka_requests() -> dict[int, dict[str, Any]]:
 
 
 def test_the_api_table_has_every_request_that_brokers_accept_from_clients() -> None:
-    inter_broker = {67}  # AllocateProducerIds is asked by brokers, of the controller
+    inter_broker = {67}  # only brokers send AllocateProducerIds, to the controller
     assert set(APIS) == set(kafka_requests()) - inter_broker
 
 
@@ -49,14 +49,14 @@ def test_names_versions_and_flexibility_are_kafkas() -> None:
 
 
 def test_every_response_with_broker_addresses_is_rewritten() -> None:
-    """Kafka's definitions name every field; clients can follow those with a host and a port."""
+    """Kafka's definitions name every field. Clients connect to addresses in fields named host and port."""
     with_addresses = set()
     for key, api in APIS.items():
         text = json.dumps(definition(KAFKA_NEW, f"{api.name}Response"))
         if re.search(r'"name":\s*"Host"', text) and re.search(r'"name":\s*"Port"', text):
             with_addresses.add(key)
-    # Fetch names endpoints only above the cap; DescribeQuorum names controllers' listeners, StreamsGroupHeartbeat and
-    # StreamsGroupDescribe the clients' own endpoints: none leads to a broker.
+    # Fetch names endpoints only in versions that the proxy does not offer. DescribeQuorum names controllers' listeners,
+    # StreamsGroupHeartbeat and StreamsGroupDescribe name endpoints of clients. None of these is a broker's address.
     harmless = {ApiKey.FETCH, 55, 88, 89}
     handled = {key for key, api in APIS.items() if api.handling in (ApiHandling.REWRITE, ApiHandling.VALIDATE)}
     assert with_addresses - harmless == handled, (
@@ -89,7 +89,7 @@ def test_a_layout_without_addresses_is_rejected(layout: tuple[LayoutField, ...],
 
 
 def test_the_native_paths_accept_any_api_key() -> None:
-    """In a process of its own: compiled modules read the table when they are imported."""
+    """Runs in a separate process, because compiled modules read the table when they are imported."""
     if not is_compiled():
         pytest.skip("nothing is compiled")
     told = subprocess.run(

@@ -63,7 +63,7 @@ def test_a_login_response_equals_that_of_the_schema(version: int, code: int, mes
     "body",
     [
         b"\xff" * 400_000,  # a varint without an end
-        unsigned_varint(40_001) + b"a" * 40_000 + b"\x02b\0",  # longer than brokers take
+        unsigned_varint(40_001) + b"a" * 40_000 + b"\x02b\0",  # longer than brokers accept
         b"\x02\xff\x02b\0",
         b"\0\x02b\0",
         b"",
@@ -79,7 +79,8 @@ def test_values_that_no_broker_accepts_are_malformed(body: bytes) -> None:
 
 @pytest.mark.parametrize("end", [b"", b"\0more", unsigned_varint(2_000_000) + bytes(4_000_000)])
 def test_surplus_bytes_are_ignored_as_brokers_ignore_them(end: bytes) -> None:
-    """Kafka 4.3.1 and 3.9.1 respond to all but what is cut (tests/integration/test_unread_requests.py)."""
+    """Kafka 4.3.1 and 3.9.1 respond to such requests, except incomplete ones
+    (tests/integration/test_unread_requests.py)."""
     assert software_in(b"\x02a\x02b" + end, 3, 0) == ("a", "b")
     assert mechanism_in(b"\0\x01a" + end, 1, 0) == "a"
     assert token_in(b"\0\0\0\x01a" + end, 1, 0) == b"a"

@@ -72,6 +72,6 @@ def test_a_truncated_fetch_response_is_malformed() -> None:
     tags_behind_the_records = 3
     for size in range(len(whole) - tags_behind_the_records):
         if size in (12, 13):
-            continue  # an answer about no topic is whole before its tags
+            continue  # a response without topics is complete before its tags
         with pytest.raises(MalformedMessage):
             fetched_partition(memoryview(whole[:size]))

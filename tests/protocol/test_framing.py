@@ -1,4 +1,4 @@
-"""Frames out of a byte stream, however it is cut."""
+"""Frames are found in a byte stream, however the stream is split."""
 
 import struct
 

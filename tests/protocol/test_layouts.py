@@ -1,4 +1,4 @@
-"""Every layout of a response names the fields that Kafka's own definitions have, in each version, in this order."""
+"""In each version, every layout of a response has the fields of Kafka's own definition in the same order."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ _KINDS = {"string": "string", "bytes": "bytes", "records": "bytes"}
 
 
 class Shape(NamedTuple):
-    """A field on the wire. `kind`: its bytes, or its type; `name`: Kafka's name, or the end that it has to have."""
+    """A field on the wire. `kind`: its size in bytes, or its type. `name`: Kafka's name, or the end of that name."""
 
     kind: int | str
     name: str
@@ -72,7 +72,7 @@ def of_layout(fields: tuple[LayoutField, ...], version: int) -> tuple[Shape, ...
 
 
 def difference(ours: tuple[Shape, ...], kafkas: tuple[Shape, ...], is_prefix: bool) -> str | None:
-    """Return where a layout leaves Kafka's definition; None if it does not."""
+    """Return the first difference of a layout from Kafka's definition, or None."""
     for at, shape_of in enumerate(ours):
         if at >= len(kafkas):
             return f"field {at + 1} ({shape_of.kind}) does not exist"

@@ -25,7 +25,7 @@ def test_a_log_start_request_asks_for_the_earliest_offset_of_each_partition() ->
 
 
 def response_frame(*topics: tuple[str, list[tuple[int, int, int]]]) -> bytes:
-    """(name, [(partition, code, offset)])"""
+    """Return a response with these topics: (name, [(partition, code, offset)])."""
     told = [
         {
             "name": name,

@@ -144,7 +144,7 @@ def test_names_take_a_bounded_number_of_bytes() -> None:
 
     assert (
         len(walk_produce_request(request_with_names(1, 32_767), 9, 0, 1).topics[0].name or "") == 32_767
-    )  # the broker's to reject
+    )  # the broker rejects such a request
     assert len(walk_produce_request(request_with_names(100, 249), 9, 0, 100).topics) == 100
     with pytest.raises(RequestTooLarge, match=r"names take more bytes than limits\.max_request_partitions"):
         walk_produce_request(request_with_names(100, 32_000), 9, 0, 100)

@@ -176,7 +176,7 @@ def test_a_topic_that_is_not_utf8_is_malformed(version: int) -> None:
 
 @pytest.mark.parametrize("version", [8, 9])
 def test_a_message_with_half_a_surrogate_pair_is_written_with_its_escape(version: int) -> None:
-    """Names in a client's schema may have one, and a message quotes them."""
+    """A name in a client's schema may contain half a surrogate pair, and a message may quote the name."""
     rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "name \ud800", (RecordError(0, "also \udfff"),))
 
     found = encode_rejection(0, rejection, version)

@@ -1,4 +1,4 @@
-"""Compares the end of a Produce response with new addresses with the construct schema."""
+"""Compares patched addresses at the end of a Produce response with the construct schema."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ ENDPOINT = st.fixed_dictionaries(
 
 
 def address_of(node_id: int, host: str, port: int) -> tuple[str, int] | None:
-    """Every third broker has no listener."""
+    """Return the proxy's address for a broker; every third broker has no listener."""
     return None if node_id % 3 == 0 else (f"proxy-of-{host}", port ^ 1)
 
 

@@ -56,7 +56,7 @@ def _with_random_keys(rec: Callable[[bytes], Rec], codec: int) -> _Make:
     return lambda count: batch([rec(os.urandom(130)) for _ in range(count)], codec)
 
 
-# The others resemble a case of the short form.
+# The other cases resemble a case of the short form.
 _SHORT = (
     "marked: late records: gzip",
     "marked: headers like marks",

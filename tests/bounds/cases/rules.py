@@ -184,7 +184,7 @@ def _lines(count: int) -> bytes:
 
 _MANY_A = b'"' + b"a" * 60 + b'b"'
 _NODE = b"\x0a\0"
-_NULLS = b"\x90\x4e\x00"  # 5,000 of them, in one block
+_NULLS = b"\x90\x4e\x00"  # 5,000 items in one block
 
 RULES = [
     _case(f"CEL {_CHAIN_FILTERS}: 9,000 numbers", "chained", lambda *_: [_numbers(9_000)]),

@@ -47,7 +47,8 @@ def _legacy(name: str, magic: int, codec: int, version: int) -> Case:
 
 
 def _many_small_batches(name: str, codec: int, plain: int) -> Case:
-    """496 kB of batches that decompress to 1 MiB each: the ratio limits each batch, not the request."""
+    """Return a case with 496 kB of batches that decompress to 1 MiB each, because the ratio limits each batch, not the
+    request."""
     return Case(
         f"496 kB of batches that become 1 MiB each: {name}",
         one_piece(

@@ -1,4 +1,5 @@
-"""`contracts` gives topics the rules and owners of contracts, in entries of their own. Mistakes are errors."""
+"""The key `contracts` adds entries for topics with the rules and owners of contracts, and reports mistakes in
+contracts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A contract, and configurations that name it."""
+"""Writes contracts and configurations that name them."""
 
 from pathlib import Path
 
@@ -42,7 +42,8 @@ def of_fields(properties: str, more: str = "") -> str:
 
 
 def load(folder: Path, text: str, **files: str) -> Loaded:
-    """`files` by the stems of their names; a name that ends with `_odcs` is that of a contract."""
+    """Write and load a configuration. `files`: the content of further files by name without suffix; `x_odcs` is a
+    contract."""
     for stem, content in {"sluicegate": SMALLEST + text, **files}.items():
         (folder / f"{stem.replace('_odcs', '.odcs')}.yaml").write_text(content)
     return load_file(folder / "sluicegate.yaml", {})

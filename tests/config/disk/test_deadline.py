@@ -15,7 +15,7 @@ LONG = 60.0
 
 
 class Disk:
-    """Hangs until it is back."""
+    """A file system that hangs until the test releases it."""
 
     def __init__(self) -> None:
         self.back = threading.Event()
@@ -83,9 +83,9 @@ def test_the_number_of_hanging_calls_is_limited(disk: Disk) -> None:
 
 def test_within_deadline_raises_the_errors_of_the_read() -> None:
     def fail() -> None:
-        raise TimeoutError("of the work's own")
+        raise TimeoutError("raised by the work itself")
 
-    with pytest.raises(TimeoutError, match="of the work's own"):
+    with pytest.raises(TimeoutError, match="raised by the work itself"):
         within_deadline("e", fail, LONG)
 
 

@@ -1,4 +1,5 @@
-"""Only regular files are read, and nothing waits for others; a replaced file is read as one or the other."""
+"""Only regular files are read, without waiting for other kinds. During a replacement, either the old or the new file is
+read."""
 
 import os
 import socket
@@ -55,7 +56,7 @@ def test_only_regular_files_are_read(kind: str, tmp_path: Path) -> None:
 def test_a_file_above_the_size_limit_is_not_read_further(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with path.open("wb") as file:
-        file.truncate(1 << 40)  # of which nothing is on the disk
+        file.truncate(1 << 40)  # a sparse file without any data on the disk
 
     assert read_file(path, 3 * KIB) == bytes(3 * KIB + 1)
 

@@ -16,7 +16,7 @@ MIRROR = Client("a:1", "mirror")
 
 
 def load(folder: Path, text: str, **files: str) -> Loaded:
-    """`files` by the stems of their names."""
+    """Write and load a configuration. `files`: the content of further files by name without suffix."""
     for stem, content in {"sluicegate": SMALLEST + text, **files}.items():
         (folder / f"{stem}.yaml").write_text(content)
     return load_file(folder / "sluicegate.yaml", {})
@@ -142,7 +142,7 @@ NAMES = st.text("abx.", min_size=1, max_size=6).filter(lambda name: name.strip("
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns=st.lists(PATTERNS, min_size=1, max_size=3), names=st.lists(NAMES, min_size=1, max_size=8))
 def test_no_team_exempts_a_client_on_a_topic_of_another(tmp_path: Path, patterns: list[str], names: list[str]) -> None:
-    """Whatever the patterns are, the file is an error, or its exemptions and quotas are about topics of the scope."""
+    """For any patterns, either loading fails, or the exemptions and quotas match only topics of the scope."""
     listed = ", ".join(f"'{pattern}'" for pattern in patterns)
     quotas = ", ".join(f"{{name: q{i}, topic: '{each}', bytes_per_second: 1}}" for i, each in enumerate(patterns))
     scope = "topic_files: [{path: team.yaml, topics: [a.*, bb], allow: [exempt, quotas]}]\n"

@@ -12,7 +12,7 @@ from tests.config.reading import SMALLEST
 
 
 class Folder:
-    """A configuration whose included files lie in `policies/`, as a proxy reads it again and again."""
+    """A configuration with included files in `policies/`, which is read repeatedly, as by a proxy."""
 
     def __init__(self, root: Path, keys: str) -> None:
         self.policies = root / "policies"
@@ -140,7 +140,7 @@ def test_a_file_by_name_is_kept_and_one_that_never_was_there_is_an_error(tmp_pat
 
 
 def test_a_link_with_a_missing_target_counts_as_vanished(folder: Folder) -> None:
-    """kubelet removes the links of removed keys after the folder that they lead to."""
+    """When keys are removed, kubelet removes the folder first and the links to its files later."""
     (folder.policies / "a.yaml").rename(folder.policies.parent / "target")
     (folder.policies / "a.yaml").symlink_to("../target")
     folder.read()

@@ -18,7 +18,7 @@ def main(tmp_path: Path) -> Path:
 
 
 def load_files(main: Path, text: str, **files: str) -> Loaded:
-    """`files` by the stems of their names."""
+    """Write and load a configuration. `files`: the content of policy files by name without suffix."""
     main.write_text(SMALLEST + text)
     for stem, content in files.items():
         (main.parent / "policies" / f"{stem}.yaml").write_text(content)

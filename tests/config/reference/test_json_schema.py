@@ -23,19 +23,20 @@ _PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def examples() -> list[Any]:
-    """Every configuration in the pages, and the files of configurations that are here."""
+    """Yield every configuration in the pages and every configuration file of the repository."""
     found = [
         pytest.param(text, id=f"{page.name}-{i}")
         for page in _PAGES
         for i, (_, text) in enumerate(FENCED.findall(page.read_text()))
-        if "apiVersion:" not in text  # a manifest of Kubernetes
+        if "apiVersion:" not in text  # a Kubernetes manifest
         and any(key in (yaml.load(text, yaml.BaseLoader) or ()) for key in ("upstream", "topics", "defaults", "limits"))
     ]
     return [*found, pytest.param((ROOT / "sluicegate.yaml").read_text(), id="sluicegate.yaml")]
 
 
 def seen_by_an_editor(text: str) -> Any:
-    """YAML by YAML 1.2: numbers, true and false; a date is a text."""
+    """Return the YAML as an editor reads it, by YAML 1.2: only numbers, true and false are special, and a date is a
+    text."""
     return yaml.load(text, _Editor)
 
 

@@ -17,7 +17,7 @@ def test_the_configuration_page_is_generated_from_the_model() -> None:
 
 
 def undescribed(model: type) -> list[str]:
-    """For each key of a section without a description: what to do."""
+    """Return a message for each key of a section that has no description."""
     return [
         f"{model.__module__}: {model.__name__}.{key.attribute} has no description for docs/configuration.md; write "
         f'{key.attribute} = described("what it does", default=...)'

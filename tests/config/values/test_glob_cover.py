@@ -29,7 +29,7 @@ PATTERNS = GLOBS | EXPRESSIONS | st.sampled_from(NAMES[:100])
 
 
 def matched(pattern: str) -> set[str]:
-    """The short names that a pattern matches, by RE2."""
+    """Return the short names that a pattern matches, by RE2."""
     compiled = re2.compile(regular_expression_of(pattern), options())
     return {name for name in NAMES if compiled.fullmatch(name) is not None}
 
@@ -98,7 +98,7 @@ def test_a_part_of_a_scope_is_within_it(scope: str, pattern: str) -> None:
         ("payments.*", "/.*/"),
         ("payments.*", r"/(payments\.x[|]|orders)/"),
         ("payments-*", r"/payments[-.]x/"),
-        ("*.payments", r"/eu\.payments/"),  # within, but only prefixes are proven
+        ("*.payments", r"/eu\.payments/"),  # the pattern is within the scope, but only prefixes are proven
         (r"/payments\..*/", "payments.*"),  # the same
         (r"/payments\.(eu|us)/", "payments.asia"),
     ],

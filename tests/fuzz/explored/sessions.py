@@ -15,7 +15,7 @@ from tests.proxy.session.playbook import NOW, Playbook
 _MOST_BYTES = 32 * 1024
 _LONGEST_PIECE = 700
 _MOST_SINGLE_BYTES = 2048
-# At any cost inline: work outside the event loop would change the order of responses.
+# All work runs inline, whatever it costs, because work outside the event loop would change the order of responses.
 _UNHURRIED = patch.multiple(
     sluicegate.proxy.scheduling.scheduler, _LOOP_REQUEST_SECONDS=60.0, _LOOP_MAKING_SECONDS=60.0
 )
@@ -34,7 +34,8 @@ ASKED = (
 
 @_UNHURRIED
 def from_client(data: bytes) -> None:
-    """The first two bytes decide how the others are split."""
+    """Compare sessions that receive these bytes from a client, whole and in pieces. The first two bytes select the
+    pieces."""
     stream = data[2 : 2 + _MOST_BYTES]
     whole = _from_client(stream, [len(stream)])
 
@@ -45,7 +46,7 @@ def from_client(data: bytes) -> None:
 
 @_UNHURRIED
 def from_broker(data: bytes) -> None:
-    """The same for a broker's responses to `ASKED`."""
+    """Compare sessions that receive these bytes as a broker's responses to `ASKED`, whole and in pieces."""
     stream = data[2 : 2 + _MOST_BYTES]
     whole = _from_broker(stream, [len(stream)])
 

@@ -20,7 +20,8 @@ ERROR_CODES = (0, 2, 3, 6, 32, 87, 100)
 
 
 def kio_number(chance: random.Random, field: str, bits: int) -> int:
-    """kio turns error codes into an enum and times in ms into datetime and timedelta: it holds only what fits them."""
+    """Return a random value that kio can represent: it converts error codes to an enum, and times to datetime or
+    timedelta."""
     if field.endswith("ErrorCode"):
         return chance.choice(ERROR_CODES)
     if "time" in field.lower():
@@ -38,7 +39,7 @@ def test_kio_reads_and_writes_the_same_bytes(name: str, schema: MessageSchema) -
     compared = 0
     for version in schema.versions:
         if release_of(name, version) != KAFKA_NEW:
-            continue  # kio knows what Kafka 4 knows
+            continue  # kio has the messages of Kafka 4
         try:
             entity = kio_type(name, version)
         except UnknownEntity:

@@ -25,12 +25,12 @@ from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
 def test_a_varint_without_an_end_is_malformed(digits: int) -> None:
     with pytest.raises(MalformedMessage, match="five bytes"):
         API_VERSIONS_REQUEST.parse(b"\xff" * digits, 3)
-    short, long = b"\xff" * 100, b"\xff" * 400_000  # which are copied, and no more
+    short, long = b"\xff" * 100, b"\xff" * 400_000  # only the bytes that are copied
     assert cost(lambda: API_VERSIONS_REQUEST.parse(long, 3)) < 200 * cost(lambda: API_VERSIONS_REQUEST.parse(short, 3))
 
 
 def test_a_count_is_compared_with_the_remaining_bytes_first() -> None:
-    topics = unsigned_varint(1_000_001) + bytes(1_000_000)  # a topic takes 26 bytes and more
+    topics = unsigned_varint(1_000_001) + bytes(1_000_000)  # a topic takes at least 26 bytes
     with pytest.raises(MalformedMessage, match="1000000 elements, but only 1000000 bytes are left"):
         METADATA_RESPONSE.parse(bytes(4) + b"\x01\x00" + bytes(4) + topics, 12)
 
@@ -76,7 +76,7 @@ def test_bytes_after_the_end_of_a_tagged_field_are_malformed() -> None:
             API_VERSIONS_REQUEST,
             3,
             unsigned_varint(32_769) + b"a" * 32_768 + b"\x02b\0",
-        ),  # no broker takes as long a string
+        ),  # brokers reject a string of this length
         (FETCH_RESPONSE, 12, bytes(10) + b"\xff\xff\xff\xff\x0f"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A client's side of a login, message by message. The bytes are the examples of the RFCs."""
+"""The client's messages of a login equal the examples of the RFCs."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Records as columns: null and empty values, any sizes and times."""
+"""Records are read into columns, with null and empty values, any sizes and any times."""
 
 from array import array
 
@@ -17,7 +17,7 @@ RECORDS = st.lists(st.builds(Rec, INT64, BYTES, BYTES, HEADERS.map(tuple)), min_
 
 
 class ReadColumns:
-    """A payload, read into columns with room for as many records as `room` says."""
+    """A payload that is read into columns with room for `count` records."""
 
     def __init__(self, payload: bytes, count: int, base_timestamp: int, base_offset: int = 0) -> None:
         self.payload = memoryview(payload)

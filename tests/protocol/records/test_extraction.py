@@ -80,7 +80,7 @@ def test_extraction_can_be_abandoned() -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @given(records=RECORDS, at=st.integers(0, 10_000))
 def test_extraction_from_truncated_records_returns_none(codec: str, records: list[Rec], at: int) -> None:
-    """It never raises and never reads beyond the end."""
+    """Extraction never raises an error and never reads beyond the end."""
     whole = b"".join(batch(records)[HEADER_BYTES:] for _ in range(1))
     data = batch(records, CODECS[codec], payload=whole[: at % len(whole)])
 

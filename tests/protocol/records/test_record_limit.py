@@ -13,7 +13,7 @@ FIVE = [Rec(NOW)] * 5
 
 
 def lowest_sufficient_limit(*records: bytes, version: int = 9) -> int:
-    """The fewest that are allowed."""
+    """Return the lowest limit that accepts these batches."""
     body = bytearray(produce_body(version, [topic_data("t", *enumerate(records))]))
     request = walk_produce_request(body, version, 0, 100)
     for most in range(100):

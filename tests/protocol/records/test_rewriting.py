@@ -1,4 +1,4 @@
-"""Records get other times, values and headers, and nothing else changes, compared with an independent writer."""
+"""Rewriting changes only times, values and headers of records, as an independent writer shows."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,7 +46,7 @@ def unlimited_budget(most_held: int = ANY_SIZE) -> DecompressionBudget:
 
 
 class Rewritten:
-    """The rewriting of one batch, whose pieces have at most `piece` bytes."""
+    """A rewritten batch; its payload is rewritten in pieces of at most `piece` bytes."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ def test_a_record_across_pieces_has_the_size_that_rules_accept(codec: str) -> No
     change = RecordChange(value=b"v")
 
     if CODECS[codec] == NONE:
-        assert Rewritten(sent, change_record(0, change), window=10).records is not None  # it is on the wire as it is
+        assert Rewritten(sent, change_record(0, change), window=10).records is not None  # written unchanged
         return
     assert Rewritten(sent, change_record(0, change), piece=100, window=310).records is not None
     with pytest.raises(OverLimit) as error:

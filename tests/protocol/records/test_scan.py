@@ -140,12 +140,13 @@ BOUNDS = st.one_of(st.integers(0, 150), st.sampled_from([MAX, MAX - 1]))
 
 
 def wrap_int64(value: int) -> int:
-    """An int64 that wraps."""
+    """Return the value as an int64 that wraps around."""
     return (value + 2**63) % 2**64 - 2**63
 
 
 def is_rejected_by_kafka(time: int, before: int, after: int) -> bool:
-    """LogValidator.validateTimestamp (Kafka 4): `now - time > before || time - now > after`, in longs that wrap."""
+    """Return whether LogValidator.validateTimestamp of Kafka 4 rejects a time: `now - time > before || time - now >
+    after`, in longs that wrap."""
     return wrap_int64(NOW - time) > before or wrap_int64(time - NOW) > after
 
 

@@ -1,4 +1,4 @@
-"""The five codecs within bounds, against what each reference implementation writes."""
+"""All codecs decompress the data of their reference implementations, within limits."""
 
 import gzip
 import os
@@ -108,7 +108,7 @@ def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, si
 def test_a_cut_skippable_frame_is_the_end_unless_zstd_jni_takes_its_rest_for_an_error(
     missing: int, error: type[Exception]
 ) -> None:
-    """Seen with zstd-jni 1.5.6 in Kafka's validator, at each size from 0xFFFFFF80 to 0xFFFFFFFF."""
+    """Kafka's validator with zstd-jni 1.5.6 behaves so for each size from 0xFFFFFF80 to 0xFFFFFFFF."""
     cut = b"\x50\x2a\x4d\x18" + (missing + 3).to_bytes(4, "little") + b"abc"
     data = memoryview(zstandard.compress(b"records") + cut)
     budget = DecompressionBudget(1 << 20, 1 << 20, lambda: None)

@@ -17,7 +17,7 @@ def _opens(head: bytes, magic: int = 2) -> bool:
     blocks = Lz4Blocks(memoryview(head + _END_MARK + _END_MARK), PlainBuffer(), magic)
     try:
         next(blocks)
-    except (StopIteration, OddPayload):  # bytes follow, or its content size is another frame's
+    except (StopIteration, OddPayload):  # bytes follow, or the content size is wrong
         return True
     except DamagedPayload:
         return False
@@ -52,7 +52,7 @@ def test_only_the_librarys_header_checksum_opens_a_frame(flags: int, code: int) 
     [(0x40, 0x40), (0x61, 0x40), (0x62, 0x40), (0x20, 0x40), (0xE0, 0x40), (0x60, 0x30), (0x60, 0x41), (0x60, 0xC0)],
 )
 def test_frames_that_brokers_do_not_read_are_damaged(flags: int, descriptor: int) -> None:
-    """Linked blocks, a dictionary, another version, reserved bits, blocks of another size."""
+    """Rejects linked blocks, a dictionary, another version, reserved bits, and other block sizes."""
     heads = [b"\x04\x22\x4d\x18" + bytes((flags, descriptor, checksum)) for checksum in range(256)]
 
     assert not any(_opens(head) or _opens(head, magic=0) for head in heads)

@@ -1,4 +1,4 @@
-"""Payloads as streams: memory in use, the size of a decoder's steps, and freed memory."""
+"""Payloads are decompressed as streams, in small steps, with little memory, which is freed afterwards."""
 
 import gzip
 import os
@@ -111,7 +111,7 @@ NESTED_EMPTY_STREAMS = compress(XERIAL, b"") * 20_000
     ],
 )
 def test_empty_members_and_frames_count_against_the_decompression_budget(name: str, data: bytes) -> None:
-    """Each takes a microsecond or so to open, for a few bytes sent."""
+    """Opening a member or frame takes about a microsecond, although it has only a few bytes."""
     with pytest.raises(OverLimit) as over:
         read(Decompressor(), CODECS[name], data, bounds_of(budget_bytes=4 * MIB))
     assert over.value.bound is PayloadLimit.REQUEST
@@ -137,7 +137,7 @@ def zstd_of(size: int, window_log: int) -> bytes:
 
 
 def test_a_large_zstd_window_with_little_content_is_accepted() -> None:
-    """Java's level 22 declares 128 MiB always."""
+    """Java always declares a window of 128 MiB at level 22."""
     assert read(Decompressor(), 4, zstd_of(15 * MIB, 27), bounds_of()) == (bytes(15 * MIB), None)
 
     with pytest.raises(OverLimit) as over:
@@ -147,7 +147,7 @@ def test_a_large_zstd_window_with_little_content_is_accepted() -> None:
 
 
 def test_the_memory_of_a_large_window_or_block_is_freed() -> None:
-    with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # what other tests have left says nothing
+    with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # ignores objects of earlier tests
         assert alone.submit(growth_by_large_payloads).result() < 32 * MIB
 
 
@@ -177,7 +177,7 @@ def test_decompression_yields_regularly_and_can_be_abandoned(name: str) -> None:
     data = compress(CODECS[name], plain)
     decompressor = Decompressor()
     if name == "snappy":
-        called = 2  # a block comes out at once
+        called = 2  # the decoder returns a whole block at once
     with pytest.raises(Abandoned):
         read(decompressor, CODECS[name], data, bounds_of(give_way=give_way))
 
@@ -185,7 +185,8 @@ def test_decompression_yields_regularly_and_can_be_abandoned(name: str) -> None:
 
 
 def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
-    """It was, for every member: 28 s for 8 MB. What a decoder is given at a time is counted here."""
+    """Regression: copying the tail for every member took 28 s for 8 MB. The test counts the input of each decoder
+    call."""
     given: list[int] = []
 
     class Counting:
@@ -207,7 +208,7 @@ def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
 
 
 def test_a_damaged_member_after_many_others_is_read_again_in_small_steps() -> None:
-    """76 s of CPU for 90 MB before: the rest was copied for each 16 KiB."""
+    """Regression: copying the rest for each 16 KiB took 76 s of CPU time for 90 MB."""
     data = gzip.compress(os.urandom(4 * MIB), 1)[:-1000]
     seen, failure = read(Decompressor(), 1, data, bounds_of())
     calls = 0
