@@ -20,13 +20,13 @@ Answer = Callable[[int, bytes], "bytes | RawResponse | None"]
 
 
 class RawResponse(bytes):
-    """Sent as it is, without size and header."""
+    """A response that is sent unchanged, without size and header."""
 
 
 class ScriptedBroker:
-    """Listens as long as the `with` block lasts. `asked` counts requests by API, `connections` what came in all,
-    `clients` are the ids of those that asked, `client` is the id of the one whose request is answered; it answers
-    nothing while `may_response` is cleared.
+    """A broker that listens within a `with` block. `asked`: number of requests by API. `connections`: number of
+    connections so far. `clients`: the ids of all clients. `client`: the id of the client of the current request. While
+    `may_response` is cleared the broker sends no responses.
     """
 
     def __init__(self, answers: dict[ApiKey, Answer]) -> None:
@@ -106,7 +106,7 @@ class ScriptedBroker:
 
 
 def greeting(*keys: ApiKey) -> Answer:
-    """An ApiVersions answer that offers these APIs (all that there are, if none is named) in every version."""
+    """Return an ApiVersions response that offers these APIs, or all APIs if none is given, in every version."""
     offered = [
         {"api_key": key, "min_version": 0, "max_version": APIS[key].max_version} for key in keys or tuple(ApiKey)
     ]
@@ -114,13 +114,13 @@ def greeting(*keys: ApiKey) -> Answer:
 
 
 def brokers(*found: tuple[int, str, int]) -> Answer:
-    """A Metadata answer that names these brokers and no topic."""
+    """Return a Metadata response with these brokers and no topic."""
     named = [{"node_id": node_id, "host": host, "port": port} for node_id, host, port in found]
     return lambda version, _: METADATA_RESPONSE.build({"brokers": named, "topics": []}, version)
 
 
 def topic_settings(of: Callable[[str], Value | None]) -> Answer:
-    """A DescribeConfigs answer; `of` gives a topic's settings, or None for one that is not there."""
+    """Return a DescribeConfigs response; `of` returns the settings of a topic, or None if the topic does not exist."""
 
     def respond_with_settings(version: int, body: bytes) -> bytes:
         asked = DESCRIBE_CONFIGS_REQUEST.parse(body, version)["resources"]
@@ -133,12 +133,12 @@ def topic_settings(of: Callable[[str], Value | None]) -> Answer:
 
 
 def asked_topics(version: int, body: bytes) -> list[str]:
-    """Which topics a DescribeConfigs request names."""
+    """Return the topics that a DescribeConfigs request names."""
     return [r["resource_name"] for r in DESCRIBE_CONFIGS_REQUEST.parse(body, version)["resources"]]
 
 
 def result_for(topic: str, settings: Value | None, error_code: int | None = None) -> Value:
-    """One topic's entry in a DescribeConfigs answer."""
+    """Return the entry of one topic in a DescribeConfigs response."""
     configs = [{"name": k, "value": v, "read_only": False, "is_sensitive": False} for k, v in (settings or {}).items()]
     code = error_code if error_code is not None else (3 if settings is None else 0)
     return {

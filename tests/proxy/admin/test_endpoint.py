@@ -1,4 +1,4 @@
-"""The admin endpoint: its responses, its address, and that no client can block it."""
+"""The admin endpoint has the right responses and address, and no client can block it."""
 
 import gzip
 import os
@@ -33,12 +33,12 @@ _MUCH_SECONDS = 2
 
 @pytest.fixture(autouse=True)
 def _long_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits for the end of another connection has no response within a test's patience."""
+    """Make the deadline longer than the test's timeout, so that a request that waits for another connection fails."""
     monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 10 * _PATIENCE_SECONDS)
 
 
 def loopbacks() -> list[str]:
-    """IPv4's, and IPv6's on a machine that has one."""
+    """Return the loopback address of IPv4, and that of IPv6 if the machine has one."""
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
@@ -85,7 +85,7 @@ def open_socket(server: AdminServer, host: str = "127.0.0.1") -> socket.socket:
 
 
 def read_to_end(connection: socket.socket) -> bytes:
-    """All that comes until the end of the connection, however it ends."""
+    """Return all bytes until the connection ends, in whatever way."""
     told = b""
     try:
         while data := connection.recv(1 << 20):
@@ -103,7 +103,7 @@ def server() -> Iterator[AdminServer]:
 
 
 def alive(server: AdminServer) -> bool:
-    """Whether it responds without waiting for another connection, and before it has done much for others."""
+    """Return whether the server responds without waiting for other connections and without much work for them."""
     begin = time.process_time()
     return get(f"http://127.0.0.1:{server.port}/livez") == (200, "ok\n") and time.process_time() - begin < _MUCH_SECONDS
 

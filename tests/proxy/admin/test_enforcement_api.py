@@ -59,7 +59,7 @@ async def change() -> Change:
 
 @dataclass
 class StateTopic:
-    """Applies changes at once, as a state topic that responds, or cannot be written."""
+    """A state topic that applies changes at once, or that cannot be written."""
 
     enforcement: Enforcement
     loop: asyncio.AbstractEventLoop

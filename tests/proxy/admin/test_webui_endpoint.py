@@ -1,4 +1,4 @@
-"""The admin endpoint serves the page to peers of every kind: slow readers, crowds, and users without access."""
+"""The admin endpoint serves the web UI to slow readers, crowds, and users without access."""
 
 import http.client
 import json
@@ -29,7 +29,7 @@ BIG = 400_000
 
 
 class StateReader:
-    """The state to return, and the number of reads."""
+    """Returns a state and records what was requested."""
 
     def __init__(self) -> None:
         self.wishes: list[LiveQuery] = []
@@ -49,7 +49,7 @@ def reader() -> StateReader:
 
 
 class Changes:
-    """Repeats what it should change."""
+    """Returns the requested change as text."""
 
     def lines_about(self, topic: str) -> list[str]:
         return [f"{topic} is suspended"]
@@ -98,7 +98,7 @@ def response_to(server: AdminServer, path: str, **headers: str) -> tuple[int, di
 
 
 def messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
-    """The streams' events as they come, until its end."""
+    """Yield the events of a stream until its end."""
     gathered = b""
     while data := connection.recv(1 << 16):
         gathered += data
@@ -217,7 +217,7 @@ def test_streams_are_limited_and_share_one_state_a_second(serve: Serve, reader: 
         before = len(reader.wishes)
         for coming in comings:
             assert next(coming)
-        assert len(reader.wishes) - before <= 3 * 2  # seconds, not streams
+        assert len(reader.wishes) - before <= 3 * 2  # the wait is over after seconds, not at the end of a stream
         assert response_to(server, "/livez")[0] == 200
     eventually(lambda: _streams_again(server))
 

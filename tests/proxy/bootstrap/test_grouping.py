@@ -13,7 +13,7 @@ USUAL, HOUR, DAY = (ClusterSettings(after_max_ms=bound) for bound in (2**63 - 1,
 
 
 def by_first_match(found: GroupedTopics, name: str) -> ClusterSettings:
-    """As the proxy reads the entries."""
+    """Return the settings of a topic as the proxy finds them in the entries."""
     place = TopicPatterns([entry.match for entry in found.entries]).first_match(name)
     return found.usual if place is None else found.entries[place].settings
 

@@ -91,7 +91,7 @@ async def test_a_cluster_without_topics_sets_no_bound_by_itself() -> None:
 def test_the_written_file_asks_in_a_comment_how_brokers_derive_principals(
     sasl: dict[str, str], declaration: str
 ) -> None:
-    """Only the operator knows the answer; with the line as written, the file declares it."""
+    """Only the operator knows the answer. Without the comment sign, the line is a valid declaration."""
     address = HostPort("127.0.0.1", 19092)
     text = "\n".join(lines_of(TopicSurvey({1: address}, {}, 0, ()), (address,), {"sasl": sasl}, address))
     listen = loaded(text).config.listen
@@ -104,7 +104,7 @@ def test_the_written_file_asks_in_a_comment_how_brokers_derive_principals(
 
 @pytest.mark.parametrize(("port", "base"), [(19092, 19100), (29092, 29100), (65520, 65523)])
 def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base: int) -> None:
-    """The last broker's port is at most 65535."""
+    """The port of the last broker must not exceed 65535."""
     found = TopicSurvey({node: HostPort(f"kafka-{node}", 9092) for node in range(1, 13)}, {}, 0, ())
     given = HostPort("kafka-1", 9092)
 
@@ -118,7 +118,7 @@ def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base
 
 
 async def test_brokers_that_do_not_offer_settings_are_listed_with_the_reason() -> None:
-    """As librdkafka's mock cluster."""
+    """librdkafka's mock cluster is such a broker."""
     partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
     topic = {"error_code": 0, "name": "orders", "partitions": [partition]}
 

@@ -1,4 +1,4 @@
-"""Each command is declared where it is written, and helps as the others do."""
+"""Each command is declared in the file with its code, and its help has the usual form."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""For people at a terminal, every mistake ends in lines and none in a traceback."""
+"""Every mistake at a terminal has a message of a few lines and never a traceback."""
 
 import json
 import os
@@ -19,7 +19,7 @@ MINIMAL = "upstream: {bootstrap: 'h:1'}\nlisten: {bootstrap: '127.0.0.1:19092'}\
 
 
 def sluicegate(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that ends by itself in this process: a process of its own imports for a second."""
+    """Run a command in this process, because a new process spends a second on imports."""
     done = CliRunner(env=dict.fromkeys(name for name in os.environ if name.startswith("SLUICEGATE__"))).invoke(
         app, arguments
     )
@@ -28,7 +28,8 @@ def sluicegate(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def sluicegate_process(*arguments: str | bytes, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the console script, as a terminal does: for `run`, and for what a terminal or the start of Python decides."""
+    """Run the console script in a process, for `run` and for everything that depends on a terminal or on Python's
+    start."""
     done = subprocess.run(
         [COMMAND, *arguments],
         capture_output=True,
@@ -263,7 +264,7 @@ def test_try_ends_with_0_1_or_2(file: Path) -> None:
         ("order", "no policy has the topic order; did you mean orders or team.orders?"),
         ("orders", None),
         ("elsewhere", None),
-        ("team.order", None),  # the entry of a pattern decides
+        ("team.order", None),  # an entry with a pattern applies
     ],
 )
 def test_a_topic_that_resembles_a_configured_name_is_reported(file: Path, topic: str, words: str | None) -> None:

@@ -24,7 +24,7 @@ from tests.proxy.cli.test_commands import sluicegate_process
 
 @contextmanager
 def proxy_before(upstream: str, folder: Path, **sections: Any) -> Iterator[ProxyProcess]:
-    """A proxy that is alive, whether or not it can serve anybody."""
+    """Yield a proxy that is alive, whether or not it is ready."""
     proxy = ProxyProcess(folder, upstream, {"log": {"format": "json"}, **sections})
     try:
         yield proxy.start(ready=False)
@@ -109,5 +109,5 @@ async def test_a_plaintext_client_on_a_tls_port_is_logged_with_advice(tmp_path: 
         writer.close()
         line = log_line(proxy, "client TLS handshake failed")
 
-    assert answer[:1] in (b"", b"\x15")  # closed, perhaps with an alert of TLS
+    assert answer[:1] in (b"", b"\x15")  # closed, perhaps with a TLS alert
     assert "security.protocol is wrong" in json.dumps(line)

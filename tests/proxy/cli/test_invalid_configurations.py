@@ -85,7 +85,7 @@ def _compile_as_run_does(loaded: Loaded) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that configurations name."""
+    """The current folder, with the files that configurations name."""
     monkeypatch.chdir(tmp_path)
     for name, text in _FILES.items():
         (tmp_path / name).write_text(text)

@@ -1,4 +1,4 @@
-"""A record as it is given on the command line."""
+"""The options of the command line describe a record."""
 
 from pathlib import Path
 

@@ -174,7 +174,7 @@ def test_try_uses_the_file_alone_if_topic_settings_are_off() -> None:
     ],
 )
 def test_the_stricter_of_file_and_cluster_is_tried(settings: ClusterSettings, is_forwarded: bool, source: str) -> None:
-    """A record 20 minutes ahead, with 2 hours in the file."""
+    """The record is 20 minutes ahead; the file allows 2 hours."""
     text = SMALLEST + f"defaults: {{{AFTER}: 2h}}"
 
     trial = validate_one("orders", NewRecord(NOW + HOUR // 3), loaded(text), NOW, lambda _: SettingsRead(settings))

@@ -154,7 +154,7 @@ async def test_a_silent_broker_times_out() -> None:
 
 
 async def test_a_race_of_tcp_connections_selects_a_silent_broker() -> None:
-    """So `aiohappyeyeballs` does not fit here (proxy/network/happy_eyeballs.py)."""
+    """This is why the proxy does not use `aiohappyeyeballs` (proxy/network/happy_eyeballs.py)."""
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker({}) as good:
         found = [
             (socket.AF_INET, socket.SOCK_STREAM, 0, "", (each.address.host, each.address.port))
@@ -198,7 +198,8 @@ async def test_a_connection_to_a_broker_that_never_reads_is_closed(monkeypatch: 
 
 
 def scram(first: str | None, final: bytes = b"v=AAAA") -> dict[ApiKey, Answer]:
-    """A broker's side of SCRAM; {nonce} in `first` is what a server makes of the client's."""
+    """Return a broker's side of SCRAM. {nonce} in `first` is replaced by the server's nonce, which starts with the
+    client's."""
     said: list[bytes] = []
 
     def authenticate(version: int, body: bytes) -> bytes | None:
@@ -240,7 +241,7 @@ SALT = base64.b64encode(bytes(16)).decode()
         ",,,,",
         "e=other-error",
         None,
-        f"r={{nonce}},s={SALT},i=4096",  # and then a wrong signature
+        f"r={{nonce}},s={SALT},i=4096",  # the final message has a wrong signature
     ],
 )
 async def test_a_hostile_scram_server_is_rejected_with_a_short_error(
@@ -267,7 +268,7 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
     hashing = hashlib.pbkdf2_hmac
 
     def slow_hash(*arguments: object) -> bytes:
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(2)  # the loop turns meanwhile
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(2)  # the event loop runs meanwhile
         seen.append(monotonic())
         return hashing(*arguments)
 

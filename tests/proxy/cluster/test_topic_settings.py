@@ -39,7 +39,7 @@ READ_AGAIN = "topic settings are read again"
 
 
 class Asker:
-    """Topic settings and the rules that receive them."""
+    """A reader of topic settings and the rules that receive the settings."""
 
     def __init__(self, *addresses: HostPort, seconds: float = 5) -> None:
         upstream = Upstream(bootstrap=addresses, connect_timeout_seconds=seconds)
@@ -47,7 +47,7 @@ class Asker:
         self.settings = TopicSettingsReader(upstream, None, self.rules)
 
     async def know(self, *topics: str) -> float:
-        """Wait as a first batch would; gives how long (s)."""
+        """Wait for the settings of topics like a first batch, and return the duration of the wait (s)."""
         started = monotonic()
         waiting = self.settings.settings_pending(topics)
         if waiting is not None:
@@ -113,7 +113,7 @@ async def test_a_silent_broker_delays_first_batches_once_on_one_connection() -> 
         waited = await asyncio.gather(*(asker.know(f"t{i}") for i in range(300)))
 
         assert max(waited) < 10 * FIRST_BATCH_SECONDS  # all at once, not one after the other
-        assert asker.settings.settings_pending(["later"]) is None  # nobody waits again
+        assert asker.settings.settings_pending(["later"]) is None  # no batch waits again
         assert kafka.connections == 1
         asker.settings.close()
 
@@ -164,7 +164,7 @@ async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> 
         assert not asker.is_learnt("bad")
         assert [line["event"] for line in lines] == [USING_FILE]
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 20
-        assert asker.settings.settings_pending(["bad"]) is None  # set aside, not asked for at once again
+        assert asker.settings.settings_pending(["bad"]) is None  # not requested again at once
 
 
 async def test_a_broker_that_fails_for_every_topic_gets_few_requests() -> None:
@@ -191,7 +191,7 @@ async def test_names_that_no_broker_has_are_not_asked_for(name: str) -> None:
 
 
 async def test_invented_topic_names_cause_few_requests_and_little_memory() -> None:
-    """10,000 a second, and an honest topic among them."""
+    """Clients invent 10,000 names a second, and one topic is real."""
     async with broker(topic_settings(lambda topic: None if topic.startswith("0") else SAID)) as kafka:
         asker = Asker(kafka.address)
         await asker.know("honest")
@@ -240,7 +240,7 @@ async def test_unused_topics_are_dropped_first(monkeypatch: pytest.MonkeyPatch) 
     assert MAX_KNOWN > 100
 
 
-# -- answers that cannot be believed -----------------------------------------------------------------------------
+# -- wrong responses ---------------------------------------------------------------------------------------------
 
 
 def results(of: Iterable[Value]) -> Answer:

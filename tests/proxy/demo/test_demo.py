@@ -1,4 +1,4 @@
-"""`sluicegate demo` as a person meets it: in a terminal, in a pipe, with a port that is taken, with Ctrl-C."""
+"""`sluicegate demo` works in a terminal and in a pipe, reports a port in use, and ends at Ctrl-C."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ COMMAND = [sys.executable, "-c", "from sluicegate.proxy.cli.main import main; ma
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """With ports of its own."""
+    """Environment variables that give the demo free ports."""
     first = free_ports(8)
     return os.environ | {
         "SLUICEGATE__LISTEN__BOOTSTRAP": f"127.0.0.1:{first}",
@@ -35,7 +35,7 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture
 def terminal(environment: dict[str, str]) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
-    """Of 80 columns, in which it runs."""
+    """The demo, running in a terminal of 80 columns."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
     demo = subprocess.Popen(
@@ -63,7 +63,7 @@ def test_a_pipe_gets_plain_lines_whose_counts_agree(environment: dict[str, str])
     ((records, batches, rejected),) = re.findall(
         r"forwarded (\d+) records in (\d+) batches; rejected (\d+) batches\n\Z", done.stdout
     )
-    assert int(records) == 4 * int(batches) > 0  # every sample batch has four
+    assert int(records) == 4 * int(batches) > 0  # every sample batch has four records
     assert done.stdout.count("rejected ") == int(rejected) + done.stdout.count("forwarded ")
 
 
@@ -75,7 +75,7 @@ def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "s
     def shows(text: bytes) -> bool:
         try:
             seen.extend(os.read(ours, 1 << 16))
-        except OSError:  # nothing new, or it has ended
+        except OSError:  # no new output, or the demo has ended
             return text in seen
         return text in seen
 

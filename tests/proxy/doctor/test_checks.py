@@ -8,7 +8,7 @@ import pytest
 from sluicegate.proxy import doctor
 from sluicegate.proxy.doctor.checks import ClusterCheck, MachineCheck, cluster_checks, machine_checks
 
-# What each of these finds is used by others, so sluicegate.proxy.doctor.examination says when.
+# Other checks use the results of these, so sluicegate.proxy.doctor.examination determines their order.
 IN_BETWEEN = {"advertised", "brokers", "certificate_names", "names", "ports", "running_proxy"}
 NO_CHECKS = {"check_result", "checks", "examination", "report", "shared_topics"}
 MODULES = sorted({module.name for module in iter_modules(doctor.__path__)} - IN_BETWEEN - NO_CHECKS)

@@ -1,4 +1,4 @@
-"""Outputs without which `run` does not start."""
+"""The doctor reports outputs without which `run` does not start."""
 
 import sys
 from pathlib import Path

@@ -19,7 +19,7 @@ from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 
 
 def examined(folder: Path, **sections: Any) -> tuple[int, dict[str, tuple[str, str, str]]]:
-    """The exit code, and by what each result is about: its level, what was found and the advice."""
+    """Return the exit code, and the level, text and advice of each result by its subject."""
     first = free_ports(4)
     config = {
         "upstream": {"bootstrap": [f"127.0.0.1:{first}"], "connect_timeout_seconds": 5},

@@ -1,4 +1,5 @@
-"""User names that are tokens or keys of accounts contradict the declaration that they are principals."""
+"""The doctor reports user names that look like tokens or account keys, if the configuration declares them as
+principals."""
 
 import asyncio
 import json

@@ -36,7 +36,7 @@ _ENDLESS = 1000
 
 @pytest.fixture(autouse=True)
 def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    # On a busy machine too, because requests that move to a thread get their responses at another time.
+    # The loop validates inline even on a busy machine, because validation in a thread changes the order of responses.
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
@@ -226,7 +226,8 @@ def test_a_batch_is_validated_by_the_current_policy_and_time() -> None:
 
 @pytest.mark.parametrize("size", [20, 40_000])
 def test_an_exemption_counts_while_it_applies_to_an_open_connection(size: int) -> None:
-    """Also if another client's request teaches its topic again. Large requests are not completely in the buffer."""
+    """This also holds if another client's request teaches the topic again. Large requests are not completely in the
+    buffer."""
 
     def say(*numbers: int) -> None:
         for number in numbers:

@@ -1,4 +1,4 @@
-"""Violations as the proxy reports them."""
+"""Violation events like those of the proxy."""
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import EventNumbering, ViolationEvent, violation_event
@@ -25,7 +25,7 @@ def rejected_event(
     mode: Mode = Mode.REJECT,
     peer: str = "192.0.2.1:5",
 ) -> ViolationEvent:
-    """One batch of which one record is bad."""
+    """Return the event of a batch with one bad record."""
     shown = RecordSample(Beginning(SECRET, 19), Beginning(SECRET, 19))
     bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
     verdict = Finding(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)

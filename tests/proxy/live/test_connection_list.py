@@ -1,4 +1,4 @@
-"""The page shows what a connection waits for."""
+"""The connection list shows why a connection is paused."""
 
 from sluicegate.config.teams import Owner
 from sluicegate.proxy.live.connection_list import PAUSES, connections_of
@@ -35,7 +35,7 @@ def test_a_connection_has_the_owner_of_its_client() -> None:
         return connections_of([play.session], owners)["listed"][0]["owner"]
 
     assert owner() == {"team": "billing", "contact": "#billing"}
-    play.session.identity.doubt = UnverifiedReason.UNDECLARED_CLAIM  # another principal may be behind it
+    play.session.identity.doubt = UnverifiedReason.UNDECLARED_CLAIM  # another principal may use it
     assert owner() == {"team": "shop", "contact": None}
     play.session.identity.client_id = None
     assert owner() is None

@@ -1,4 +1,4 @@
-"""Several proxies' figures as one's."""
+"""The states of several proxies are combined like that of one proxy."""
 
 from dataclasses import replace
 from threading import Lock

@@ -401,7 +401,7 @@ async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(t
         tls_listener.acceptor.close()
 
     assert greeted == [b"hello"] * 5
-    assert loop.time() - began >= 1.4  # two at once, and one more each half second
+    assert loop.time() - began >= 1.4  # two at once, then one more each half second
     assert 0 < delayed[NEW_CONNECTIONS] <= 3
     assert [line["event"] for line in lines] == ["connection delayed"]
     assert lines[0]["limit"] == NEW_CONNECTIONS

@@ -27,7 +27,7 @@ def file(main: Path) -> ConfigFile:
 
 def looked_at_twice(file: ConfigFile) -> bool:
     """As somebody does who looks again and again."""
-    assert file.has_changed() is False  # it might still be written to
+    assert file.has_changed() is False  # the file may still be being written
     return file.has_changed()
 
 

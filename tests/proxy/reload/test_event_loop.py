@@ -37,7 +37,7 @@ async def longest_hold(path: Path) -> tuple[FilePolicies, float]:
     used: list[float] = []
 
     def load() -> FilePolicies:
-        began.append(time.thread_time())  # the thread may have worked before
+        began.append(time.thread_time())  # the thread may have done its work already
         clock.append(time.pthread_getcpuclockid(threading.get_ident()))
         loaded = ConfigFile(path, ()).read()
         check_policies(loaded)
@@ -54,7 +54,7 @@ async def longest_hold(path: Path) -> tuple[FilePolicies, float]:
             now = time.clock_gettime(clock[0])
             held.append(now - (began[0] if before is None else before))
             before = now
-    assert before is not None  # else nothing was measured
+    assert before is not None  # otherwise nothing was measured
     held.append(used[0] - before)
     assert used[0] - began[0] > MOST_SECONDS
     return await loading, max(held)

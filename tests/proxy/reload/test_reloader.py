@@ -120,7 +120,7 @@ async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Sta
 
     assert rejection(stage.status) is not None
     assert "limits.max_in_flight" in rejection(stage.status)
-    assert "configuration rejected" not in rejection(stage.status)  # the name of the condition says it
+    assert "configuration rejected" not in rejection(stage.status)  # the name of the condition states this already
     assert len(stage.in_force) == 1
 
     stage.write(SMALLEST)
@@ -352,7 +352,9 @@ async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_
     assert (await stage.reloader.reload(accepts_removed=False)).problems == []
     assert [*stage.in_force[-1].source.schemas.values()] == [schema]
     assert missing(stage.status), "the next reload keeps it too"
-    rejected = await stage.reloader.reload(accepts_removed=True)  # a rule names it: nothing else could be applied
+    rejected = await stage.reloader.reload(
+        accepts_removed=True
+    )  # a rule names the registry, so no other part can be applied
     assert file in rejected.problems[0]
     assert missing(stage.status)
 

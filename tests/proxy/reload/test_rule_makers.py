@@ -96,7 +96,7 @@ def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_
     monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # clocks may show no time at all
     assert len(text) < 256 << 10
 
-    with suppress(SchemaUnusable):  # of nested counts, as the rules process reports
+    with suppress(SchemaUnusable):  # an error with nested counts, as the rules process reports it
         makers.for_registries({}).of_schema(Schema(format="json", text=text), Side.VALUE)
 
     assert bool(compiled) is is_compiled_here

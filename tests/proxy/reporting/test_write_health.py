@@ -68,7 +68,7 @@ def test_a_write_without_a_result_fails_before_its_timeout(health: WriteHealth, 
 
 
 def test_a_producer_that_retries_a_failing_write_is_one_failure(health: WriteHealth, clock: Clock) -> None:
-    """A write fails after 10 s, and the producer sends the batch again at once; another partition accepts writes."""
+    """Each write fails after 10 s, and the producer retries at once. Writes to another partition succeed meanwhile."""
     for _ in range(10):
         number = health.begin("topic dead")
         for second in range(10):

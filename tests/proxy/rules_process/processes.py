@@ -1,4 +1,4 @@
-"""Processes of a rules process, as Linux shows them."""
+"""The child processes of a rules process, from Linux's /proc."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process, and it is not only waiting to be taken note of."""
+    """Return whether the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

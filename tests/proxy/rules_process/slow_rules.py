@@ -38,7 +38,7 @@ class Does:
 
 
 def install(folder: Path) -> None:
-    """For whoever has the folder on its path: the entry point `does`."""
+    """Install the entry point `does` for processes that have the folder on their path."""
     (folder / "slow_rules_of_a_test.py").write_text(SOURCE)
     info = folder / "slow_rules_of_a_test-1.dist-info"
     info.mkdir()

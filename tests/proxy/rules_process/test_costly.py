@@ -66,7 +66,7 @@ def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(
 
 
 def test_the_remaining_time_limits_an_evaluation_below_a_slice(process: RulesProcess) -> None:
-    """Then nothing more could be had elsewhere."""
+    """With so little time left, another process could not evaluate more."""
     evaluate_in_thread(process, "good", "a", CpuTime.SLICE)
 
     with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTime.SLICE):
@@ -122,8 +122,8 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(pr
         waited = time.monotonic() - began
         process.close()
 
-    # One costly evaluation takes a second of CPU time: after 40 of them those 200 would have waited twice as long.
-    # On a busy machine everything takes longer, the 200 alone as well.
+    # One costly evaluation takes a second of CPU time. Behind 40 of these the 200 evaluations would wait twice as long.
+    # On a busy machine all of this takes longer, including the 200 evaluations alone.
     assert waited < 20 + 20 * alone, f"{waited:.1f} s for 200 cheap evaluations that take {alone:.1f} s alone"
     assert {outcome.result() for outcome in outcomes} <= {"TooCostly", "Outage"}
 

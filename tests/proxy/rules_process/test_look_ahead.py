@@ -46,7 +46,7 @@ class Asked:
             yield
 
     def verdicts(self, *values: str, rule: Specification = DOES) -> list[str | type[Exception] | None]:
-        """Return what is raised, or said, about each value."""
+        """Return the fault of each value, or the exception type."""
         return [self._verdict(rule, fields) for fields in records(*values)]
 
     def _verdict(self, rule: Specification, fields: RecordFields) -> str | type[Exception] | None:
@@ -121,7 +121,7 @@ def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(
 
     with asked_process.request_of("a"):
         rule.look_ahead(batch, StepBudget())
-        asked_process.process.close()  # it is not asked again
+        asked_process.process.close()  # the process gets no second request
         assert [rule.fault(each) is None for each in batch] == [True, False, True, False, True]
 
 

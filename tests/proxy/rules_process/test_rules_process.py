@@ -35,7 +35,7 @@ CHAIN = {"$ref": "#/$defs/d0", "$defs": {**DEEP, "d28": {"type": "integer"}}}
 
 
 class Seen:
-    """What is reported."""
+    """Records what the rules process reports."""
 
     def __init__(self) -> None:
         self.ended: list[str] = []
@@ -77,7 +77,7 @@ def evaluate(process: RulesProcess, what: str) -> str | None:
 
 
 class Contents:
-    """What a request has read."""
+    """The data of a request."""
 
 
 @pytest.mark.parametrize("what", ["spin 100", "take 1000000000", "out", "fail", "die 9"])
@@ -241,7 +241,7 @@ def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
 
 @pytest.mark.long
 def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProcess, recorded_reports: Seen) -> None:
-    """The process runs a tenth of the time: 0.4 s of CPU time take 4 s, and are no verdict."""
+    """The process runs for a tenth of the time, so 0.4 s of CPU time take 4 s, which is not too costly."""
     assert process.pid is None
     evaluate(process, "good")
     assert process.pid is not None

@@ -134,7 +134,7 @@ def test_a_stream_of_short_jobs_does_not_starve_a_long_job(burner: CpuBurner, su
         streams.append(submit(0.005, short))
         streams.pop(0).future.result(SECONDS)
 
-    # It gets a fifth of the time at least, and is started at most three times.
+    # The job gets at least a fifth of the time and is started at most three times.
     assert burner.burnt < (0.5 + 0.33 + 0.1) * 6
     assert burner.starts.count(long) <= 3
 

@@ -31,12 +31,13 @@ def changes_the_file(stage: Stage) -> None:
 
 
 def no_trigger(_stage: Stage) -> None:
-    """It is done by itself, every second or two."""
+    """Do nothing, because the proxy calls the method regularly."""
 
 
 @dataclass(frozen=True, slots=True)
 class InjectedBug:
-    """`place` fails; `trigger` has it done; `logged`: what the log says of it."""
+    """`place`: the method that fails. `trigger`: causes a call of the method. `logged`: the log event of the
+    failure."""
 
     place: str
     logged: str
@@ -68,7 +69,7 @@ BUGS = {
     "looking at sessions": InjectedBug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _PERIODIC),
     "looking at the cluster": InjectedBug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _PERIODIC),
 }
-_SHORT = ("metrics", "reload", "an event", "sweeping")  # one for each place that catches errors
+_SHORT = ("metrics", "reload", "an event", "sweeping")  # one case for each place that catches errors
 
 
 @pytest.mark.internal_error

@@ -1,4 +1,4 @@
-"""From the first Metadata response without a broker on, no reader sees a proxy that serves."""
+"""After the first Metadata response without a broker, no view shows the proxy as serving."""
 
 import asyncio
 import threading
@@ -27,7 +27,7 @@ def conditions(server: Server) -> list[Condition]:
 async def test_a_cluster_without_a_broker_is_reported_before_certificates_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Files may be on a file system that hangs."""
+    """Certificate files may be on a file system that hangs."""
     reading, may_end = threading.Event(), threading.Event()
 
     def read_slowly(_config: Config, _now: datetime) -> OwnExpiries:
@@ -86,7 +86,7 @@ async def test_another_address_that_lists_brokers_counts() -> None:
 
 
 def test_the_condition_begins_if_one_worker_sees_no_broker() -> None:
-    """Another one that has not looked again yet serves nobody either."""
+    """A worker that has not checked the cluster again does not serve clients either."""
     kind = Condition.NO_BROKER_LISTED
     seen = ActiveCondition(kind, kind.type.state, "kafka", "kafka responds, but lists no broker", 1)
 

@@ -36,7 +36,7 @@ HELD_TO = ValidationBasis(TopicPolicy(), NOW)
 
 
 class RecordingSink:
-    """A sink that keeps what it is given."""
+    """A sink that stores its events."""
 
     def __init__(self) -> None:
         self.violations: list[ViolationEvent] = []
@@ -74,7 +74,7 @@ class Seen:
         return name.startswith("known-") or self.names.is_known(name)
 
     def reject(self, client_id: str, topics: dict[str, int], rejected: Finding) -> None:
-        """A request of so many partitions of each topic, all of them rejected."""
+        """Report a request with this many partitions of each topic, all rejected."""
         request = request_of(topics)
         places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
         validated = ValidatedRequest(rejected=dict.fromkeys(places, rejected))
@@ -158,7 +158,7 @@ def test_topics_known_from_clients_only_get_a_label_after_a_brokers_response() -
 def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_topic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All of it at one moment: on a busy machine it takes minutes, in which quiet kinds are dropped."""
+    """The clock stands still, because the test may take minutes, in which quiet kinds would be dropped."""
     monkeypatch.setattr(validation_lines, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     seen = Seen()
     with capture_logs() as lines:
@@ -174,7 +174,7 @@ def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_to
 
 
 def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop() -> None:
-    """Measured against what counting and keeping alone would cost, because machines differ."""
+    """The limit is a multiple of the cost of counting and storing alone, because machines differ."""
     seen = Seen()
     request = request_of({"known-payments": 10_000})
     places = [(0, p) for p in range(10_000)]
@@ -191,7 +191,7 @@ def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop
 
 
 def cpu_seconds_of(function: Any, *arguments: Any) -> float:
-    """CPU seconds: what else runs on the machine counts little."""
+    """Return the CPU time of a call (s), on which other load has little effect."""
     begin = time.thread_time()
     function(*arguments)
     return time.thread_time() - begin

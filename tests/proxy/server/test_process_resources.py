@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only
 
 
 def _said(*statements: str) -> list[int]:
-    """What a process of its own prints."""
+    """Run statements in a separate process and return the printed numbers."""
     done = subprocess.run([sys.executable, "-c", "\n".join(statements)], capture_output=True, text=True, check=True)
     return [int(number) for number in re.findall(r"\d+", done.stdout)]
 
@@ -35,7 +35,7 @@ def test_the_descriptor_table_is_large_enough_and_uses_no_descriptor() -> None:
 
 
 def test_the_reserved_descriptor_table_stays_within_the_process_limit() -> None:
-    # A process begins with a table as large as its parent's descriptors need.
+    # A new process has a descriptor table that is large enough for its parent's descriptors.
     before, after = _said(_LIMIT.format(limit=200), _TABLE, _RESERVE, _TABLE)
 
     assert after <= max(256, before)

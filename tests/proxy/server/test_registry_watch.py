@@ -18,7 +18,7 @@ from tests.clock import Clock
 
 
 class Registries:
-    """Registries that fail as a test says."""
+    """Registries with the failures that a test sets."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[LookUp, str]] = {}
@@ -53,7 +53,7 @@ def survey() -> Survey:
 
 @pytest.fixture
 def conditions_after_update(registries: Any, waiting: WaitingRecords, survey: Any) -> Callable[[], Mapping[str, str]]:
-    """Return a function that looks once and returns the texts of the conditions by subject."""
+    """Return a function that updates the conditions and returns their texts by subject."""
     status = Status()
     status.end(Condition.STARTING)
     watch = RegistryWatch(registries, waiting, status, survey)

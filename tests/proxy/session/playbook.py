@@ -32,7 +32,7 @@ from sluicegate.validation.from_keys import rulebook_of
 NOW = 1_800_000_000_000
 _LEAST = {
     "SLUICEGATE__UPSTREAM__BOOTSTRAP": "['127.0.0.1:9']",
-    "SLUICEGATE__UPSTREAM__TOPIC_SETTINGS": "false",  # a script has no cluster
+    "SLUICEGATE__UPSTREAM__TOPIC_SETTINGS": "false",  # a scripted session has no cluster
     "SLUICEGATE__LISTEN__BOOTSTRAP": "127.0.0.1:9",
 }
 _FULL_BYTES = 65_536
@@ -59,7 +59,7 @@ _OF_A_SESSION = frozenset(
         "ProduceRequest",
     }
 )
-_MARK = (1 << 31) - 1  # clients do not start with it, but with 0 or 1
+_MARK = (1 << 31) - 1  # clients start with correlation id 0 or 1
 
 
 def _nothing() -> None:

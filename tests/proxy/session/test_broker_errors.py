@@ -58,7 +58,7 @@ def body_of_list_offsets(version: int, *codes: int) -> bytes:
 
 
 _MEMBER = b"\0\1g" + bytes(4) + b"\0\1m"
-# API, version, the request's body, whether both headers are flexible, the response's body, and the errors in it.
+# API, version, request body, whether both headers are flexible, response body, and the errors in the response.
 CASES = {
     "heartbeat": (12, 4, b"\2g" + bytes(4) + b"\2m\0\0", True, bytes(4) + _CODES.pack(27) + b"\0", [27]),
     "old-heartbeat": (12, 0, _MEMBER, False, _CODES.pack(30), [30]),
@@ -80,7 +80,7 @@ CASES = {
     "unknown-code": (12, 0, _MEMBER, False, _CODES.pack(999), [999]),
     "success": (12, 0, _MEMBER, False, _CODES.pack(0), []),
 }
-# As Kafka's org.apache.kafka.common.protocol.Errors has them.
+# The values of Kafka's org.apache.kafka.common.protocol.Errors.
 _NAMES = {
     3: "UNKNOWN_TOPIC_OR_PARTITION",
     6: "NOT_LEADER_OR_FOLLOWER",
@@ -95,7 +95,7 @@ _NAMES = {
 
 
 def session_after_first_request(has_fast_path: bool) -> Playbook:
-    """Return a session whose client has said its id."""
+    """Return a session that knows its client's id."""
     play = Playbook(has_fast_path)
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1, client_id=_CLIENT.encode()))
     play.from_broker(sized_frame(struct.pack(">i", 1) + b"\0" + body_of_produce(9, 0)))
@@ -131,7 +131,7 @@ def test_partition_errors_of_an_unchanged_produce_request_are_counted(version: i
 
 
 def test_of_a_merged_response_only_the_brokers_own_codes_count() -> None:
-    """The broker complains of the stand-in of partition 1, and of partition 0 itself."""
+    """The broker returns errors for the stand-in of partition 1 and for the forwarded batch of partition 0."""
     play = Playbook(False, SLUICEGATE__DEFAULTS="{message.timestamp.before.max.ms: 1000}")
 
     play.from_client(produce(3, {b"t": [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}, -1, 7))

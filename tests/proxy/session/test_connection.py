@@ -183,7 +183,7 @@ def test_each_pause_reason_stops_reading_until_it_is_resumed(hold: PauseReason) 
 
 
 def test_an_unused_read_buffer_is_offered_again() -> None:
-    """As if a socket had no data after all."""
+    """This happens if a socket turns out to have no data."""
     owner, connection, _, _ = new_connection()
     frame = frame_of(b"G" * 100)
     deliver(connection, frame[:50])

@@ -1,4 +1,4 @@
-"""Old connections are closed between two requests, so that clients connect anew."""
+"""Old connections are closed between two requests, so that clients connect again."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Waits and their deadlines, as snapshots at intervals of a second show them."""
+"""Deadlines are applied to waits that snapshots at intervals of a second show."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def watched(
 
 
 def arriving(bytes_a_second: int, seconds: int, size: int) -> list[DeadlineSnapshot]:
-    """A request of `size` bytes, then the next one."""
+    """Return snapshots of a session in which a request of `size` bytes arrives, followed by the next request."""
     sent = [min(bytes_a_second * now, size) for now in range(seconds)]
     return [snapshot_with(request=7 if each < size else None, arrived=each, moved=each) for each in sent]
 

@@ -11,7 +11,7 @@ from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_pee
 from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, Rec, alike, batch, record
 from tests.wire.raw_client import produce_body, topic_data
 
-_HEADER_BYTES = 61  # of a batch of magic 2, KIP-98
+_HEADER_BYTES = 61  # the header of a batch of magic 2 (KIP-98)
 
 
 def play_of(**limits: int) -> Playbook:
@@ -26,7 +26,8 @@ def counted_limits(play: Playbook) -> dict[str, int]:
 
 
 def reached_at_the_end(play: Playbook) -> dict[str, int]:
-    """What is found in batches counts when their outcome is known."""
+    """Return the counted limits at the end of the session, because limits in batches count when the outcome is
+    known."""
     play.ends()
     return counted_limits(play)
 
@@ -179,7 +180,7 @@ POLLED = bytes.fromhex("00000004 00000007")
 
 
 def test_a_partial_request_is_read_to_its_end_at_the_in_flight_limit() -> None:
-    """Otherwise its response would never come, and the session would wait for that."""
+    """Otherwise the request would never get a response, for which the session would wait."""
     play = play_of(max_in_flight=1)
 
     play.from_client(POLL[:20])
@@ -239,7 +240,7 @@ def test_a_connection_that_closes_while_it_waits_releases_its_slot() -> None:
     session.close_now()
     session.broker.connection_lost(None)
     play.loop.time_passes(0.01)
-    assert not second.is_read  # its own request is in flight
+    assert not second.is_read  # the client's own request is in flight
 
     play.from_client(POLL)
     assert not play.client.is_read

@@ -40,7 +40,7 @@ def test_memory_is_granted_in_the_order_of_requests() -> None:
 
     assert here.reserve(80)
     assert not large.reserve(50)
-    assert not small.reserve(10)  # it would fit, but another one waits before it
+    assert not small.reserve(10)  # the frame would fit, but another one is first in line
     here.settle()
     later.run()
 

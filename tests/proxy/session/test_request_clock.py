@@ -1,4 +1,4 @@
-"""The times of requests, with a clock set by the test: every slow-path request, and each 128th of all others."""
+"""Every slow-path request is timed, and one in 128 of the others. The test sets the clock."""
 
 from dataclasses import replace
 
@@ -79,7 +79,7 @@ def test_a_streamed_request_has_an_upstream_time_only() -> None:
 
 
 def test_proxy_time_begins_when_a_request_is_complete() -> None:
-    """Slow arrival is the client's time."""
+    """The time in which a request arrives does not count."""
     watch = ScriptedClock()
     made = play(watch, has_fast_path=False)
     frame = produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 2)

@@ -18,7 +18,8 @@ Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 class OtlpCollector:
-    """`status` and `headers` are what it answers; `metrics` what it was last sent, `spans` all of them."""
+    """A collector that responds with `status` and `headers`. `metrics`: the last export. `spans`: all received
+    spans."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.status = 200
@@ -63,7 +64,7 @@ def running_collector(tls: ssl.SSLContext | None = None) -> Iterator[OtlpCollect
 
 
 def series_of(metric: Metric) -> Series:
-    """As OpenTelemetry's specification has them stored by Prometheus."""
+    """Return a metric's series as Prometheus stores them according to OpenTelemetry's specification."""
     if metric.HasField("gauge"):
         return {(metric.name, _labels(p.attributes)): p.as_double for p in metric.gauge.data_points}
     if metric.HasField("sum"):

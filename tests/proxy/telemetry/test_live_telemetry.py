@@ -45,7 +45,7 @@ def two_workers(folder: Path, endpoint: str) -> Iterator[ProxyProcess]:
 
 
 def send(proxy: ProxyProcess, client_id: str, *timestamps: int) -> None:
-    """A producer that comes, sends each by itself, and goes."""
+    """Send each record in its own batch with a new producer."""
     producer = Producer({"bootstrap.servers": proxy.bootstrap, "client.id": client_id, "linger.ms": 0, "log_level": 0})
     for timestamp in timestamps:
         producer.produce("payments", b"v", b"k", timestamp=timestamp)

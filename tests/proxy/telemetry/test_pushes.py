@@ -49,7 +49,7 @@ def metrics_to(keys: Otel, counters: Counters) -> MetricPush:
 
 
 def short_timeout_settings(collector: OtlpCollector) -> Otel:
-    """Too little time for a second attempt."""
+    """Settings with a timeout that is too short for a second attempt."""
     return Otel(endpoint=collector.endpoint, timeout_seconds=0.5)
 
 
@@ -173,9 +173,9 @@ def test_a_collector_outage_blocks_no_caller_and_the_queue_is_bounded(
             took = time.thread_time() - began
             push.close()
 
-    assert took < 1  # of CPU; waiting for one answer alone would be 0.3 s each
+    assert took < 1  # CPU time; a wait for each response alone would take 0.3 s
     assert lines[0]["reason"] == words
-    assert len(lines) <= 4  # at the end there is less time for it
+    assert len(lines) <= 4  # a shutdown has a shorter timeout
     assert counters.otel_spans_dropped >= 2500
     assert counters.otel_spans_failed + counters.otel_spans_dropped == 5000
 

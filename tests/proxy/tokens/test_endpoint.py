@@ -31,7 +31,7 @@ def failure_of(client: OauthClient, seconds: float = 5) -> str:
     return str(raised.value)
 
 
-@pytest.mark.parametrize("scheme", ["http", "HTTP", "https", "HTTPS"])  # RFC 3986, 3.1: in any letters
+@pytest.mark.parametrize("scheme", ["http", "HTTP", "https", "HTTPS"])  # RFC 3986, 3.1: a scheme is case-insensitive
 def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_path: Path, scheme: str) -> None:
     authority = Authority(tmp_path)
     certificate = authority.sign("server") if scheme.lower() == "https" else None
@@ -207,7 +207,7 @@ def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
 
 
 def test_a_query_of_the_endpoints_url_is_sent() -> None:
-    """RFC 6749, 3.2: the endpoint's URL may have one; the pipeline's settings allow it."""
+    """RFC 6749, 3.2: the endpoint's URL may have a query, and the pipeline's settings allow one."""
     with StandIn(lambda client, _: client.sendall(http_response("200 OK", b'{"access_token": "t"}'))) as there:
         client = replace(configured_client(keys(there.url), "o"), token_url=f"{there.url}/token?tenant=a")
         TokenEndpoint(client).fetch()

@@ -1,4 +1,4 @@
-"""Tokens of the proxy's own logins, and why there is none."""
+"""The proxy's own logins have a valid token, or a reason why there is none."""
 
 import time
 from collections.abc import Callable

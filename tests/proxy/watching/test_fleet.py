@@ -34,7 +34,7 @@ A, B = HostPort("a", 9650), HostPort("b", 9650)
 
 
 class Proxies:
-    """Responds for A and B; a clock that the test sets."""
+    """The states of the proxies A and B, and a clock that the test sets."""
 
     def __init__(self) -> None:
         self.states: dict[HostPort, LiveState | Exception] = {
@@ -185,7 +185,7 @@ def policy(topic: str, *lines: str) -> dict[str, Any]:
 
 
 def test_policies_of_proxies_are_compared() -> None:
-    """So are the last changes of policies: the same change in two proxies is listed once, at its last time."""
+    """The last changes of policies are compared too: a change in two proxies is listed once, with its latest time."""
     servers = []
     for time_ms, text in enumerate(("one", "other", "one")):
         site = Site(

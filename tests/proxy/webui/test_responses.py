@@ -12,7 +12,7 @@ from tests.oracle.kafka_java import ROOT
 from tests.structure.imports import cycle_in
 
 FOLDER = ROOT / "proxy" / "webui" / "assets"
-# What makes markup or code of a text.
+# Calls that interpret a text as markup or code.
 UNSAFE = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setAttribute\(\"on")
 
 
@@ -41,7 +41,7 @@ def test_vendored_files_are_unchanged_and_have_licences() -> None:
 
 
 def test_a_page_load_is_small() -> None:
-    """Over the network; most of it is uPlot."""
+    """The limit applies to compressed bytes, most of which are uPlot's."""
     bodies = [asset(f"/ui/{name}", takes_gzip=True) for name in _KINDS if name != "vendor/LICENSES.txt"]
     assert sum(len(body.body) for body in bodies if body is not None) < 90_000
 
@@ -55,7 +55,9 @@ def test_paths_outside_of_the_web_ui_folder_are_not_served(path: str) -> None:
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.*")), ids=lambda file: file.name)
 def test_no_external_resources_and_no_markup_from_texts(file: Path) -> None:
-    text = file.read_text().replace('"https://docs.example.com/OWNER/clients-guide', "")  # a link, which nothing loads
+    text = file.read_text().replace(
+        '"https://docs.example.com/OWNER/clients-guide', ""
+    )  # a link, which the browser does not load
 
     assert [found for found in re.findall(r"(?:https?:)?//[\w.-]+\.\w+", text) if "www.w3.org" not in found] == []
     assert UNSAFE.findall(text) == []

@@ -45,7 +45,7 @@ def test_a_message_cut_in_the_middle_is_the_end() -> None:
         here, "test", lambda call, *arguments: call(*arguments), on_message.put, partial(on_message.put, "ended")
     )
 
-    os.write(there.fileno(), b"\0\0\1\0half")  # of 256 bytes that were announced
+    os.write(there.fileno(), b"\0\0\1\0half")  # part of 256 announced bytes
     there.close()
 
     assert on_message.get(timeout=WAIT_SECONDS) == "ended"
@@ -72,7 +72,7 @@ def test_large_messages_do_not_block_and_arrive_in_order() -> None:
     here, there = Pipe()
     outbox = Outbox(here, "test")
 
-    for word in (LARGE, 1, 2):  # nobody hears yet
+    for word in (LARGE, 1, 2):  # no reader has started
         outbox.send(word)
     assert outbox.is_behind
 

@@ -1,4 +1,4 @@
-"""A worker that is silent is a condition; only the silence of all of them asks for a restart."""
+"""A silent worker is a condition. Only if all workers are silent, /livez asks for a restart."""
 
 import asyncio
 import time
@@ -114,7 +114,7 @@ async def test_old_reports_of_a_silent_worker_are_not_shown(proxy: Proxy) -> Non
 
 
 async def test_a_scrape_does_not_wait_for_a_silent_worker(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else scrapes with an interval below the wait would queue up, and none would be in time."""
+    """Otherwise scrapes with a short interval would queue up, and all of them would be late."""
     monkeypatch.setattr(worker_reports, "_FRESH_SECONDS", 600.0)
     silent, other = proxy.add(2, 60), proxy.add(1, 0)
 

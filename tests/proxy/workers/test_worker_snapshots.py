@@ -24,7 +24,7 @@ def state_by(by: str) -> LiveState:
 
 
 class Worker:
-    """Answers what it is asked, in a turn of its own."""
+    """A worker that responds to each request in a later loop iteration."""
 
     def __init__(self, look: WorkerSnapshots, index: int, takes_connections: bool = True) -> None:
         self.index = index
@@ -49,7 +49,7 @@ class Worker:
 
 class UnresponsiveWorker(Worker):
     def _hears(self, request: SnapshotRequest) -> None:
-        """And does not answer."""
+        """Receive a request without a response."""
 
 
 class Ending(Worker):

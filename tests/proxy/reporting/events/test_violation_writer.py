@@ -436,7 +436,7 @@ def test_only_one_of_several_writers_renames_and_no_event_is_lost(
 ) -> None:
     """Renamed files are put aside here instead of being replaced, so that all events can be counted."""
     aside: list[Path] = []
-    numbers = count()  # one for each, also where two rename at the same moment
+    numbers = count()  # one file for each, even if two processes rename at the same moment
 
     def replace(path: Path, target: str) -> Path:
         aside.append(path.rename(f"{target}.{next(numbers)}"))
@@ -445,7 +445,7 @@ def test_only_one_of_several_writers_renames_and_no_event_is_lost(
     monkeypatch.setattr(Path, "replace", replace)
     monkeypatch.setattr(
         "sluicegate.proxy.reporting.whole_lines._LOCK_SECONDS", 60
-    )  # what is tested is not who is fast enough
+    )  # the test does not depend on the speed of the processes
     monkeypatch.setattr("sluicegate.proxy.reporting.events.violation_writer._AT_THE_END_SECONDS", 60)
     several = [Counters() for _ in range(4)]
     sinks = [file_at(tmp_path / "v.jsonl", counters, max_file_bytes=20_000) for counters in several]

@@ -68,7 +68,7 @@ def test_a_rejection_is_traced_with_the_clients_error() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(request(PRODUCE, 7, good_and_bad(NOW * 1000)))
-        play.from_broker(frame_of(struct.pack(">ii", -1, 0)))  # log starts, which it was asked for
+        play.from_broker(frame_of(struct.pack(">ii", -1, 0)))  # log start offsets, which the proxy requested
         play.from_broker(produce_response(2))
 
     assert [line["codes"] for line in lines if line["event"] == "response"] == [["INVALID_TIMESTAMP"]]

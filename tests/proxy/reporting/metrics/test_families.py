@@ -18,7 +18,7 @@ from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLab
 from sluicegate.validation.verdict import Finding, Reason
 from tests.oracle.kafka_java import ROOT
 
-# https://prometheus.io/docs/practices/naming/, and what promtool's linter holds.
+# The rules of https://prometheus.io/docs/practices/naming/ and of promtool's linter.
 _NAME = re.compile(r"(sluicegate|kafka_server_brokertopicmetrics)(_[a-z0-9]+)+")
 _LABEL = re.compile(r"[a-z][a-z_]*[a-z]")
 _TYPES = {"counter", "gauge", "histogram", "summary"}
@@ -35,7 +35,7 @@ _NOT_BASE_UNITS = {
 }
 _NOT_BASE_UNITS |= {"kilobytes", "megabytes", "percent", "bits"}
 
-# What bounds the values of each label.
+# The limit on the values of each label.
 _BOUNDED = {
     "topic": "topic_labels",
     "client_id": "client_labels",
@@ -71,7 +71,7 @@ VERDICTS = [
     for code in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
     for reason in Reason
 ]
-_COUNTED_BY_OTHERS = {"ready"}  # a gauge of its own, 0 or 1
+_COUNTED_BY_OTHERS = {"ready"}  # a separate gauge, 0 or 1
 
 
 def by_name(family: Family) -> str:

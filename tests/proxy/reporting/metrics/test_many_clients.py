@@ -25,7 +25,7 @@ from tests.wire.raw_client import produce_body, topic_data
 pytestmark = pytest.mark.long
 
 CLIENTS = 10_000
-EVERY_KIND = 3 * MAX_CLIENTS  # by then those without a place have broken every rule
+EVERY_KIND = 3 * MAX_CLIENTS  # then the clients without a label of their own have violated every rule
 SETTINGS = {
     "SLUICEGATE__DEFAULTS__RULES": """
         - {name: keyed, key: {required: true}}
@@ -81,5 +81,5 @@ def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
     rules = ("keyed", "idempotent", "text", "in-order", "known-teams")
     assert len(told) == len(rules)
     assert all(any(f'outcome="rejected",rule="{rule}"' in each for each in told) for rule in rules)
-    # Each kind has some lines at once and more with time, of which a slow machine takes more.
+    # Each kind may log a few lines at once and more over time, so a slow machine logs more lines.
     assert len(lines) <= 5 * (LINES_AT_ONCE + LINES_A_SECOND * (monotonic() - began))

@@ -46,7 +46,11 @@ def name(claim: str, claims: object) -> str | None:
         ("sub", {"sub": ["a"], "c": "FB"}, "svc-FB"),
         ("sub", {"sub": 12345678901234567890}, "p-12345678901234567890"),
         ("sub", {}, None),
-        ("sub", {"sub": 1e30, "c": "FB"}, None),  # Java writes 1.0E30: the principal is unknown, and not the fallback's
+        (
+            "sub",
+            {"sub": 1e30, "c": "FB"},
+            None,
+        ),  # Java writes 1.0E30, so the principal is unknown; the fallback does not apply
     ],
 )
 def test_the_name_is_the_one_that_strimzi_extracts(claim: str, claims: object, expected: str | None) -> None:

@@ -42,7 +42,8 @@ def bearer(token: bytes) -> bytes:
         ("SCRAM-SHA-512", b"n,,n=a=2Cb=3Dc,r=nonce", "User:a,b=c"),
         ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
         ("OAUTHBEARER", bearer(b"head." + CLAIMS + b".sign"), "User:svc"),
-        # Read as Kafka does: the value of an extension, the last of two, and a scheme in any case and with any spaces.
+        # As in Kafka, the last of two extensions counts, and the scheme may be in any case and be followed by any
+        # spaces.
         (
             "OAUTHBEARER",
             b"n,,\x01x=auth=Bearer a." + OTHER + b".\x01auth=Bearer a." + CLAIMS + b".\x01\x01",

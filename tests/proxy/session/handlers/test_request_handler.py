@@ -76,7 +76,7 @@ def test_each_request_gives_its_client_id() -> None:
 @pytest.mark.parametrize("has_fast_path", [False, True] if HAS_FAST_PATH else [False])
 @pytest.mark.parametrize("cut", range(1, 14))
 def test_a_first_request_whose_head_comes_in_pieces_is_forwarded_whole(cut: int, has_fast_path: bool) -> None:
-    """There is no broker yet: it is connected when the head is complete."""
+    """The session has no broker yet, because the broker is connected when the head is complete."""
     frame = request(1, 11, b"\xff" * 4 + bytes(34), 7)
     play = Playbook(has_fast_path)
 

@@ -1,4 +1,4 @@
-"""A playbook for handlers: what they must yield, in order, and what they are given for it.
+"""A playbook for handlers: the effects that they must yield, in order, and the result of each effect.
 
     play(steps, [
         (ChargeRequest(80), None),

@@ -35,7 +35,7 @@ class QuotaPlay:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the client is paused because of its quota."""
+        """Return whether the client is paused because of its quota."""
         return PauseReason.QUOTA in self.playbook.session.client.pause_reasons
 
     def let_time_pass(self, seconds: float) -> None:

@@ -137,7 +137,7 @@ def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
 
 
 def test_one_request_for_each_of_many_connections_passes_at_the_rate() -> None:
-    """As many pass as a hundred seconds allow, which is fewer than arrive."""
+    """In a hundred seconds only as many requests pass as the quota allows, which is fewer than arrive."""
     proxy = Proxy(_SLOW)
     sessions = [Session(proxy) for _ in range(60)]
     for session in sessions:
