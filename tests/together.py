@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[1]
 _END = float(os.environ.get("TEST_END") or "inf")
 
-# By the shared fixture; in two groups if one process would be the last to finish.
+# Files by the shared fixture; two groups if one process would otherwise finish last.
 _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
     "pipeline": {
         "a session that repairs": (
@@ -62,7 +62,7 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
 }
-# Each test of these takes seconds, also in its short form; elsewhere a test or a file carries the mark itself.
+# Every test in these folders takes seconds, even in its short form. Elsewhere a test or a file has the mark itself.
 _LONG_SUITES = ("tests/fuzz/", "tests/load/", "tests/packaging/")
 _LONG_BY_FIXTURE = ("tests/conformance/", "tests/faults/")
 _SHARES = {

@@ -1,4 +1,5 @@
-"""A real schema registry with Confluent's API (Apicurio), from Maven; stopped and started at will, forgetting all."""
+"""Runs a real schema registry with Confluent's API (Apicurio, from Maven) that tests can restart; it loses its schemas
+then."""
 
 import json
 import subprocess
@@ -83,5 +84,5 @@ class Apicurio:
                 self._ask("/subjects")
                 return
             except (URLError, OSError):
-                time.sleep(0.2)  # nothing announces that it answers
+                time.sleep(0.2)  # no event announces that the registry responds
         raise AssertionError(f"no registry within {_START_SECONDS} s")

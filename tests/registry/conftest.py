@@ -25,6 +25,6 @@ def apicurio(registry_process: Apicurio) -> Apicurio:
 
 @pytest.fixture
 def silent_url() -> Iterator[str]:
-    """Whoever connects is never answered."""
+    """The URL of a server that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""A relay like those in front of registries in companies: it ends TLS, requires a login, and forwards requests."""
+"""A relay like those in front of companies' registries. It terminates TLS, requires a login, and forwards requests."""
 
 import http.client
 import socket
@@ -11,7 +11,7 @@ from tests.registry.stand_in import Answering, StandIn, http_response
 
 
 def server_context(certificate: Certificate, clients: Authority | None = None) -> ssl.SSLContext:
-    """With `clients`, only those who show a certificate that it has signed are let in."""
+    """Return a TLS context. With `clients`, only clients with a certificate of this authority may connect."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.chain, certificate.key)
     if clients is not None:
@@ -23,12 +23,13 @@ def server_context(certificate: Certificate, clients: Authority | None = None) -
 def guarding_relay(
     port: int, login: str | Callable[[], str] | None = None, tls: ssl.SSLContext | None = None
 ) -> StandIn:
-    """Before the registry at `port`; `login` is `user:password`, or returns the bearer token that is valid now."""
+    """Return a relay in front of the registry at `port`. `login`: `user:password`, or a function that returns the valid
+    bearer token."""
     return StandIn(relay_with_login(port, login), tls)
 
 
 def relay_with_login(port: int, login: str | Callable[[], str] | None = None) -> Answering:
-    """What the registry at `port` says, to who logs in."""
+    """Return a handler that forwards requests with a valid login to the registry at `port`."""
 
     def is_authorized(header: bytes) -> bool:
         assert login is not None

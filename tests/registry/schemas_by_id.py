@@ -13,7 +13,7 @@ TextOf = Callable[[int], tuple[str, str] | None]
 
 
 def registry_of(text_of: TextOf, rule_sets: Mapping[int, Any] | None = None) -> StandIn:
-    """To be entered. `rule_sets`: what is kept with schemas, by their ids."""
+    """Return the registry as a context manager. `rule_sets`: the rule sets of schemas by id."""
 
     def respond_with_schema(client: socket, head: bytes) -> bool:
         schema_id = head.removeprefix(_PREFIX).split(b" ", 1)[0]

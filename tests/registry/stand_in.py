@@ -18,7 +18,7 @@ def http_response(status: str, body: bytes = b"", *headers: str) -> bytes:
 
 
 class StandIn:
-    """Listens while it is entered; `heads` are what it was asked."""
+    """A server that listens within a `with` block. `heads`: the heads of all requests."""
 
     def __init__(self, answering: Answering, tls: ssl.SSLContext | None = None) -> None:
         self.answering = answering
@@ -51,7 +51,7 @@ class StandIn:
             each.close()
 
     def drip_bytes(self, connection: socket.socket, data: bytes) -> None:
-        """A byte now and then, for as long as there is somebody."""
+        """Send single bytes with pauses until the test ends."""
         for byte in data:
             connection.sendall(bytes([byte]))
             if self.over.wait(0.02):

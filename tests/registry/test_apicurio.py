@@ -128,7 +128,7 @@ def test_a_registry_outage_is_reported_and_ends_when_it_returns(apicurio: Apicur
     with pytest.raises(Outage, match="registry main is unavailable"):
         rule.fault(record(framed_by_id(4711, b"\x02"), topic="gone"))
 
-    apicurio.start()  # in memory: it knows nothing any more
+    apicurio.start()  # stored in memory, so all schemas are lost
     again = apicurio.register("back-value", '"int"')
 
     def is_known_again() -> bool:
@@ -159,7 +159,7 @@ def test_avro_bytes_are_accepted_without_a_length_as_javas_serializer_writes_the
 
 @pytest.mark.long
 def test_ids_of_a_registry_that_was_rebuilt_have_their_new_schemas(apicurio: Apicurio) -> None:
-    """It numbers its schemas anew, in another order; what it deletes for good has no schema."""
+    """The registry assigns new ids in another order. A permanently deleted id has no schema."""
     apicurio.stop()
     apicurio.start()
     before = {kind: apicurio.register(f"{kind}-value", f'"{kind}"') for kind in ("long", "boolean")}

@@ -40,7 +40,7 @@ GOOD, BAD = b"\x06abc", b"\x06ab"
 def registered(
     apicurio: Apicurio, name: str, content: str, kind: str = "AVRO", references: Any = None
 ) -> dict[str, Any]:
-    """Register with the native API; return what it says of the new artifact, with both ids."""
+    """Register a schema with the native API; return the response, which has both ids of the artifact."""
     headers = {
         "Content-Type": "application/create.extended+json",
         "X-Registry-ArtifactId": name,

@@ -12,7 +12,7 @@ from tests.registry.test_schema_registry import LONG, ScriptedRegistry
 
 
 class RecordedReports:
-    """What was reported."""
+    """Stores all reports."""
 
     def __init__(self) -> None:
         self.failures = 0
@@ -49,7 +49,7 @@ def recorded_reports() -> RecordedReports:
 
 
 def pause_of(breaker: Breaker, clock: Clock) -> float:
-    """How many seconds nothing may be asked; they are over then."""
+    """Let the pause for requests pass and return its length (s)."""
     began = clock.now
     while breaker.blocks_requests:
         clock.now += 0.125
@@ -98,7 +98,7 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
     registry = SchemaRegistry("main", http, 60, 30, clock, reports=recorded_reports)
     http.answers["/schemas/ids/1"] = RegistryFailed("connection rejected")
 
-    for _ in range(600):  # ten minutes, and somebody wants it each second
+    for _ in range(600):  # ten minutes with one look-up each second
         with pytest.raises(Outage, match="registry main is unavailable: connection rejected"):
             registry.schema(1)
         eventually(lambda: registry._fetcher.is_idle)
@@ -109,7 +109,7 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
 
     http.answers["/schemas/ids/1"] = LONG
     clock.now += 15
-    with pytest.raises(Outage):  # this one finds it out for all others
+    with pytest.raises(Outage):  # the response to this request counts for all others
         registry.schema(1)
     eventually(lambda: not registry._breaker.has_last_failed)
     assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
@@ -161,6 +161,6 @@ def test_an_internal_error_in_any_part_of_the_registry_client_is_an_outage(
         except Outage as outage:
             outages += 1
             assert "a fault of sluicegate's own (ZeroDivisionError" in str(outage)
-        except Exception as other:  # the one method that does not need this part
+        except Exception as other:  # the only method that does not need this part
             assert type(other).__name__ == "UnknownSchema"
     assert outages == len(recorded_reports.faults) > 0

@@ -84,7 +84,7 @@ message Order {
   string email = 3 [(confluent.field_meta).tags = "PII", (buf.validate.field).string.email = true];
   repeated string phones = 4 [(confluent.field_meta).tags = "PII"];
 }"""
-# The client has no file of the constraints; what it writes is the same without them.
+# The client lacks the file with the constraints; the data are the same without them.
 WITHOUT_CONSTRAINTS = re.sub(r'import "buf.*?;|option .buf.*?;|,? *.buf.validate.field.*?(?=])', "", PROTOBUF).replace(
     " []", ""
 )
@@ -170,7 +170,7 @@ def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
 
     assert (written.rule.fault(good), constraints.fault(good)) == (None, None)
     assert written.counters.encrypted_records == {("main", "fields"): 1}
-    if language != "AVRO":  # which has no limits of a text
+    if language != "AVRO":  # no limits of a text apply to it
         bad = written.record({**ORDER, "id": "o"})
         assert [written.rule.fault(bad), constraints.fault(bad)] != [None, None]
     assert written.rule.fault(record((good.value or b"") + b"\x02", topic="orders")) is not None

@@ -23,7 +23,7 @@ from tests.registry.test_schema_registry import LONG, ScriptedRegistry
 
 
 class Contents:
-    """What a request has read."""
+    """The data of a request."""
 
 
 def failing(request: Callable[[], object]) -> "weakref.ref[Contents]":
@@ -39,7 +39,7 @@ def outage(_text: SchemaText) -> CompiledSchema:
 
 
 class RefusingRegistry(ScriptedRegistry):
-    """Raises a new error each time, which nobody but the caller keeps."""
+    """A registry that raises a new error each time, which only the caller keeps."""
 
     def get(self, path: str) -> JsonResponse:
         raise RegistryFailed("connection refused")

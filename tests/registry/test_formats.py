@@ -66,7 +66,7 @@ def rule_of_registry(text: str, formats: Any, _process: RulesProcess) -> RecordR
 
 
 def rule_of_registry_in_process(text: str, formats: Any, process: RulesProcess) -> RecordRule:
-    """The schema is one that only the rules process has compiled."""
+    """Return a rule about a schema that only the rules process has compiled."""
     content = StoppableContent(Specification(EvaluatorKind.JSON, text.encode()), None, process)
     return SchemaRules({"main": OneSchema(content)}).of_schema(Schema(registry="main", formats=formats), Side.VALUE)
 

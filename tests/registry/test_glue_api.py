@@ -35,7 +35,7 @@ SCHEMA = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "stri
 
 @pytest.fixture(autouse=True)
 def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The machine's own are not used."""
+    """Hide the machine's own AWS credentials."""
     for name in (*KEYS, "AWS_SESSION_TOKEN", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))

@@ -31,7 +31,7 @@ SECRET = "swordfish"
 
 @pytest.fixture(scope="module")
 def known(apicurio: Apicurio) -> int:
-    """A schema's id."""
+    """The id of a registered schema."""
     return apicurio.register("guarded-value", '"long"')
 
 
@@ -46,7 +46,7 @@ def certificate(authority: Authority) -> Certificate:
 
 
 def look_up_result(url: str, schema_id: int, **keys: Any) -> str:
-    """What comes of asking for a schema, as the section of a file would have it: "found", or the outage."""
+    """Look a schema up with these keys of the section `registries`; return "found" or the text of the outage."""
     section = read_section(Registry, {"url": f"{url}/apis/ccompat/v7", **keys})
     registry = Registries().by_name({"main": section})["main"]
     with closing(registry):
@@ -96,7 +96,7 @@ def test_each_rejected_certificate_is_reported(
 
 
 def encrypted(certificate: Certificate, file: Path) -> str:
-    """Its key, under a password."""
+    """Write the certificate's key with a password and return the file name."""
     key = serialization.load_pem_private_key(certificate.key.read_bytes(), None)
     under = serialization.BestAvailableEncryption(SECRET.encode())
     file.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, under))
@@ -112,7 +112,7 @@ def test_a_registry_that_requires_a_client_certificate_gets_it(
         assert look_up_result(there.url, known, tls=trusted | own.files) == "found"
         key = {"key_file": encrypted(own, tmp_path / "own.key"), "key_password": SECRET}
         assert look_up_result(there.url, known, tls=trusted | own.files | key) == "found"
-        # Which of these is seen depends on whether its complaint comes before its end.
+        # The error depends on whether the server's alert arrives before the connection ends.
         closed = (
             "it closed the TLS connection: it may require another client certificate",
             "it closed the connection without a response",
@@ -190,7 +190,7 @@ def test_tokens_of_an_authorization_server_are_used_and_replaced(
             "tls": {"ca_file": str(authority.file)},
         }
         assert look_up_result(there.url, known, oauth=oauth) == "found"
-        assert len(issuer.given) == 1  # one for all requests
+        assert len(issuer.given) == 1  # one token for all requests
         section = read_section(Registry, {"url": f"{there.url}/apis/ccompat/v7", "oauth": oauth})
         http = http_of("main", section)
         with closing(http):
@@ -229,7 +229,7 @@ def test_check_reports_errors_in_a_registrys_files(
 
 @pytest.fixture
 def configured(apicurio: Apicurio, tmp_path: Path) -> Iterator[Path]:
-    """A file with a login at a registry that wants another one."""
+    """A configuration with a login that the registry rejects."""
     with guarding_relay(apicurio.port, "me:another") as there:
         file = tmp_path / "sluicegate.yaml"
         file.write_text(

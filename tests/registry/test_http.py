@@ -167,7 +167,7 @@ def test_an_echoed_request_does_not_appear_in_messages() -> None:
 def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
     def one_more(client: socket.socket, _: bytes) -> bool:
         client.sendall(http_response("200 OK", b"{}"))
-        return len(there.heads) % 2 == 1  # every second answer is the last of its connection
+        return len(there.heads) % 2 == 1  # every second response is the last one of its connection
 
     with StandIn(one_more) as there:
         with closing(RegistryHttp(there.url)) as http:
@@ -218,7 +218,7 @@ def test_refused_connections_and_invalid_host_names_have_messages() -> None:
 
 
 def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registry_is() -> None:
-    """Apicurio has none; the paths and bodies are those of Confluent's documentation."""
+    """Apicurio has no such GUIDs. The paths and bodies are those of Confluent's documentation."""
     guid = UUID("89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb")
     schema = b'{"guid": "89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb", "schemaType": "AVRO", "schema": "\\"long\\""}'
 

@@ -1,4 +1,4 @@
-"""The examples of the pages about policies that name a registry, with a real one behind the login that they give."""
+"""The examples with registries on the pages about policies work with a real registry that requires their login."""
 
 import json
 import re
@@ -40,7 +40,7 @@ SECRET = "swordfish"
 
 
 class CustomCurrencyRule:
-    """The custom rule of the page: what is paid is paid in the currency of its options."""
+    """The page's custom rule: payments must be in the currency of the rule's options."""
 
     parts = Part.HEADERS
     is_slow = False
@@ -61,7 +61,7 @@ def schema_id(apicurio: Apicurio) -> int:
 def example_of(
     apicurio: Apicurio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], tuple[Config, Rulebook]]]:
-    """Makes an example's rules, its registry and its files being where they can be here."""
+    """A function that builds the rules of an example, with its registry and files in temporary places."""
     authority = Authority(tmp_path)
     (tmp_path / "password").write_text(f"{SECRET}\n")
     (tmp_path / "key.json").write_text(KEY)
@@ -98,7 +98,7 @@ def paid(
 
 
 def broken_rules(found: ValidatedRequest) -> tuple[list[str], list[str]]:
-    """Return the rules that reject it, and the rules that only report it."""
+    """Return the rules that reject the batch, and the rules that only report it."""
     rejected, observed = found.rejected.get((0, 0)), found.observed.get((0, 0), ())
     sides = ((rejected,) if rejected is not None else (), observed)
     rejecting, reporting = ([name for each in side for name, _ in each.rules] for side in sides)
@@ -107,7 +107,7 @@ def broken_rules(found: ValidatedRequest) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def rulebooks_of(example: str, subject: str, body: dict[str, Any]) -> Iterator[tuple[Rulebook, Rulebook]]:
-    """Return the proxy's rulebook, and that of `audit`, beside a registry with one schema."""
+    """Yield the rulebook of the proxy and that of `audit`, with a registry of one schema."""
 
     def respond(client: socket, head: bytes) -> bool:
         versions = [{"subject": subject, "version": 1}]

@@ -45,13 +45,13 @@ def rule_of(apicurio: Apicurio, compiler: SchemaCompiler = compile_inline) -> Ha
 
 
 def file_of(text: str) -> FileDescriptorProto:
-    """Its last file: what protoc makes of `text`."""
+    """Return the descriptor of `text`, the last file in protoc's output."""
     files = FileDescriptorSet.FromString(descriptor_set_of("file.proto", text, {}))
     return files.file[-1]
 
 
 def classes_of(text: str) -> Callable[[str], type[Message]]:
-    """The message classes of a file in a pool of its own, by full name."""
+    """Return a function that finds the message classes of a file by full name, in a separate pool."""
     pool = DescriptorPool()
     for file in FileDescriptorSet.FromString(descriptor_set_of("file.proto", text, {})).file:
         pool.Add(file)
@@ -59,12 +59,12 @@ def classes_of(text: str) -> Callable[[str], type[Message]]:
 
 
 def declaration_lines(file: FileDescriptorProto) -> list[str]:
-    """All of it as lines, without names that protoc derives from others."""
+    """Return a descriptor as lines, without the names that protoc derives from other names."""
     return [line for line in str(file).splitlines() if "json_name" not in line]
 
 
 def serialize(apicurio: Apicurio, topic: str, message: Message) -> bytes:
-    """By Confluent's serializer, which registers the schema as a base64 descriptor."""
+    """Serialize with Confluent's serializer, which registers the schema as a base64 descriptor."""
     with SchemaRegistryClient({"url": apicurio.url}) as client:
         serializer = ProtobufSerializer(type(message), client, {"use.deprecated.format": False})
         made = serializer(message, SerializationContext(topic, MessageField.VALUE))

@@ -23,7 +23,8 @@ GUID = UUID("12345678-1234-5678-1234-567812345678")
 
 
 class ScriptedRegistry:
-    """Answers by path; an exception is raised, and an event waited for before the next is looked at."""
+    """A registry with scripted responses by path. It raises exceptions, and waits for events before the next
+    response."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {}
@@ -31,10 +32,10 @@ class ScriptedRegistry:
         self.gate: threading.Event | None = None
 
     def close(self) -> None:
-        """There is no connection."""
+        """Do nothing, because there is no connection."""
 
     def begin(self) -> None:
-        """It has all the time."""
+        """Do nothing, because there is no time limit."""
 
     def get(self, path: str) -> JsonResponse:
         self.asked.append(path)
@@ -101,7 +102,7 @@ def test_an_id_of_a_rebuilt_registry_has_its_new_schema(
 def test_a_condition_or_reference_that_changes_under_an_id_applies(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, answer: JsonResponse
 ) -> None:
-    """Also one that is deleted for good, and registered again."""
+    """This includes a reference that is permanently deleted and registered again."""
     named = [{"name": "b", "subject": "b", "version": 1}]
     rules = {"domainRules": [{"name": "c", "kind": "CONDITION", "mode": "WRITE", "type": "CEL", "expr": "true"}]}
     http.answers["/subjects/b/versions/1"] = JsonResponse(200, {"schema": '"int"'})
@@ -151,7 +152,7 @@ def test_requests_for_invented_schema_ids_are_limited_for_each_client(http: Scri
     http.answers["/schemas/ids/5000"] = LONG
 
     def invent(who: str, first: int) -> int:
-        """How many unknown ids are asked for it."""
+        """Look up 30 unknown ids for a client and return the number of requests."""
         with lock, wait_budget.limit_waiting(30, lock, who):
             for asked in range(30):
                 try:
@@ -161,7 +162,7 @@ def test_requests_for_invented_schema_ids_are_limited_for_each_client(http: Scri
                 except Outage as outage:
                     assert "too many requests for schemas" in str(outage)
                     return asked
-        raise AssertionError("it is asked for all of them")
+        raise AssertionError("no look-up was rejected")
 
     assert [invent("a", 0), invent("a", 100), invent("b", 200)] == [10, 0, 5]
     with lock, wait_budget.limit_waiting(30, lock, "c"):
@@ -173,7 +174,7 @@ def test_requests_for_invented_schema_ids_are_limited_for_each_client(http: Scri
 
 
 def test_a_thread_that_may_not_wait_sends_no_registry_request(http: ScriptedRegistry, clock: Clock) -> None:
-    """What a client needs looked up is asked for when it is its turn to wait."""
+    """A look-up for a client is requested when the client may wait."""
     wait_budget = WaitBudget()
     registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
     with wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
@@ -184,7 +185,7 @@ def test_a_thread_that_may_not_wait_sends_no_registry_request(http: ScriptedRegi
 
 
 class SlowRegistry(ScriptedRegistry):
-    """Each answer takes its time."""
+    """A registry whose responses take 0.1 s."""
 
     def get(self, path: str) -> JsonResponse:
         threading.Event().wait(0.1)
@@ -221,14 +222,14 @@ def test_after_a_failure_no_request_waits_until_it_responds(
     with pytest.raises(Outage, match="registry main is unavailable: connection rejected"):
         registry.schema(2)
 
-    # Within a second nothing is asked, and what is known is known.
+    # Within a second no request is sent, and cached schemas stay usable.
     for schema_id in range(2, 50):
         with pytest.raises(Outage):
             registry.schema(schema_id)
     assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
     assert http.asked == ["/schemas/ids/1", "/schemas/ids/2"]
 
-    # Later one question finds out, and whoever comes next has the answer.
+    # Later one request finds the schema, and the next look-ups use the cached response.
     http.answers["/schemas/ids/2"] = LONG
     clock.now += 1.1
     with pytest.raises(Outage):
@@ -392,7 +393,7 @@ def test_an_invalid_response_is_no_verdict(
 def test_a_subject_with_an_unpaired_surrogate_causes_no_registry_request(
     registry: SchemaRegistry, http: ScriptedRegistry
 ) -> None:
-    """An Avro schema may have such a name (as an escape in its JSON), and so a record's subject may."""
+    """The name of an Avro schema may have such an escape in its JSON, and then a record's subject has it too."""
     assert not registry.is_registered_under(7, "orders-\ud800")
     assert http.asked == []
 
@@ -417,7 +418,7 @@ def _told(registry: SchemaRegistry, schema_id: int) -> bool:
 def test_subjects_in_contexts_are_matched(
     http: ScriptedRegistry, clock: Clock, listed: str, context: str, query: str
 ) -> None:
-    """Confluent's registry finds an id in every context, and lists subjects with theirs."""
+    """Confluent's registry finds an id in every context, and lists subjects with their contexts."""
     registry = SchemaRegistry("main", http, 60, 30, clock, api=ConfluentApi(context))
     http.answers[f"/schemas/ids/7{query}"] = LONG
     http.answers[f"/schemas/ids/7/versions{query}"] = JsonResponse(200, [{"subject": listed, "version": 1}])

@@ -56,7 +56,7 @@ SUBJECTS = 200
 
 
 def configuration(url: str, **schemas: dict[str, Any]) -> dict[str, Any]:
-    """`schemas`: keys of a value's schema by the pattern of its topics."""
+    """Return a configuration. `schemas`: keys of the value's schema by topic pattern."""
     rules = {
         match: [{"name": "body", "value": {"schema": {"registry": "main", **keys}}}] for match, keys in schemas.items()
     }
@@ -74,7 +74,7 @@ def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, t
         apicurio.register(f"surveyed.{name}-value", text, language)
     for i in range(SUBJECTS - len(UNUSABLE)):
         apicurio.register(f"surveyed.{i}-value", json.dumps({"type": "record", "name": f"R{i}", "fields": []}))
-    apicurio.register("payments-value", UNUSABLE["undefined"][1], "PROTOBUF")  # no rule can meet it
+    apicurio.register("payments-value", UNUSABLE["undefined"][1], "PROTOBUF")  # no rule can use the schema
     file = tmp_path / "sluicegate.yaml"
     given = configuration(apicurio.url, **{"surveyed.*": {}})
     file.write_text(json.dumps(given))
@@ -290,7 +290,7 @@ def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: st
         off_bad, on_bad = surveyed(), surveyed(inline_rules=True)
         newest |= {"schema": RULED[language], "ruleSet": {"domainRules": [changes]}}
         changed = surveyed(inline_rules=True)
-        changes["tags"] = ["PII"]  # which the field does not have
+        changes["tags"] = ["PII"]  # the field does not have this tag
         others_changed = surveyed(inline_rules=True)
         changes["type"] = "JSONATA"
         rewritten = surveyed(inline_rules=True)

@@ -12,7 +12,8 @@ _MARK = "<!-- written by make soak{}: {} -->"
 
 @dataclass(slots=True)
 class Soaked:
-    """`files`: number of configuration changes; `damaged`: frames; `waits_ms`: at the proxy, at the brokers."""
+    """The outcome of a soak. `files`: number of configuration changes. `damaged`: number of damaged frames. `waits_ms`:
+    median waits at the proxy and at the brokers."""
 
     minutes: float
     seed: int

@@ -105,7 +105,7 @@ class SampleClient:
             try:
                 with self._connected(self._leader()) as client:
                     self._ask_on(client)
-            except (OSError, AssertionError, ValueError):  # the latter two if no leader is known
+            except (OSError, AssertionError, ValueError):  # the last two if no leader is known
                 self._background.wait_and_continue(_EVERY_SECONDS)  # during a fault
 
     def _leader(self) -> str:

@@ -40,7 +40,7 @@ def causes(graph: Graph, cycle: list[str], as_one: Collection[str]) -> list[str]
 
 
 class FoldersContract(Contract):
-    """No folder needs another one that needs it, directly or through others. `as_one`: as in `folders_of`."""
+    """There are no import cycles between folders, directly or through others. `as_one`: as in `folders_of`."""
 
     as_one = fields.SetField(subfield=fields.StringField(), required=False, default=set())
 

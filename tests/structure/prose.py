@@ -59,12 +59,13 @@ class Sentence:
 
     @property
     def patterns(self) -> list[str]:
-        """The names of the patterns that the sentence matches."""
+        """Return the names of the patterns that the sentence matches."""
         return [name for name, pattern in PATTERNS.items() if pattern.search(self.text)]
 
 
 def files_of(place: str) -> list[Path]:
-    """The files with prose in a folder, in order; for `.` those at the root; for a file the file itself."""
+    """Return the files with prose in a folder, in order. For `.` these are the files at the root, for a file only
+    itself."""
     start = ROOT / place
     if start.is_file():
         return [start]
@@ -76,14 +77,14 @@ def files_of(place: str) -> list[Path]:
 
 
 def places() -> list[str]:
-    """The top-level folders with prose, and `.` for the files at the root."""
+    """Return the top-level folders with prose, and `.` for the files at the root."""
     folders = (path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "build")))
     return [".", *sorted(name for name in folders if files_of(name))]
 
 
 @cache
 def sentences_of(place: str) -> list[Sentence]:
-    """The sentences of more than three words in a folder or file; see `files_of`."""
+    """Yield the sentences of more than three words in a folder or file; see `files_of`."""
     return [
         Sentence(str(path.relative_to(ROOT)), line, text)
         for path in files_of(place)
@@ -92,7 +93,7 @@ def sentences_of(place: str) -> list[Sentence]:
 
 
 def sentences_in(text: str, suffix: str) -> Iterator[tuple[int, str]]:
-    """Each sentence of a file's text with its line; `suffix` names the language, as in `.py`."""
+    """Yield each sentence of a file's text with its line; `suffix` names the language, such as `.py`."""
     if suffix == ".md":
         yield from _of_markdown(text)
     elif suffix in (".py", ".pyx", ".pxd"):
@@ -119,7 +120,7 @@ def _of_markdown(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _of_literals(text: str) -> Iterator[tuple[int, str]]:
-    """Docstrings, messages and every other text of a Python file."""
+    """Yield the sentences of docstrings, messages and other texts of a Python file."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _divided(_CODE.sub("CODE", node.value), node.lineno)
@@ -133,14 +134,14 @@ def _of_comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _of_messages(text: str) -> Iterator[tuple[int, str]]:
-    """Comments and quoted texts of JavaScript, HTML and YAML that begin with a capital letter."""
+    """Yield the comments and quoted texts of JavaScript, HTML and YAML that begin with a capital letter."""
     for line, row in enumerate(text.split("\n"), 1):
         for piece in re.findall(r"(?:#|//|>|\"|'|`)\s*([A-Z][^\"'`<>]{15,})", row):
             yield from _divided(piece, line)
 
 
 def _divided(block: str, line: int) -> Iterator[tuple[int, str]]:
-    """The sentences of a block of text that begins at `line`."""
+    """Yield the sentences of a block of text that begins at `line`."""
     flat = ""
     starts = []
     for number, row in enumerate(block.split("\n"), line):

@@ -14,7 +14,7 @@ _FIXED = "computed from input that does not change, or kept as long as its schem
 _TOKENS = "Tokens of a token endpoint"
 _OF_SCHEMAS = "Expressions, conditions, constraints and tags of a schema"
 
-# File and name: a row of the page, or why there is none.
+# The row of the page for each cache (file and name), or the reason why there is none.
 _DECLARED = {
     "config/contracts/document.py _validator": _FIXED,
     "pipeline/jobs/audit/policies.py _schema_rules": "Schemas by id, with references and conditions",
@@ -89,7 +89,7 @@ _DECLARED = {
 }
 _DECORATORS = frozenset({"cache", "lru_cache", "functools.cache", "functools.lru_cache"})
 _BOUNDED = re.compile(r"\b(\w*Cache|OrderedDict|Weak\w+Dictionary|lru_cache|cache)(\[[^(]*\])?\(")
-# A plain dict is taken for a cache by its name.
+# A plain dict counts as a cache because of its name.
 _NAMES = re.compile("known|cache|made|kept|recent|latest|views|seen|contents|forms|upstream|leaders")
 
 

@@ -1,5 +1,6 @@
-"""A future that keeps an error holds, by the frames in its traceback, whatever the callers have read: a cycle if such a
-frame names the future. So whoever gives a caught error to a future deletes its names in `finally`.
+"""A caught error that a function passes to a future must not create a reference cycle. The frames in the error's
+traceback refer to the callers' data. If a frame also has a name for the future, this is a cycle. So the function must
+delete such names in `finally`.
 """
 
 import ast
@@ -15,7 +16,7 @@ _WITHOUT_TRACEBACK = {"proxy/rules_process/limited_evaluations.py settle"}
 
 
 def names_kept(text: str) -> Iterator[str]:
-    """Return `function` where a caught error is given to a future that a name still refers to."""
+    """Yield each function that passes a caught error to a future and keeps a name for the future."""
     for function in ast.walk(ast.parse(text)):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue

@@ -25,7 +25,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class Allowed:
-    """Sentences that do not count: those of a file that contain the text. An empty text allows the whole file."""
+    """Allowed sentences: the sentences of a file that contain a text. An empty text allows the whole file."""
 
     path: str
     text: str
@@ -42,14 +42,14 @@ ALLOWED = [
 
 
 def unplain_sentences(place: str) -> tuple[list[Sentence], float]:
-    """The sentences of a place that match a pattern, and their share of all its sentences in percent."""
+    """Return the sentences of a place that match a pattern, and their share of all its sentences in percent."""
     sentences = [text for text in sentences_of(place) if not any(allowed.covers(text) for allowed in ALLOWED)]
     found = [sentence for sentence in sentences if sentence.patterns]
     return found, 100 * len(found) / max(len(sentences), 1)
 
 
 def report(place: str, found: list[Sentence], percent: float) -> str:
-    """One line with the share and the limit, then each sentence with its file, line and pattern."""
+    """Return one line with the share and the limit, then each sentence with its file, line and pattern."""
     rows = [f"{found.path}:{found.line}: [{', '.join(found.patterns)}] {found.text}" for found in found[:_SHOWN]]
     if len(found) > _SHOWN:
         rows.append(f"and {len(found) - _SHOWN} more: python -m tests.structure.prose {place} --show 1000")

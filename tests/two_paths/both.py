@@ -1,4 +1,4 @@
-"""One request through both paths at the same instant."""
+"""Validates a request on both paths at the same time."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ RIGHTLY = "looks closer at what is not"
 
 
 class BothPaths:
-    """Topics by name and by id, and their policies. `counts` says how often the fast path looked closer."""
+    """Both paths with the same topics (by name and by id) and policies. `counts`: how often the fast path fell back."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class BothPaths:
         self._fast = fast
 
     def validate(self, frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
-        """Whether the fast path calls it good. Raises AssertionError where the slow one does not, or counts
-        otherwise.
+        """Return whether the fast path accepts the request. Raises AssertionError if the slow path rejects it or counts
+        differently.
         """
         self._now_ms = now_ms
         self._teach()
@@ -69,7 +69,7 @@ class BothPaths:
             self._teach_one(topic_id, True, name, self._topics[name])
 
     def _teach_one(self, key: bytes, is_id: bool, name: str, policy: TopicPolicy) -> None:
-        """As who has looked closer does it."""
+        """Teach the fast path a topic as the slow path does."""
         ordinary = policy.ordinary
         if ordinary is not None:
             self._fast.add_topic(key, is_id, name, ordinary)
@@ -79,7 +79,8 @@ class BothPaths:
         return fast.requests, fast.partitions, fast.records, fast.unchecked
 
     def _slow(self, frame: bytearray, version: int, body_at: int, now_ms: int) -> tuple[int, int, int, int, int] | None:
-        """What it counts and 2 for acks=0, else 1; None unless all of it is good and nothing is to be told."""
+        """Return the counts of the slow path, and 2 for acks=0, otherwise 1. Return None unless everything is valid
+        without a report."""
         try:
             request = walk_produce_request(frame, version, body_at, self._max_partitions)
             check_record_count(request, self._limits.max_request_records)

@@ -86,7 +86,7 @@ def _told(family: str, both_paths: BothPaths) -> None:
 
 
 def _request(version: int, topics: dict[str, list[bytes | None]], acks: int = -1) -> tuple[bytearray, int]:
-    """A frame and where its body begins."""
+    """Return a frame and the position of its body."""
     named = {
         name.encode().ljust(16, b"\0") if version >= 13 else name.encode(): list(enumerate(records))
         for name, records in topics.items()
@@ -107,7 +107,7 @@ def _ordinary_batches(chance: random.Random) -> Iterator[bytes]:
 
 
 def _values() -> list[bytes]:
-    """For rules: each is good for some topic, or nearly so."""
+    """Return values for rules; each is valid, or almost valid, for some topic."""
     return [
         b'{"n": 7, "s": "text"}',
         b'{"n": 10}',
@@ -269,7 +269,7 @@ def test_topics_with_non_native_rules_always_fall_back(name: str, both_paths: Bo
 
 
 def test_a_transactional_id_that_is_not_utf_8_falls_back(both_paths: BothPaths) -> None:
-    """Found by the million."""
+    """Regression: found by the long form of this test."""
     frame, body_at = _request(9, {"open": [good_batch(NOW)]})
     frame[body_at : body_at + 1] = b"\x04ab\xff"
 

@@ -211,7 +211,7 @@ class _WithQuestions(RuleSet):
 
 
 class _Reading:
-    """Stands in for a value, and keeps the names of its fields that are read, also by its own methods."""
+    """Replaces a value and records which of its fields are read, also by its own methods."""
 
     def __init__(self, subject: object, read: dict[str, set[str]]) -> None:
         self._subject = subject

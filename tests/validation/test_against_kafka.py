@@ -1,4 +1,4 @@
-"""The validation against Kafka's own LogValidator at a fixed time, to the millisecond and to the byte."""
+"""The validation agrees with Kafka's own LogValidator at a fixed time, to the millisecond and to the byte."""
 
 import random
 
@@ -39,7 +39,7 @@ def proxy_verdict(case: Case, most_piece_bytes: int = 1 << 20) -> str:
 
 
 def _as_a_broker_says(bad: BadRecord) -> str:
-    """Without the diagnosis, which no broker gives."""
+    """Return the message of a record error without the diagnosis, which brokers do not send."""
     if bad.reason not in TIMED:
         return bad.message
     said, _, diagnosis = bad.message.rpartition("; ")

@@ -84,7 +84,7 @@ def test_bad_records_are_all_counted_and_the_first_of_a_request_listed(codec: in
 
 
 def test_no_message_is_created_for_unlisted_records() -> None:
-    """They were, for every bad record: 3.5 GB for 14 kB."""
+    """Regression: a message for every bad record took 3.5 GB for 14 kB."""
     bad = equal_records(Rec(1), 20_000, ZSTD)
 
     assert peak_of(lambda: validate_partitions(8, *[bad] * 5)) < 8 * MIB
@@ -116,7 +116,7 @@ def test_a_bad_timestamp_after_the_listed_records_decides_the_error_code(codec: 
 
 
 def test_decompressed_bytes_are_bounded_for_all_batches_of_a_request() -> None:
-    """One batch was bounded, a thousand were not."""
+    """Regression: each batch was bounded, but not a request of a thousand batches."""
     mebibyte = equal_records(Rec(NOW, b"", b"v" * 1000), 1030, ZSTD)
     small = budget_of(plain_bytes=4_000_000)
 
@@ -163,7 +163,7 @@ def test_a_large_batch_takes_no_more_memory_than_a_piece(name: str) -> None:
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
 def test_many_old_messages_are_walked_without_an_object_for_each(codec: int) -> None:
-    """1.76 million of them, 175 kB, took 32 s and 960 MB."""
+    """Regression: 1.76 million messages in 175 kB took 32 s and 960 MB."""
     messages = message(1, b"", key=None, timestamp=NOW) * 60_000
     data = messages if codec == NONE else message(1, gzip.compress(messages), key=None, codec=codec, timestamp=NOW)
     verdicts: list[Verdict] = []

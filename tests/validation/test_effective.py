@@ -30,7 +30,7 @@ def values(policy: TopicPolicy) -> dict[str, EffectiveValue]:
 
 
 def test_the_clusters_stricter_bound_is_in_force_and_both_are_named() -> None:
-    """Ten minutes on the cluster, two hours in the file: a record 20 minutes ahead is rejected."""
+    """The cluster allows ten minutes, the file two hours. So a record 20 minutes ahead is rejected."""
     text = f"defaults:\n  {AFTER}: 2h\n"
     settings = ClusterSettings(after_max_ms=10 * MINUTE, set_on_topic=frozenset({AFTER}))
 

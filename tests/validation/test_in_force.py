@@ -16,7 +16,7 @@ BOOK = Rulebook(compile_policies(TopicKeys()))
 
 
 def kept_bytes(names: list[str]) -> int:
-    """What asking for these names has left in memory."""
+    """Return the memory that look-ups of these names leave (bytes)."""
     policy_of = PolicyMemo().policies_by(BOOK)
     tracemalloc.start()
     try:

@@ -64,7 +64,7 @@ def test_cleanup_policy_compact_marks_a_topic_as_compacted(cleanup: str, compact
 
 
 def test_the_deprecated_difference_stands_for_each_bound_that_is_still_open() -> None:
-    """KIP-937: it applies where the new key is at its default."""
+    """KIP-937: the deprecated key applies to each new key that has its default."""
     found = policy("t", {DIFFERENCE: 7, BEFORE: 3})
 
     assert (found.before_max_ms, found.after_max_ms) == (3, 7)

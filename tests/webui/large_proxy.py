@@ -42,7 +42,7 @@ def topic(number: int) -> str:
 
 
 class LargeProxy:
-    """Began `_KNOWN_SECONDS` ago; each look adds what happened since the last one."""
+    """A proxy that started `_KNOWN_SECONDS` ago. Each read of its state adds the traffic since the last read."""
 
     def __init__(self, known_seconds: int = _KNOWN_SECONDS) -> None:
         now_ms = time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""A proxy of two workers in front of an embedded cluster, with producers of which some do everything wrong."""
+"""Runs a proxy with two workers in front of an embedded cluster, with good and bad producers."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ _LONG_TOPIC = "a-topic-with-a-long-name." + "x" * 200
 
 @contextmanager
 def proxy_under_load(folder: Path, workers: int = 2) -> Iterator[ProxyProcess]:
-    """Until the end of the block."""
+    """Yield the proxy and run it until the end of the block."""
     cluster = EmbeddedCluster(2)
     proxy = ProxyProcess(folder, ",".join(cluster.bootstrap), {**POLICIES, "workers": workers})
     stream, ended = None, threading.Event()

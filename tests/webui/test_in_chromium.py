@@ -96,7 +96,7 @@ def open_view(page: Page, fragment: str, section: str) -> None:
 
 
 def expect_text(page: Page, selector: str, text: str) -> None:
-    """In a while."""
+    """Wait until the element has this text."""
     expect(page.locator(selector)).to_have_text(text, timeout=WAIT_MS)
 
 
@@ -265,11 +265,11 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     page.get_by_role("link", name=topic(25), exact=True).click()
     expect_text(page, "#topic-title", f"Topic {topic(25)}")
     expect(page.locator("#topic")).to_contain_text("domain-1 (#help)")
-    expect(page.locator("#topic-example")).to_contain_text(SECRET.decode())  # its samples are on
+    expect(page.locator("#topic-example")).to_contain_text(SECRET.decode())  # the topic's samples are on
     expect(page.locator("#topic-policy pre")).to_contain_text(f"{topic(25)}: policy")
     expect(page.locator("#history-batches-text")).to_contain_text(
         "Peak 9/s"
-    )  # 2 + 25 % 9 a second, before it was opened
+    )  # 2 + 25 % 9 a second, before the page was opened
     expect(page.locator("#history-batches canvas")).to_be_visible()
     open_view(page, f"#/client?id={quote(client(4))}", "#client-example")
     expect(page.locator("#client")).to_contain_text("shop (#shop)")  # its owner
@@ -288,7 +288,9 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
 
     open_view(page, "#/topics?q=quiet-", "#topics-section")
     expect(page.locator("#topics tbody tr")).to_have_count(QUIET_TOPICS)
-    expect(page.locator("#topics tbody tr").first.locator("time")).to_have_count(1)  # written to, no violations
+    expect(page.locator("#topics tbody tr").first.locator("time")).to_have_count(
+        1
+    )  # topics with traffic and without violations
     open_view(page, f"#/topics?q={quote(topic(25))}", "#topics-section")
     expect(page.locator("#topics tbody tr").first).to_contain_text("225 kB")  # 9000 * 25 bytes/s
     open_view(page, "#/topics?q=quiet-", "#topics-section")
@@ -375,7 +377,9 @@ def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Brows
         open_view(page, "#/clients", "#clients-section")
         row = page.locator("#clients tbody tr")
         assert row.locator("td[data-label='Batches/s']").inner_text() == "0"
-        assert row.locator("td[data-label='Received/s']").inner_text() == "0 B"  # disconnected: known to be nothing
+        assert (
+            row.locator("td[data-label='Received/s']").inner_text() == "0 B"
+        )  # disconnected, so the rate is known to be zero
         page.get_by_role("button", name="Pause").click()
         expect_text(page, "#summary", "paused")
         assert complaints == []

@@ -23,7 +23,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
 
 
 def live(proxy: ProxyProcess) -> dict[str, Any]:
-    """What both workers see; on a machine that is busy one may say so late, which the look then tells."""
+    """Return the state of both workers. On a busy machine one worker may be late, which the state reports."""
     state: dict[str, Any] = {}
 
     def has_both() -> bool:

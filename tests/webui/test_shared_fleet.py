@@ -95,7 +95,9 @@ def test_a_fleet_that_cannot_be_read_says_why_and_what_to_do(browser: Browser) -
         expect(page.locator("#shared-fleet-section")).to_contain_text("create <b>gate-presence")
         expect(page.locator("#shared-fleet tbody tr")).to_have_count(0)
         cluster.problem = None
-        expect(page.locator("#shared-fleet tbody tr")).to_have_count(3, timeout=WAIT_MS)  # it is asked again
+        expect(page.locator("#shared-fleet tbody tr")).to_have_count(
+            3, timeout=WAIT_MS
+        )  # the proxy gets another request
         page.context.close()
     finally:
         server.close()

@@ -10,7 +10,7 @@ _SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "violation-event.sche
 
 
 def _closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema without room for further fields."""
+    """Return the schema with further fields forbidden."""
     closed = dict(schema)
     if "properties" in schema:
         closed["properties"] = {name: _closed(each) for name, each in schema["properties"].items()}

@@ -18,7 +18,7 @@ from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
 CLOSED = "closed"
 SILENCE = "silence"
 PRODUCE, FETCH, METADATA, API_VERSIONS = 0, 1, 3, 18
-_FETCH_VERSION = 11  # the last but one version with topic names
+_FETCH_VERSION = 11  # the second-to-last version with topic names
 
 
 class RawClient:

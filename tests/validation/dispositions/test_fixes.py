@@ -31,7 +31,7 @@ def validate_batches(
     most_held: int = 1 << 60,
     limits: ValidationLimits = LIMITS,
 ) -> ValidatedRequest:
-    """As a request is; what is good counts as stored."""
+    """Validate batches as one request; good batches count as stored."""
     body = produce_body(version, [topic_data("t", *enumerate(batches))])
     request = walk_produce_request(bytearray(body), version, 0, 100)
     plain, headers = limits.max_decompressed_bytes, limits.max_request_headers
@@ -171,7 +171,7 @@ def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good
     times = [NOW - 9, *[bad if i == 30 else NOW - 9 for i in range(99)]]
     original = batch([Rec(time, b"k", b"v" * 1000, headers) for time in times], codec)
     good = batch([Rec(NOW - 9, b"k", b"v" * 1000, headers) for _ in times], codec)
-    plain = 0 if codec == NONE else 150_000  # what is compressed counts; twice would not pass
+    plain = 0 if codec == NONE else 150_000  # the compressed size counts; twice that would be rejected
     limits = ValidationLimits(max_decompressed_bytes=plain, max_request_headers=2 * len(times))
 
     assert validate_batches(fixing(fix), good, limits=limits).rejected == {}
@@ -192,7 +192,7 @@ def test_a_batch_after_a_fixed_one_has_the_rest_of_the_limits() -> None:
 
 
 def test_a_better_compression_ratio_of_a_fixed_batch_is_not_rejected() -> None:
-    """What came with a ratio that is allowed may leave with one that would not be."""
+    """A fixed batch may have a compression ratio above the limit, although the original had not."""
     value = bytes(2 << 20)
     original = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
     limits = ValidationLimits(max_decompression_ratio=1, ratio_free_bytes=len(value) + 100)

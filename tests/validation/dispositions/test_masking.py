@@ -152,7 +152,7 @@ def test_a_batch_that_cannot_be_masked_is_rejected_in_every_mode(
 ) -> None:
     found = validate_batch(data, kind, version=version)
 
-    if code is None:  # readable, with bytes after it that are dropped
+    if code is None:  # readable, followed by bytes that are dropped
         assert (0, 0) in found.rejected or read(found.replacements()[0, 0])[0][2] == MASKED
         return
     assert found.rejected[0, 0].code == code

@@ -56,7 +56,7 @@ def test_all_bad_records_are_found_beyond_the_listed_ones(codec: str) -> None:
 def test_quarantined_records_have_the_reasons_of_the_validation(
     compacted: bool, flags: int, kind: TimestampType
 ) -> None:
-    """Times at all edges, with and without keys, whoever sets them."""
+    """Covers times at all limits, with and without keys, set by the producer or the broker."""
     times = [NOW, -1, 0, MIN, MAX, NOW - HOUR, NOW - HOUR - 1, NOW + HOUR, NOW + HOUR + 1, NOW + MIN, NOW * 1_000_000]
     records = [Rec(time, key) for time in times for key in (b"k", None)]
     policy = TopicPolicy(kind, HOUR, HOUR, compacted, mode=Mode.QUARANTINE, dead_letters="dead")
@@ -101,7 +101,7 @@ def test_only_batches_of_magic_2_are_understood() -> None:
 
 
 class KeyAndValue(InlineRule):
-    """Two rules: about keys, and about values."""
+    """A rule about keys or about values."""
 
     def __init__(self, side: str) -> None:
         self.parts = Part.KEY if side == "key" else Part.VALUE

@@ -1,4 +1,5 @@
-"""Whatever becomes of a batch gives way often and needs little memory. A disposition without a case fails here."""
+"""Every disposition of a batch lets other work run often and needs little memory. A disposition without a case fails
+here."""
 
 import os
 import time
@@ -101,7 +102,7 @@ def _configured() -> tuple[Rulebook, ValidationLimits]:
 
 
 class MeasuredValidation:
-    """The validation of one batch, with the longest stretch of processor time between two calls of `give_way`."""
+    """The validation of one batch. Measures the longest processor time between two calls of `give_way`."""
 
     def __init__(self, topic: str, data: bytes) -> None:
         rulebook, limits = _configured()
@@ -140,7 +141,7 @@ def test_each_disposition_yields_regularly(topic: str, name: str, codec: str) ->
     data = _sent(name, CODECS[codec])
 
     longest = MeasuredValidation(topic, data).longest
-    if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also takes processor time
+    if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also increases processor time
         longest = min(longest, MeasuredValidation(topic, data).longest)
 
     assert longest < LONGEST_STRETCH_SECONDS

@@ -41,7 +41,7 @@ MIB = 1 << 20
 SIZE = 2 * MIB if THOROUGH else 25_000
 LONGEST_STRETCH_SECONDS = 0.1
 QUARANTINED_BYTES = 8 * MIB
-# The law allows 64 MiB. What short inputs cost shows sooner below a lower bound.
+# The limit is 64 MiB. A lower bound shows the cost of short inputs sooner.
 CONSTANT_BYTES = 64 * MIB if THOROUGH else QUARANTINED_BYTES + 4 * MIB
 LONG_BYTES = 5_000
 _SCHEMA_OF = {
@@ -120,7 +120,7 @@ def configured() -> Iterator[tuple[Rulebook, ValidationLimits]]:
 
 
 class MeasuredValidation:
-    """The validation of one batch: the longest stretch of processor time between two calls of `give_way`."""
+    """The validation of one batch. Measures the longest processor time between two calls of `give_way`."""
 
     def __init__(self, configured: tuple[Rulebook, ValidationLimits], topic: str, data: bytes) -> None:
         rulebook, limits = configured
@@ -179,7 +179,7 @@ def test_hostile_input_yields_often_and_uses_bounded_memory(
         work = MeasuredValidation(configured, topic, data)
         held = held_by_cycles()
         longest = work.longest
-        if longest > LONGEST_STRETCH_SECONDS:  # a busy machine takes processor time too
+        if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also increases processor time
             longest = min(longest, MeasuredValidation(configured, topic, data).longest)
         tracemalloc.start()
         MeasuredValidation(configured, topic, data)

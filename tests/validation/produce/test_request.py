@@ -37,7 +37,7 @@ def test_an_unchecked_topics_batches_are_neither_accepted_nor_rejected(version: 
 
 
 def test_a_fault_of_the_whole_request_also_concerns_unchecked_topics() -> None:
-    """A broker looks at all batches' heads before anything else: forwarded as it is, nobody could be answered."""
+    """A broker checks the heads of all batches first, so the forwarded request would fail as a whole."""
     no_magic = BAD[:16] + b"\x07" + BAD[17:]
 
     found = validate_partitions({"free": UNCHECKED}, 8, no_magic)

@@ -109,7 +109,7 @@ def test_whole_batch_rejections_and_old_messages_have_no_samples() -> None:
 
 
 def test_large_values_are_no_reason_to_leave_the_event_loop() -> None:
-    """Of a value only its beginning is taken, so nothing of it is copied that could take long."""
+    """A sample copies only the beginning of a value, which takes little time."""
     data = batch([Rec(1, b"k", bytes(200_000))], NONE)
     try:
         found = validate_partitions(SHOWN, data, at_once=64 * 1024)

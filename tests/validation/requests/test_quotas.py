@@ -1,4 +1,4 @@
-"""Whom a quota is about, and by which names it knows it."""
+"""A quota applies to the right clients or topics, by client id, principal or topic name."""
 
 import pytest
 

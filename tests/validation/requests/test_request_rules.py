@@ -1,4 +1,4 @@
-"""Rules about how a batch is sent, and by which client, accept and reject. Exempt clients are not validated."""
+"""Rules about the client of a batch and its way of sending accept and reject. Exempt clients are not validated."""
 
 import time
 
@@ -137,7 +137,7 @@ def test_an_unverified_principal_is_never_exempt_and_matches_only_catch_all_rule
 
 
 def test_a_name_that_is_costly_to_match_does_not_match() -> None:
-    """RE2 needs 0.2 s for 32 kB and such a pattern, and a client sends such an id with each request."""
+    """RE2 needs 0.2 s for an id of 32 kB with this pattern, and a client may send such an id with each request."""
     costly = NamePattern("/.*a.{300}/")
     begun = time.thread_time()
 

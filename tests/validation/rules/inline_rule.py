@@ -4,7 +4,7 @@ from sluicegate.validation.rules.rule import RuledRecord
 
 
 class InlineRule:
-    """To be completed with `parts`, `is_slow` and `fault`."""
+    """A rule whose subclasses define `parts`, `is_slow` and `fault`."""
 
     def description(self, _record: RuledRecord) -> str | None:
         return None

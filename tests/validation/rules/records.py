@@ -1,4 +1,4 @@
-"""Records as rules see them."""
+"""Makes records for rules."""
 
 from sluicegate.validation.rules.rule import Client, Header, RuledRecord
 

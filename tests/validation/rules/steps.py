@@ -9,7 +9,7 @@ from sluicegate.validation.rules.schemas.json_form import NoJsonForm
 
 
 def steps_of(evaluate: Callable[..., object], subject: bytes | RuledRecord) -> int:
-    """Return the steps of an evaluation; it ends at the first that are too many for this process."""
+    """Return the steps of an evaluation, which ends when they exceed the limit of this process."""
     budget = LimitedSteps(StepBudget())
     with suppress(TooManySteps, SchemaError, NotOfSchema, NoJsonForm):
         if isinstance(subject, RuledRecord):

@@ -54,7 +54,7 @@ _TOLERANCE = 20 if is_compiled() else 2000
 
 
 def written_for(name: str) -> tuple[Any, ...]:
-    """What may be written for a key of `value`."""
+    """Return valid values for a key of the section `value`."""
     section = section_of(KEYS[name].annotation)
     if section is None:
         return (True,) if unwrapped(KEYS[name].annotation) is bool else (1,)

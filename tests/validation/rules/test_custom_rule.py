@@ -1,4 +1,4 @@
-"""Rules of one's own, from a distribution that is installed."""
+"""Custom rules are loaded from an installed distribution."""
 
 import sys
 from pathlib import Path
@@ -66,7 +66,7 @@ _NOW = 1_800_000_000_000
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As pip would leave it."""
+    """Install a distribution with a custom rule, like pip."""
     (tmp_path / "begins_rule.py").write_text(SOURCE)
     info = tmp_path / "begins_rule-1.dist-info"
     info.mkdir()

@@ -36,7 +36,7 @@ FRAME = b"\0\0\0\0\x07"
 
 
 class FailingSchema:
-    """A schema, or an expression over one, of a library that fails on the data `bad`."""
+    """A schema, or an expression over a schema, whose library fails for the data `bad`."""
 
     is_slow = False
 

@@ -1,4 +1,4 @@
-"""Every part that a rule of the file may have is made into rules."""
+"""Every part of a rule in the configuration becomes a rule."""
 
 from contextlib import suppress
 
@@ -27,5 +27,5 @@ def test_each_part_of_a_configured_rule_becomes_a_rule(part: str) -> None:
     assert part in WRITTEN, f"say in WRITTEN, here, what may be written for {part}"
     keys = read_section(Rule, {"name": "r", "mode": "observe", part: WRITTEN[part]})
 
-    with suppress(CustomRuleUnusable):  # it has looked for one
+    with suppress(CustomRuleUnusable):  # the rule has looked for a schema
         assert [*parts_of(keys, INLINE_RULES)], f"`{part}` asks for nothing: make it into a rule in from_keys.py"

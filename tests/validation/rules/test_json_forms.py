@@ -1,4 +1,4 @@
-"""The JSON of Avro and Protobuf data: the values that their own libraries read, in the types of JSON."""
+"""The JSON forms of Avro and Protobuf data have the values that the formats' own libraries read."""
 
 import json
 import struct

@@ -110,7 +110,7 @@ def _of_stoppable() -> list[tuple[CheckedRule, Sequence[bytes]]]:
     content = json_schema_content(json.dumps(_ORDER))
     process = RulesProcess(
         RuleLimits(1.0, 128 << 20), WaitBudget()
-    )  # it is started by a costly value, of which it has none
+    )  # only a costly value starts the process, and there is none
     specification = Specification(EvaluatorKind.JSON, json.dumps(_ORDER).encode())
     return [(FollowsSchema(Side.VALUE, StoppableContent(specification, content, process)), _ORDERS)]
 

@@ -47,7 +47,7 @@ TEXT = NamedRule("text", Utf8(Side.VALUE), Mode.OBSERVE)
 
 
 class RecordingRule(InlineRule):
-    """A rule that only notes what it was shown."""
+    """A rule that only records the records that it gets."""
 
     def __init__(self, parts: Part, is_slow: bool = False, raises: Exception | None = None) -> None:
         self.parts = parts
@@ -298,7 +298,7 @@ def test_old_message_sets_keep_the_same_rules(version: int, codec: str) -> None:
 
 @pytest.mark.parametrize("data", [b"", batch([Rec(NOW, None)])[:-1], message(1, b"v", key=None)[:-1]])
 def test_partitions_without_a_complete_batch_are_accepted(data: bytes) -> None:
-    """Of old requests a broker takes that, and stores nothing."""
+    """In old requests a broker accepts such data and stores nothing."""
     assert set(validate_partitions(policy_with_rules(KEYED), data, version=2).accepted) == {(0, 0)}
 
 
@@ -311,7 +311,7 @@ def test_a_slow_rule_is_never_asked_on_the_event_loop() -> None:
 
 @pytest.mark.parametrize("data", [batch([Rec(NOW, b"k", bytes(65_537))]), message(1, bytes(65_537))])
 def test_a_value_that_takes_long_is_read_by_no_rule_on_the_event_loop(data: bytes) -> None:
-    """A rule reads it in one go."""
+    """A rule reads the value without interruption."""
     reads, counts = RecordingRule(Part.VALUE), RecordingRule(Part.NONE)
     with pytest.raises(OutOfTime):
         validate_partitions(policy_with_rules(NamedRule("reads", reads)), data, version=2, most_at_once=64 * 1024)
@@ -360,7 +360,8 @@ def test_bytes_are_counted_once_for_each_rule_that_reads_them(version: int, part
 
 
 def test_observed_record_errors_are_bounded_for_all_partitions_of_a_request() -> None:
-    """It was for each, and a request of ten thousand partitions made a million texts."""
+    """Regression: the limit applied to each partition, so a request with ten thousand partitions had a million
+    texts."""
     bad = batch([Rec(NOW, b"k", b"\xff")] * 100)
 
     found = validate_partitions(policy_with_rules(TEXT), *[bad] * 20)
@@ -465,7 +466,7 @@ def test_a_rule_with_cheap_explanations_explains_a_thousand_records() -> None:
 
 
 class NamesSchemas(RecordingRule):
-    """A value is the name of a schema, of which `bad` cannot be applied."""
+    """A rule that reads a schema's name from each value. The schema `bad` cannot be applied."""
 
     def fault(self, record: RuledRecord) -> str | None:
         if record.value == b"bad":
@@ -509,7 +510,7 @@ def test_records_beside_an_unusable_schema_are_still_validated(on_schema_error: 
 
 
 class RecordingLookAheadRule(RecordingRule):
-    """Notes which records it is told of before it is asked about them."""
+    """A rule that records which records it may look at in advance."""
 
     def __init__(self, raises: Exception | None = None) -> None:
         super().__init__(Part.KEY | Part.VALUE, raises=raises)
@@ -572,7 +573,7 @@ def test_an_outage_ends_the_look_ahead() -> None:
 def test_costly_records_leave_the_event_loop_and_yield_after_each() -> None:
     class Steps(RecordingRule):
         def __init__(self, of_records: tuple[int, ...]) -> None:
-            super().__init__(Part.NONE)  # what reads content is never asked on the loop if nothing is compiled
+            super().__init__(Part.NONE)  # without compiled code no rule about content runs on the event loop
             self.of_records = of_records
 
         def fault(self, record: RuledRecord) -> str | None:

@@ -23,7 +23,8 @@ ROOT = (tree_of(POLICIES),)
 
 
 class SingleSchema:
-    """Finds one schema for all records, which have no id. `indexes`: those of Protobuf's message, from a header."""
+    """Finds the same schema for all records, which have no id. `indexes`: the message indexes of Protobuf, from a
+    header."""
 
     def __init__(self, content: Content, indexes: bytes = b"") -> None:
         self._content = content

@@ -83,7 +83,8 @@ def _strict(text: bytes) -> Any:
 
 
 def test_masking_accepts_only_valid_json_and_changes_only_sensitive_fields() -> None:
-    """Mutated texts: the same ones are JSON, and what is not sensitive is read back as before."""
+    """For mutated texts, masking accepts exactly those that Python reads as JSON, and all other values are
+    unchanged."""
     random = Random(7)
     seed = b'{"u":[1,-2.5e-3,{"v":"w\\u00e9","k":null}],"t":true,"a":{"z":"q"},"e":{},"l":[]}'
     pieces = [

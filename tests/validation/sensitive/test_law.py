@@ -97,7 +97,7 @@ def test_work_on_a_sensitive_value_yields_regularly(hostile: HostileValue) -> No
     values, data = VALUES[hostile.format](), hostile_value(hostile)
 
     found = work_intervals_of(values, data)
-    if found.longest > LONGEST_STRETCH_SECONDS:  # another process may have slowed it
+    if found.longest > LONGEST_STRETCH_SECONDS:  # another process may have slowed the first run
         found = work_intervals_of(values, data)
 
     assert found.longest <= LONGEST_STRETCH_SECONDS * slowness()

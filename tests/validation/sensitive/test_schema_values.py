@@ -28,7 +28,8 @@ FRAMING = b"\0\0\0\0\x07"
 
 
 class Framed:
-    """Finds one schema for all records, with an id before the data. `indexes`: Protobuf's, from a header."""
+    """Finds the same schema for all records, which have an id before the data. `indexes`: the message indexes of
+    Protobuf, from a header."""
 
     def __init__(self, content: Content, indexes: bytes = b"") -> None:
         self._content = content

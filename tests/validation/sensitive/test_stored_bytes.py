@@ -42,7 +42,7 @@ def _gzip_head(flags: int, *fields: bytes) -> bytes:
 
 _EXTRA = struct.pack("<H", len(SECRET)) + SECRET
 _WITH_CRC = _gzip_head(0x0A, SECRET + b"\0")
-_CODECS = {name: codec for name, codec in CODECS.items() if codec != XERIAL}  # its id is Snappy's
+_CODECS = {name: codec for name, codec in CODECS.items() if codec != XERIAL}  # the message has Snappy's codec id
 _WITH_ATTRIBUTES = _TWO[:1] + b"s" + _TWO[2:]
 _CHOSEN = b"\xde\xad\xbe\xef"
 """A gzip header's time, as a client may choose it."""
@@ -161,7 +161,8 @@ def test_a_correct_batch_is_still_accepted(case: str, kind: str) -> None:
 
 
 def parts_of(case: str) -> list[bytes]:
-    """Return the bytes of a case that are no data: four of a time, or single bytes between block headers."""
+    """Return the bytes of a case that are not record data: four bytes of a time, or single bytes between block
+    headers."""
     if case == "a time, gzip":
         return [_CHOSEN]
     if case == "times of empty further members, gzip":

@@ -17,7 +17,7 @@ def field(kind: Any, **more: Any) -> dict[str, Any]:
 
 
 def record(*kinds: Any, **more: Any) -> dict[str, Any]:
-    """A record of fields of these types; see `field` for a field that has more than a type."""
+    """Return a record schema with fields of these types; see `field` for a field with further attributes."""
     given = [kind["field"] if isinstance(kind, dict) and "field" in kind else {"type": kind} for kind in kinds]
     return {"type": "record", "name": "R", "fields": [{"name": f"f{i}", **one} for i, one in enumerate(given)], **more}
 

@@ -39,7 +39,7 @@ ORDER = {
 
 
 def doubling_schema(depth: int, last: Any = "null") -> dict[str, Any]:
-    """A record that holds the next twice, so many times over."""
+    """Return a record schema that contains the next one twice, `depth` levels deep."""
     schema: dict[str, Any] = {"type": "record", "name": "R0", "fields": [{"name": "a", "type": last}]}
     for i in range(1, depth):
         fields = [{"name": "a", "type": schema}, {"name": "b", "type": f"R{i - 1}"}]
@@ -77,7 +77,7 @@ def test_ordinary_records_are_inline_whatever_their_size() -> None:
 
     assert steps_of(content.fault, b"\0" * 100) < 500
     assert steps_of(content.fault, b"\0" * 700_000) <= INLINE_STEPS
-    assert content.ordinary(0) is not None  # though a field of it takes no bytes
+    assert content.ordinary(0) is not None  # although one of its fields takes no bytes
     assert avro_content(json.dumps(doubling_schema(28))).ordinary(0) is None
 
 
@@ -86,13 +86,13 @@ def test_a_count_of_items_of_no_bytes_costs_nothing() -> None:
     began = thread_time()
 
     for _ in range(10_000):
-        assert content.fault(b"\x90\x4e\x00", StepBudget()) is None  # 5,000 of them
+        assert content.fault(b"\x90\x4e\x00", StepBudget()) is None  # 5,000 items
     assert thread_time() - began < 1
     assert steps_of(content.fault, b"\x90\x4e\x00") < INLINE_STEPS / 10
 
 
 class RandomSchema:
-    """Random schemas, of which records name earlier ones again, and random data of them."""
+    """Random schemas in which records refer to earlier ones by name, and random data for them."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -121,7 +121,7 @@ class RandomSchema:
         return {"type": "record", "name": name, "fields": fields}
 
     def data(self, content_of: Any) -> bytes:
-        """What fastavro makes of the schema, cut now and then; or mere bytes."""
+        """Return data that fastavro writes with the schema, sometimes truncated, or random bytes."""
         kind = self.random.random()
         if kind < 0.3:
             return bytes(self.random.choice([0, 0, 2, 4, 1]) for _ in range(self.random.choice([0, 1, 50, 5000])))
@@ -141,7 +141,7 @@ def test_no_walk_takes_longer_than_its_steps_or_meets_more_values(seed: int) -> 
         schema = drawn.record(0)
         content = avro_content(json.dumps(schema))
         if steps_of(content.fault, b"") > 1_000:
-            continue  # fastavro would make all of it
+            continue  # fastavro would build the whole value
         for _ in range(5):
             data = drawn.data(fastavro.parse_schema(schema, {}))
             began = thread_time()
@@ -159,7 +159,7 @@ def most_values(schema: Any, data: bytes) -> float:
 
 
 def values_in(schema: Any, data: bytes) -> int:
-    """How many values are begun, by a walk of its own over the plan: as Avro's specification has it."""
+    """Return the number of values that a reader begins, by a separate walk over the plan (Avro's specification)."""
     plan = plan_of(schema)
     walk = Walk(plan.numbers, data)
     with suppress(IndexError, ValueError, RecursionError):
@@ -168,7 +168,7 @@ def values_in(schema: Any, data: bytes) -> int:
 
 
 class Walk:
-    """Counts, and raises IndexError or ValueError where the data is no datum."""
+    """Counts the values of a datum. Raises IndexError or ValueError if the data are not a datum."""
 
     def __init__(self, plan: "array[int]", data: bytes) -> None:
         self.values = self.at = 0

@@ -36,7 +36,8 @@ from tests.validation.rules.cel.test_field_conditions import AVRO, CONTEXT, JSON
 
 
 class SchemaWithRules:
-    """One schema with rules in it, by their places: Confluent's serializers with and without them, and our rule."""
+    """One schema with rules at given places: Confluent's serializers with and without these rules, and the proxy's
+    rule."""
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class SchemaWithRules:
         transforms: Sequence[Rule] = (),
         text: str = "",
     ) -> None:
-        """`transforms`: rules that the registry keeps with the schema; `text`: an own schema in Avro or JSON."""
+        """`transforms`: rules that the registry stores with the schema. `text`: another schema in Avro or JSON."""
         self.language = language
         self._rule_set = RuleSet([], list(transforms))
         if language == "PROTOBUF":

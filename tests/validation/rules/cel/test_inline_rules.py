@@ -150,14 +150,14 @@ def test_a_rule_that_cannot_be_compiled_is_named_for_the_records_that_it_applies
         assert (fault is None) == (by_client == "") == (words is None)
         assert fault is None or fault in str(words)
     data, by_client = case.written({"mail": "a", "n": 1})
-    assert by_client  # the address is none
+    assert by_client  # the text is not an address
     with pytest.raises(SchemaError, match=named):
         case.rule().fault(record(data))
 
 
 @pytest.mark.parametrize("other", ["null", "''", "0"])
 def test_a_list_can_be_compared_with_anything(other: str) -> None:
-    """Confluent's client for Python cannot do that; by the specification of CEL they differ."""
+    """Confluent's client for Python cannot compare these. By CEL's specification the values differ."""
     text = _record({"name": "r", "expr": f"this != {other}"}, kind={"type": "array", "items": "int"})
 
     assert _fault(text, b"\0") is None
@@ -176,7 +176,7 @@ def test_steps_grow_with_the_values_that_have_rules_and_with_what_a_rule_reads()
 
 
 class _NoMemory:
-    """Values whose reading takes all memory."""
+    """A schema whose values take all memory when they are read."""
 
     pool = None
 

@@ -63,7 +63,8 @@ TRANSFORM = Rule(
 
 
 def verdicts(language: str, seed: int) -> tuple[int, int, list[str]]:
-    """Return how many values were rejected in one order at least, and here; and those here, but not in both."""
+    """Return the number of values rejected in at least one order, the number rejected by the proxy, and the values that
+    only the proxy rejects."""
     made = random.Random(f"changes {language} {seed}")
     rules = {made.randrange(1000): [{"name": "r", "expr": made.choice(EXPRESSIONS)}]}
     case = SchemaWithRules(language, rules, [TRANSFORM])

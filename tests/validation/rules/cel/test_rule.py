@@ -131,7 +131,7 @@ def test_only_json_is_read_after_a_schema_id() -> None:
 @pytest.mark.parametrize(
     ("expression", "value", "key"),
     [
-        # size of a string: its code points (language definition, "String and Bytes Values")
+        # the size of a string is the number of its code points (language definition, "String and Bytes Values")
         ("size(value.t) == 2", '{"t": "éé"}'.encode(), b""),
         ("value.t.size() == 1 && size(key) == 1", '{"t": "\U0001f600"}'.encode(), "\U0001f600".encode()),
         ("size(value.t) == 3", b'{"t": "a\\u0000b"}', b""),
@@ -143,14 +143,14 @@ def test_only_json_is_read_after_a_schema_id() -> None:
         ("key == 'a\\u0000b' && key.endsWith('b')", b"{}", b"a\0b"),
         ("value == b'\\x00\\xff' && size(value) == 2", b"\0\xff", b""),
         ("key == b'\\xff\\x00\\xfe'", b"{}", b"\xff\0\xfe"),
-        # whole numbers up to 64 bits are whole, and all numbers compare by what they are
+        # integers of up to 64 bits stay integers, and all numbers are compared by value
         ("value.x == 9223372036854775807 && type(value.x) == int", b'{"x": 9223372036854775807}', b""),
         ("value.x > 9223372036854775807 && value.x == 18446744073709551615u", b'{"x": 18446744073709551615}', b""),
         ("value.x > 18446744073709551615u && type(value.x) == double", b'{"x": 36893488147419103232}', b""),
         ("value.x < -9223372036854770000 && type(value.x) == double", b'{"x": -9223372036854775809}', b""),
         ("value.x == 1 && value.y == 1.0 && value.x == value.y", b'{"x": 1, "y": 1.0}', b""),
         ("value.x == 2.0 && double(value.x) * 1.5 == 3.0", b'{"x": 2}', b""),
-        # of two keys alike the last counts, as with JSON's readers
+        # the last of two equal keys counts, as with JSON readers
         ("value.x == 2", b'{"x": 1, "x": 2}', b""),
         ("timestamp(value.x) == timestamp('2026-01-01T00:00:00Z')", b'{"x": "2026-01-01T01:00:00+01:00"}', b""),
     ],

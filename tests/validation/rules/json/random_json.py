@@ -21,13 +21,13 @@ class RandomJson:
         self.random = Random(seed)
 
     def schema(self) -> dict[str, Any]:
-        """With definitions, which lead to each other."""
+        """Return a schema with definitions that refer to each other."""
         schema = self._keywords(0)
         schema["$defs"] = {name: self._schema(1) for name in "abc"}
         return schema
 
     def text(self) -> bytes:
-        """A value, now and then of many items, of many keys, deep, or of long strings."""
+        """Return a value, which sometimes has many items or keys, is deeply nested, or has long strings."""
         value = self._value(0)
         kind = self.random.random()
         if kind < 0.3:

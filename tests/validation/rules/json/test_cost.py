@@ -17,9 +17,9 @@ from tests.validation.rules.steps import steps_of
 pytestmark = pytest.mark.skipif(not is_compiled(), reason="steps are those of compiled code")
 
 _STEP_SECONDS = 100e-9
-# For the first use of a pattern, and a machine that does much else.
+# A margin for the first use of a pattern and for a busy machine.
 _SLACK_SECONDS = 1e-3
-# "A few milliseconds", on the same machine.
+# The documented "few milliseconds", on the same machine.
 _MOST_EXPLAINING_SECONDS = 0.02
 
 SELF = {"$ref": "#"}
@@ -54,7 +54,7 @@ AN_ORDER = {
 
 
 def chain(keyword: str, depth: int) -> dict[str, Any]:
-    """Each schema applies the next twice."""
+    """Return a chain of schemas; each applies the next one twice."""
     defs = {f"d{i}": {keyword: [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(depth)}
     return {"$ref": "#/$defs/d0", "$defs": {**defs, f"d{depth}": {"type": "string"}}}
 
@@ -64,7 +64,7 @@ def cost(schema: Any, text: bytes) -> int:
 
 
 def seconds_of(content: JsonSchemaContent, text: bytes) -> float:
-    """The least of some, as others' load only adds."""
+    """Return the minimum duration of several runs (s), because other load only increases it."""
     return min(_once(content, text) for _ in range(3))
 
 
@@ -87,7 +87,7 @@ def test_no_verdict_and_no_explanation_takes_longer_than_its_steps(seed: int) ->
             text = drawn.text()
             bound = steps_of(content.fault, text)
             if bound > 10 * INLINE_STEPS:
-                continue  # it may take long
+                continue  # the value may take long
             assert seconds_of(content, text) < bound * _STEP_SECONDS + _SLACK_SECONDS, (schema, text[:1000])
             began = thread_time()
             content.description(text, StepBudget())
@@ -151,7 +151,7 @@ def test_a_cheap_schema_is_applied_inline(schema: Any, value: Any) -> None:
 
 
 def test_the_cost_of_a_large_schema_is_calculated_in_time() -> None:
-    """Of three thousand definitions that lead to each other, and a chain of as many."""
+    """The schemas have definitions that refer to each other, or a long chain of definitions."""
     definitions = {
         f"d{i}": {"properties": {f"p{j}": {"oneOf": [{"$ref": f"#/$defs/d{(7 * i + j) % 200}"}, {}]} for j in range(5)}}
         for i in range(200)

@@ -15,14 +15,14 @@ ITEM, BYTE, UNIT = range(3)
 
 
 def count_items(text: bytes, depth: int, what: int) -> float:
-    """What has the only weight."""
+    """Return the number of items of one kind, which alone has a weight."""
     weights = array("d", bytes(8 * 3 * (DEEPEST + 1)))
     weights[3 * depth + what] = 1.0
     return weighted_sum(text, weights, 0.0, 0.0)
 
 
 def items_of_json(value: Any, depth: int = 0) -> Iterator[tuple[str, int, int]]:
-    """Each item, string, number, list, object and key, with its depth and size."""
+    """Yield each item, string, number, list, object and key with its depth and size."""
     yield "items", depth, 1
     if isinstance(value, str):
         yield "bytes", depth, len(json.dumps(value, ensure_ascii=False)) - 2

@@ -15,7 +15,7 @@ from sluicegate.validation.rules.rule import StepBudget
 
 GROUPS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "official_suite.json").read_text())["groups"]
 DRAFTS = sorted({group["draft"] for group in GROUPS})
-# Schemas that refer to others by an address, which are not fetched.
+# Schemas that refer to other schemas by URL, which are not fetched.
 FETCHED = {
     (group["file"], group["about"])
     for group in GROUPS

@@ -15,7 +15,7 @@ from tests.validation.rules.inline_rule import InlineRule
 
 
 class CustomRuleStub(InlineRule):
-    """A rule that says nothing but what every rule says."""
+    """A rule with only the attributes that every rule must have."""
 
     parts = Part.NONE
     is_slow = False

@@ -1,6 +1,6 @@
-"""protovalidate's conformance suite, through the schema: descriptor set and bytes in, verdict out.
+"""protovalidate's conformance suite gets the expected verdicts for its descriptor sets and messages.
 
-The suite is packed by scripts/protovalidate_conformance.py; its authors' expectations are the oracle.
+scripts/protovalidate_conformance.py packs the suite, whose expectations are the oracle.
 """
 
 import json

@@ -181,7 +181,7 @@ def registry_of(schema: bytes) -> Registry:
 
 
 def oracle(schema: bytes, message: str, data: bytes) -> list[str]:
-    """What the library says of a message of the ecosystem's other Protobuf runtime: the ids of rules."""
+    """Return the ids of the rules that the library reports as violated, with another Protobuf runtime."""
     registry = registry_of(schema)
     found = registry.message(message)
     assert found is not None

@@ -19,7 +19,7 @@ from sluicegate.validation.rules.schemas.content import Content
 from tests.validation.rules.steps import steps_of
 
 _STEP_SECONDS = 100e-9
-# Interpreted, the same look takes some fifty times as long. It is part of reading a message.
+# Without compiled code the reader takes about fifty times as long. Reading a message includes this step.
 _MOST_COUNTING_SECONDS = 0.04 if is_compiled() else 2.0
 _SLACK_SECONDS = 1e-3 if is_compiled() else _MOST_COUNTING_SECONDS
 _MOST_EXPLAINING_SECONDS = 0.02 if is_compiled() else 1.0
@@ -27,7 +27,8 @@ _FIRST_MESSAGE = b"\x00"
 
 
 def descriptor_set() -> bytes:
-    """message Node {nodes = 1, numbers = 2, texts = 3, the map counts = 4, weights (packed doubles) = 5, blob = 6}."""
+    """Return a schema: message Node {nodes = 1, numbers = 2, texts = 3, the map counts = 4, weights (packed doubles) =
+    5, blob = 6}."""
     file = FileDescriptorProto(name="node.proto", package="p", syntax="proto3")
     node = file.message_type.add(name="Node")
     entry = node.nested_type.add(name="CountsEntry")
@@ -58,7 +59,7 @@ def varint(value: int) -> bytes:
 
 
 def length_delimited(number: int, inside: bytes) -> bytes:
-    """A field that has a length."""
+    """Return a length-delimited field."""
     return varint(number << 3 | 2) + varint(len(inside)) + inside
 
 
@@ -74,7 +75,7 @@ def entries(count: int) -> bytes:
     return b"".join(length_delimited(4, b"\x08" + varint(i)) for i in range(count))
 
 
-# Made where they are used: every process that runs tests reads all files.
+# Built when they are used, because every test process imports all files.
 MANY: dict[str, Callable[[], bytes]] = {
     "a map's entries": lambda: entries(200_000),
     "empty messages": lambda: b"\x0a\x00" * 600_000,
@@ -104,7 +105,7 @@ def node() -> Content:
 
 
 def seconds_of(content: Content, data: bytes) -> float:
-    """The least of some, as others' load only adds."""
+    """Return the minimum duration of several runs (s), because other load only increases it."""
     return min(_once(content, data) for _ in range(3))
 
 
@@ -158,7 +159,8 @@ def test_a_damaged_message_is_reported_as_damaged(damaged: bytes, node: Content)
 
 
 def lines_of(count: int, label: int, kind: int = FieldDescriptorProto.TYPE_INT64, first: int | None = None) -> Content:
-    """message Order {repeated Line lines = 1}, a Line of so many fields. `first`: the label of its first one."""
+    """Return the schema of message Order {repeated Line lines = 1}, with `count` fields in Line. `first`: the label of
+    the first field."""
     file = FileDescriptorProto(name="order.proto", package="p", syntax="proto2")
     order, line = file.message_type.add(name="Order"), file.message_type.add(name="Line")
     add(order, "lines", 1, FieldDescriptorProto.TYPE_MESSAGE, FieldDescriptorProto.LABEL_REPEATED, ".p.Line")
@@ -244,7 +246,7 @@ def test_only_referenced_message_classes_are_created() -> None:
 
 
 class RandomSchemas:
-    """Random schemas of a few messages, and random data that is near them."""
+    """Random schemas of a few messages, and random data that are valid or almost valid."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -320,7 +322,8 @@ for seed in range(6):
 
 
 def test_the_pure_python_protobuf_library_gives_the_same_verdicts() -> None:
-    """A text that is not UTF-8 raised UnicodeDecodeError there, which closed the connection."""
+    """Regression: with this library a text that was not UTF-8 raised UnicodeDecodeError, which closed the
+    connection."""
 
     def verdicts(implementation: str) -> list[str]:
         environment = os.environ | {"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": implementation}
