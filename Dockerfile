@@ -1,8 +1,9 @@
-# Two images without pip and compiler. `docker build .` makes the plain one; `--target rules` adds the extras `rules` and `topic`:
-# rules about schemas and expressions, quarantine and violations.topic. EXTRAS=otel adds another extra to both.
-# The base is Debian's slim Python: rules need glibc (wheels for musl are missing), and its security updates come with a pull.
+# Two images without pip and a compiler. `docker build .` builds the plain image. `--target rules` adds the extras `rules` and
+# `topic`, for rules about schemas and expressions, quarantine and violations.topic. EXTRAS=otel adds another extra to both.
+# The base is Debian's slim Python, because rules need glibc (there are no wheels for musl). `docker build --pull` gets its
+# security updates.
 FROM python:3.13-slim AS build
-# The base image's release decides the versions.
+# The release of the base image determines the versions.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --no-install-recommends --yes gcc libc6-dev \
@@ -17,10 +18,10 @@ COPY proxy ./proxy
 COPY pipeline ./pipeline
 ARG EXTRAS=
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
-# The folder that was copied is installed, not a release.
+# Installs the copied folder, not a release.
 RUN SLUICEGATE_COMPILED=required pip wheel --quiet --no-cache-dir --no-deps --wheel-dir /wheels .
-# The Spark command and its code need Spark, which is not here. Symbols of compiled modules are a third of the image, and nothing
-# reads them; `*.libs` are left alone, because their layout was changed after linking.
+# Removes the Spark command and its code, because the image has no Spark. Strips the symbols of compiled modules, which are a third
+# of the image and unused. `*.libs` keep theirs, because auditwheel has changed the layout of these files.
 # hadolint ignore=DL3013
 RUN python -m venv --without-pip /opt/sluicegate \
     && pip --python /opt/sluicegate/bin/python install --no-cache-dir "$(echo /wheels/*.whl)${EXTRAS:+[${EXTRAS}]}" \
@@ -28,7 +29,7 @@ RUN python -m venv --without-pip /opt/sluicegate \
     && find /opt/sluicegate -name '*.so' -not -path '*.libs/*' -exec strip --strip-unneeded {} + \
     && /opt/sluicegate/bin/sluicegate version \
     && /opt/sluicegate/bin/sluicegate version | grep ', record scan compiled$'
-# An inventory, as CycloneDX, for scanners of vulnerable libraries.
+# Writes an inventory (CycloneDX) for vulnerability scanners.
 RUN python -m venv /opt/inventory \
     && /opt/inventory/bin/pip install --no-cache-dir --quiet 'cyclonedx-bom==7.5.0' \
     && /opt/inventory/bin/cyclonedx-py environment --output-reproducible --of JSON \
@@ -55,21 +56,21 @@ RUN pip uninstall --yes --quiet pip \
     && groupadd --system --gid 10001 sluicegate \
     && useradd --system --uid 10001 --gid 10001 --no-create-home sluicegate \
     && install -d -o 10001 -g 10001 /var/lib/sluicegate
-# By number, so that Kubernetes can tell that it is not root (runAsNonRoot).
+# A numeric user, so that Kubernetes can verify that it is not root (runAsNonRoot).
 USER 10001:10001
-# Where a relative violations.file goes: the only place that is written to, so the root can be read-only.
+# The folder of a relative violations.file. The proxy writes to no other place, so the root can be read-only.
 WORKDIR /var/lib/sluicegate
 VOLUME /var/lib/sluicegate
-# Nothing is written beside the modules; what `sluicegate version` says of the commit. The C library returns the memory of large
-# requests at once (docs/how-to/sizing.md).
+# Python writes no bytecode files. `sluicegate version` shows the commit. The C library returns the memory of large requests at once
+# (docs/how-to/sizing.md).
 ENV PATH=/opt/sluicegate/bin:$PATH PYTHONDONTWRITEBYTECODE=1 SLUICEGATE_REVISION=${REVISION} \
     MALLOC_MMAP_THRESHOLD_=2097152 MALLOC_TRIM_THRESHOLD_=4194304
 EXPOSE 19092 9650
 STOPSIGNAL SIGTERM
-# Asks /livez where admin.listen says, in the file or in SLUICEGATE__ADMIN__LISTEN; well without an admin endpoint.
+# Requests /livez at admin.listen (in the file or SLUICEGATE__ADMIN__LISTEN). Without an admin endpoint the container is healthy.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["sluicegate", "healthcheck", "--config", "/etc/sluicegate.yaml"]
-# Mount a configuration at /etc/sluicegate.yaml and publish the broker ports it names. `docker run IMAGE doctor --config …`
-# runs another command.
+# Mount a configuration at /etc/sluicegate.yaml and publish its broker ports. `docker run IMAGE doctor --config …` runs another
+# command.
 ENTRYPOINT ["sluicegate"]
 CMD ["run", "--config", "/etc/sluicegate.yaml"]
 

@@ -1,4 +1,4 @@
-# `make` alone lists the commands. scripts/ does the work; a target here says what it needs first.
+# `make` without arguments lists the commands. The scripts in scripts/ do the work; targets state what they depend on.
 
 export PYTHON ?= python3
 export UV_VERSION := 0.13.8
@@ -25,7 +25,7 @@ export PATH := $(CURDIR)/.tools:$(PATH)
 help: ## lists these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 26
 
-# Environments (scripts/environment says what each holds).
+# Environments (scripts/environment lists the packages of each).
 setup: $(VENV)/.installed ## makes .venv and compiles the hot path
 spark: $(VENV)/.spark ## adds Spark: .venv/bin/sluicegate-spark
 $(VENV)/.installed: pyproject.toml uv.lock setup.py $(COMPILED) $(wildcard $(COMPILED:.pxd=.py))
@@ -33,71 +33,71 @@ $(VENV)/.spark $(VENV)/.docs: $(VENV)/.installed
 $(VENV)/.%: pyproject.toml uv.lock
 	@scripts/environment $*
 	@touch $@
-run: $(if $(UPSTREAM)$(wildcard $(VENV)/.installed),setup,$(VENV)/.demo) ## the demo [SECONDS=10]; or UPSTREAM=host:port [LISTEN=host:port] [ADMIN=host:port]
+run: $(if $(UPSTREAM)$(wildcard $(VENV)/.installed),setup,$(VENV)/.demo) ## runs the demo [SECONDS=10], or a proxy: UPSTREAM=host:port [LISTEN=host:port] [ADMIN=host:port]
 	@exec env $(if $(UPSTREAM),$(if $(ADMIN),SLUICEGATE__ADMIN__LISTEN=$(ADMIN)) $(BIN)/sluicegate run --config sluicegate.yaml --upstream $(UPSTREAM) $(if $(LISTEN),--listen $(LISTEN)),$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS)))
-docs: $(VENV)/.docs ## the pages of docs/ as a site in build/site, every link checked
+docs: $(VENV)/.docs ## builds docs/ as a site in build/site and checks every link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# Checks and tests: PYTEST_ARGS='-k name' selects.
-check: $(VENV)/.check ## lint, format, types and layers, in a minute; needs no Spark, no compiler and no broker
+# Checks and tests. PYTEST_ARGS='-k name' selects tests.
+check: $(VENV)/.check ## checks lint, format, types and layers in a minute; needs no Spark, compiler or broker
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-format: $(VENV)/.check ## formats the code and corrects what lint can correct
+format: $(VENV)/.check ## formats the code and applies lint's automatic fixes
 	$(BIN)/ruff check --fix $(SOURCES) && $(BIN)/ruff format $(SOURCES)
-unit: setup ## the tests that need no broker
+unit: setup ## runs the tests that need no broker
 	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/two_paths tests/docs/test_policies.py $(PYTEST_ARGS)
-test: $(VENV)/.libraries ## what each change needs, with real brokers from Maven, in about 15 minutes
+test: $(VENV)/.libraries ## runs the tests that every pull request must pass, with real brokers from Maven, in about 15 minutes
 	$(MAKE) -j2 check brokers
 	$(MAKE) setup spark $(VENV)/.docs
 	scripts/test short $(PYTEST_ARGS)
-test-long: setup spark $(VENV)/.docs archives ## everything else, in its short form: an hour
+test-long: setup spark $(VENV)/.docs archives ## runs all other tests in their short form, in about an hour
 	scripts/test long $(PYTEST_ARGS)
-alone interpreted: setup kafka ## what measures time and memory; what runs without compiled modules
+alone interpreted: setup kafka ## runs the tests of time and memory (alone), or those without compiled modules (interpreted)
 	scripts/test $@ $(PYTEST_ARGS)
-test-tools: ## installs the programs that some tests skip without (Debian, Go, npm)
+test-tools: ## installs programs without which some tests are skipped (Debian, Go, npm)
 	@scripts/test-tools
-pythons: ## the tests without a broker on each Python of this machine [PYTHONS="3.12 3.13"]; writes docs/compatibility.md
+pythons: ## runs the tests that need no broker on each installed Python [PYTHONS="3.12 3.13"]; writes docs/compatibility.md
 	scripts/pythons.py $(if $(PYTHONS),--short $(PYTHONS),--write)
-lanes: setup ## what the fast path accepts, the slow path accepts: a million mutated requests
-conformance: setup kafka ## every case in every version against real brokers
-clients: setup kafka ## every client that can be installed; writes docs/clients.md
-kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## five clients with each release of Kafka from 3.7; writes docs/compatibility.md
-bounds: setup kafka ## hostile inputs at full size [PYTEST_ARGS="-k name"]; adds to bench/results/bounds.json, writes docs/reliability.md
-load: setup ## crowds of clients; writes docs/reliability.md
-faults: setup kafka ## faults under load [RUNS=200] [SEED=1]; more than one run writes docs/reliability.md
-suites: setup ## JSON Schema's, CEL's, Avro's and protovalidate's own suites [AVRO=folder] [PROTOVALIDATE=folder]
-verifiable: setup kafka ## Kafka's verifiable producer and consumer under faults [MINUTES=10]
-soak: setup kafka ## everything at once [MINUTES=60] [SEED=1]; writes docs/reliability.md
-peers-suites: setup kafka ## tests of FRANZ_GO=folder and LIBRDKAFKA=folder, at a broker and through the proxy [TESTS=pattern]
-fuzz: setup ## mutated frames and batches under sanitizers; with MINUTES=n led by coverage
-sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) $(SPARKS_JARS:%=.%/.complete) ## the pipeline's tests with other releases of Spark
+lanes: setup ## compares the fast path with the slow path on a million mutated requests
+conformance: setup kafka ## compares every case in every version with real brokers
+clients: setup kafka ## tests every client that can be installed; writes docs/clients.md
+kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## tests five clients with each Kafka release since 3.7; writes docs/compatibility.md
+bounds: setup kafka ## measures hostile inputs at full size [PYTEST_ARGS="-k name"]; writes bench/results/bounds.json and docs/reliability.md
+load: setup ## measures crowds of clients; writes docs/reliability.md
+faults: setup kafka ## injects faults under load [RUNS=200] [SEED=1]; with several runs writes docs/reliability.md
+suites: setup ## runs the official suites of JSON Schema, CEL, Avro and protovalidate [AVRO=folder] [PROTOVALIDATE=folder]
+verifiable: setup kafka ## runs Kafka's verifiable producer and consumer under faults [MINUTES=10]
+soak: setup kafka ## runs all kinds of traffic and faults together [MINUTES=60] [SEED=1]; writes docs/reliability.md
+peers-suites: setup kafka ## runs the tests of FRANZ_GO=folder and LIBRDKAFKA=folder at a broker and through the proxy [TESTS=pattern]
+fuzz: setup ## runs mutated frames and batches under sanitizers, with MINUTES=n guided by coverage
+sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) $(SPARKS_JARS:%=.%/.complete) ## runs the pipeline's tests with other Spark releases
 lanes conformance clients kafkas bounds load faults verifiable soak peers-suites suites fuzz sparks:
 	@scripts/suite $@ $(PYTEST_ARGS)
 .sparks/%/.complete: uv.lock | $(VENV)/.spark
 	scripts/another-spark $*
 
-# Measurements; each writes bench/results. A line for each part: make ends a command with itself, but not below a shell.
-bench: setup kafka .bench/kroxylicious/.complete ## the proxy against a broker, a relay and Kroxylicious; what has a result of this commit is left out
+# Measurements; each writes bench/results. Each part has its own line, because make can only end its direct children.
+bench: setup kafka .bench/kroxylicious/.complete ## compares the proxy with a broker, a relay and Kroxylicious; skips parts that have a result of this commit
 	$(BIN)/python -m bench.resumed
 	$(BIN)/python -m bench.resumed bench
 	$(BIN)/python -m bench.resumed bench.live_instructions
 	$(BIN)/python -m bench.resumed bench.live_rules
 	$(BIN)/python -m bench.resumed bench.encrypted
-bench-scan bench-rules bench-instructions: setup kafka # against Kafka's validator; of one value; against bench/baseline.json
+bench-scan bench-rules bench-instructions: setup kafka # compare with Kafka's validator, measure rules on one value, or compare with bench/baseline.json
 	$(BIN)/python -m bench.$(@:bench-%=%)
-bench-pipeline: $(VENV)/.spark kafka .spark/$(SPARK_MINOR)/.complete ## the pipeline against Spark's own source; writes bench/results/pipeline.md
+bench-pipeline: $(VENV)/.spark kafka .spark/$(SPARK_MINOR)/.complete ## compares the pipeline with Spark's own source; writes bench/results/pipeline.md
 	$(BIN)/python -m bench.spark_sources
 	$(BIN)/python -m bench.pipeline_speed
 
-# Libraries from Maven, one target at a time: two Mavens cannot share their cache. `brokers` has what `make test` starts.
+# Libraries from Maven, one target at a time, because two Mavens cannot share a cache. `make test` starts `brokers`.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete
 registry: .registry/.complete
 SHORT_JARS := $(KAFKA_VERSIONS:%=.kafka/%/.complete) $(patsubst %,.%/.complete,registry schemas serializers/glue serializers/apicurio spark/$(SPARK_MINOR))
 jars: $(SHORT_JARS) .kafka/jmx/.complete .tables/$(SPARK_MINOR)/.complete .store/$(SPARK_MINOR)/.complete .streams/.complete
 brokers: ; $(MAKE) -j1 $(SHORT_JARS) .kafka/$(firstword $(KAFKA_VERSIONS)).jsa
-archives: # what Java keeps of a first start, so that brokers and Spark start in half the time; Spark's takes as long as five starts
+archives: # writes Java's class archives, with which brokers and Spark start in half the time; Spark's archive takes as long as five starts
 	$(MAKE) -j1 jars $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/$(SPARK_MINOR)/classes.jsa
 .kafka/%.jsa: .kafka/%/.complete tests/broker/class_archive.py | $(VENV)/.libraries
 	$(BIN)/python -m tests.broker.class_archive $*
@@ -106,22 +106,22 @@ archives: # what Java keeps of a first start, so that brokers and Spark start in
 .%/.complete: $(shell find . -name pom.xml -not -path "./.*")
 	scripts/maven-libraries $*
 
-# What is published.
-wheel: setup ## an sdist and a compiled wheel in dist/
+# Artefacts of a release.
+wheel: setup ## builds an sdist and a compiled wheel in dist/
 	REVISION=$(REVISION) AUDITWHEEL_VERSION=$(AUDITWHEEL_VERSION) scripts/wheel
-wheel-check: wheel kafka ## the wheel in an empty environment without a compiler
+wheel-check: wheel kafka ## tests the wheel in an empty environment without a compiler
 	SLUICEGATE_WHEEL="$$(ls -t dist/*.whl | head -n 1)" $(PYTEST) tests/packaging -k alone_gives_a_proxy $(PYTEST_ARGS)
 reproducible: ## builds the sdist and the wheel twice, in two folders, and compares them
 	scripts/release/reproducible
-executors: ## the code as one archive: spark-submit --py-files
+executors: ## builds the code as one archive for spark-submit --py-files
 	$(PYTHON) scripts/executors.py
-sbom: setup ## what is installed, as CycloneDX, in dist/
+sbom: setup ## writes the list of installed packages (CycloneDX) to dist/
 	CYCLONEDX_VERSION=$(CYCLONEDX_VERSION) scripts/sbom
-audit: setup ## locked packages against known vulnerabilities [ADVISORIES=folder] [AUDIT=--vulnerability-service=osv]
+audit: setup ## checks locked packages for known vulnerabilities [ADVISORIES=folder] [AUDIT=--vulnerability-service=osv]
 	PIP_AUDIT_VERSION=$(PIP_AUDIT_VERSION) scripts/audit $(or $(ADVISORIES),$(AUDIT))
-image: ## the container images, plain and with the extras rules and topic; needs Docker or ENGINE=podman
+image: ## builds the container images, plain and with the extras rules and topic; needs Docker or ENGINE=podman
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --tag sluicegate:$(VERSION) .
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --target rules --tag sluicegate:$(VERSION)-rules .
-clean: ## removes what these commands made
+clean: ## removes everything that these commands created
 	rm -rf $(VENV) .kafka .registry .schemas .serializers .spark .sparks .pythons .tables .store .streams .clients .collector .suites .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol proxy validation \( -name '*.so' -o -name '*.c' \) -delete
