@@ -62,14 +62,14 @@ pythons: ## runs the tests that need no broker on each installed Python [PYTHONS
 	scripts/pythons.py $(if $(PYTHONS),--short $(PYTHONS),--write)
 lanes: setup ## compares the fast path with the slow path on a million mutated requests
 conformance: setup kafka ## compares every case in every version with real brokers
-clients: setup kafka ## tests every client that can be installed; writes docs/clients.md
+clients: setup kafka ## tests every client that can be installed; writes docs/compatibility.md
 kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## tests five clients with each Kafka release since 3.7; writes docs/compatibility.md
-bounds: setup kafka ## measures hostile inputs at full size [PYTEST_ARGS="-k name"]; writes bench/results/bounds.json and docs/reliability.md
-load: setup ## measures crowds of clients; writes docs/reliability.md
-faults: setup kafka ## injects faults under load [RUNS=200] [SEED=1]; with several runs writes docs/reliability.md
+bounds: setup kafka ## measures hostile inputs at full size [PYTEST_ARGS="-k name"]; writes bench/results
+load: setup ## measures crowds of clients; writes bench/results/reliability.md
+faults: setup kafka ## injects faults under load [RUNS=200] [SEED=1]; with several runs writes bench/results/reliability.md
 suites: setup ## runs the official suites of JSON Schema, CEL, Avro and protovalidate [AVRO=folder] [PROTOVALIDATE=folder]
 verifiable: setup kafka ## runs Kafka's verifiable producer and consumer under faults [MINUTES=10]
-soak: setup kafka ## runs all kinds of traffic and faults together [MINUTES=60] [SEED=1]; writes docs/reliability.md
+soak: setup kafka ## runs all kinds of traffic and faults together [MINUTES=60] [SEED=1]; writes bench/results/reliability.md
 peers-suites: setup kafka ## runs the tests of FRANZ_GO=folder and LIBRDKAFKA=folder at a broker and through the proxy [TESTS=pattern]
 fuzz: setup ## runs mutated frames and batches under sanitizers, with MINUTES=n guided by coverage
 sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) $(SPARKS_JARS:%=.%/.complete) ## runs the pipeline's tests with other Spark releases

@@ -2,7 +2,7 @@
 
 Closed loops of one request of 64 KiB over raw TLS sockets, in front of a stand-in broker that stores nothing, in
 interleaved rounds. Part of `make bench`; alone: python -m bench.encrypted [--rounds N]. Writes
-bench/results/encrypted.json and the table in docs/performance.md.
+bench/results/encrypted.json and the table in bench/results/parts.md.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 from bench import machine
 from bench.before_stand_in import HOST, SETTINGS, stand_in, started, upstream_of
 from bench.ending import end_on_sigterm
-from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
+from bench.figures import PARTS, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.live_instructions import LOADS
 from bench.small_requests import connect, exchange
 from bench.targets import Target, running
@@ -102,7 +102,7 @@ def main() -> None:
     table = "\n".join([intro, "", goals_table(figures), "", "| target | ms CPU per MB |", "| --- | --- |", *lines])
     print(table)
     write_json(RESULTS / "encrypted.json", figures)
-    fill_in(PAGE, "encrypted", table)
+    fill_in(PARTS, "encrypted", table)
 
 
 if __name__ == "__main__":

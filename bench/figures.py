@@ -1,4 +1,4 @@
-"""Measured figures beside their goals: as JSON, and as tables in docs/performance.md and bench/results/loads.md."""
+"""Measured figures beside their goals: as JSON, and as tables in docs/performance.md and bench/results."""
 
 import json
 import re
@@ -49,6 +49,7 @@ def goals_table(figures: Iterable[Figure]) -> str:
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 APPENDIX = RESULTS / "loads.md"
+PARTS = RESULTS / "parts.md"
 
 
 def fill_in(page: Path, name: str, text: str) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.before_stand_in import HOST, SETTINGS, stand_in, started, upstream_of
 from bench.counters import Counter, counter
 from bench.ending import end_on_sigterm
-from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
+from bench.figures import PARTS, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.small_requests import connect, exchange, request_of
 from bench.targets import Target, running
 from tests.broker.ports import free_ports
@@ -124,7 +124,7 @@ def main() -> None:
     print(table)
     if arguments.keep is None:
         write_json(RESULTS / "live.json", figures)
-        fill_in(PAGE, "live", table)
+        fill_in(PARTS, "live", table)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.rules
 
-Writes bench/results/rules.json and a table in docs/performance.md. bench/live_rules.py has what a whole proxy costs.
+Writes bench/results/rules.json and a table in bench/results/parts.md. bench/live_rules.py has what a whole proxy costs.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 import fastavro
 from google.protobuf import descriptor_pb2, message_factory
 
-from bench.figures import PAGE, fill_in
+from bench.figures import PARTS, fill_in
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.cel.rule import IsTrue
@@ -183,7 +183,7 @@ def main() -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     figures = {name: {"ms_per_mb": ms, "value_bytes": size} for name, (ms, size) in found.items()}
     RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
-    fill_in(PAGE, "rules", table)
+    fill_in(PARTS, "rules", table)
 
 
 if __name__ == "__main__":

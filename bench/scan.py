@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.ending import end_on_sigterm
-from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
+from bench.figures import PARTS, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.targets import KAFKA_CLASS_PATH
 from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys
@@ -129,7 +129,7 @@ def main() -> None:
     table = f"{goals_table(figures)}\n\n{_parts_table(figures)}\n"
     (arguments.out / "scan.md").write_text(table)
     if arguments.out == RESULTS:
-        fill_in(PAGE, "scan", table)
+        fill_in(PARTS, "scan", table)
     print(table)
 
 

@@ -12,7 +12,7 @@ from sluicegate.config.values.kinds import (
 
 @section
 class Limits:
-    """Bounds on the memory, time and connections that clients can use (docs/reliability.md)."""
+    """Bounds on the memory, time and connections that clients can use (docs/limits.md)."""
 
     max_frame_bytes: FrameBytes = described(
         "The maximum size of a request, and of a response that the proxy buffers.", default=104_857_600

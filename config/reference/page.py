@@ -10,13 +10,14 @@ from typing import Any, get_args, get_origin
 
 from sluicegate.config.keys import Key, each_key_of, is_list, is_optional, item_of, note_of, section_of, unwrapped
 from sluicegate.config.model import Config
+from sluicegate.config.topics import TopicKeys
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.json_schema_kinds import Takes
 from sluicegate.config.values.kinds import Text
 from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity
 
 _ENDLESS = 1_000_000_000
-_LISTS = {HostPort: "a list of `host:port`", int: "a list of ms, or of durations"}
+_LISTS = {HostPort: "list of `host:port`", int: "list of durations (ms)"}
 _HEAD = """# Configuration
 
 Generated from the model in `config/`: `python -m sluicegate.config.reference.page > docs/configuration.md`.
@@ -64,15 +65,31 @@ shows a password.
 
 
 def page() -> str:
-    """Return the page as Markdown."""
+    """Return the page as Markdown. Sections with the same keys share one table."""
+    groups: dict[type[Any], list[DocumentedSection]] = {}
+    for each in sections():
+        groups.setdefault(each.model, []).append(each)
     parts = [_HEAD, "## Keys\n"]
-    for section in sections():
-        heading = f"`{section.name}`" if section.name else "At the top"
-        parts.append(f"### {heading}\n\n{section.description}\n")
-        parts.append("| key | effect | values | default |\n|---|---|---|---|")
-        parts += [_row(key) for key in _own(section.model)]
+    for model, group in groups.items():
+        parts += [*_introduced(group), "| key | effect | values | default |\n|---|---|---|---|"]
+        shown = {key.name for parent in model.__mro__[1:] if parent in groups for key in _own(parent)}
+        parts += [_row(key) for key in _own(model) if key.name not in shown]
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _introduced(group: list["DocumentedSection"]) -> Iterator[str]:
+    """Yield the heading with the name of each section, and their descriptions."""
+    yield f"### {', '.join(f'`{each.name}`' for each in group) if group[0].name else 'At the top'}\n"
+    described: dict[str, list[str]] = {}
+    for each in group:
+        described.setdefault(each.description, []).append(f"`{each.name}`")
+    if len(described) == 1:
+        yield f"{group[0].description}\n"
+    else:
+        yield "\n".join(f"- {', '.join(names)}: {text}" for text, names in described.items()) + "\n"
+    if issubclass(group[0].model, TopicKeys) and group[0].model is not TopicKeys:
+        yield "The keys of [`defaults`](#defaults), and these:\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +153,9 @@ def _takes(key: Key) -> str:
     if get_origin(kind) is tuple:
         return _list(item_of(kind))
     if quantity is not None:
-        return _range(quantity) + (", or `none`" if is_optional(key.annotation) else "")
+        return _range(quantity) + (" or `none`" if is_optional(key.annotation) else "")
     if kind is bool:
-        return "`true` or `false`"
+        return "boolean"
     if get_args(kind):
         return ", ".join(f"`{choice}`" for choice in get_args(kind))
     return "`host:port`" if kind is HostPort else "text"
@@ -150,16 +167,16 @@ _MAPPINGS: dict[Any, str] = {HostPort: "`{node id: host:port}`", int: "`{node id
 def _list(item: Any) -> str:
     choices = get_args(unwrapped(item))
     if choices:
-        return f"a list of {', '.join(f'`{choice}`' for choice in choices)}"
-    return "a list of texts" if item == Text else _LISTS.get(unwrapped(item), "a list of networks")
+        return f"list of {', '.join(f'`{choice}`' for choice in choices)}"
+    return "list of texts" if item == Text else _LISTS.get(unwrapped(item), "list of networks")
 
 
 def _range(quantity: Quantity) -> str:
     if quantity.units == MILLISECONDS.units or quantity is SECONDS:
-        return f"{'s' if quantity is SECONDS else 'ms'}, or a duration"
+        return f"duration ({'s' if quantity is SECONDS else 'ms'})"
     if quantity.units:
-        return "bytes, or a size" + (f"; at least {quantity.low}" if quantity.low > 1 else "")
-    return f"a number from {quantity.low}" + (f" to {quantity.high}" if quantity.high < _ENDLESS else "")
+        return "size" + (f", at least {quantity.low}" if quantity.low > 1 else "")
+    return f"number from {quantity.low}" + (f" to {quantity.high}" if quantity.high < _ENDLESS else "")
 
 
 def _default(key: Key) -> str:

@@ -3,6 +3,7 @@
 `python -m sluicegate.proxy.cli.commands_reference > docs/commands.md` writes the page.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -16,8 +17,10 @@ _HEAD = """# Commands
 
 The commands of `sluicegate`. This page is generated from their help texts:
 `python -m sluicegate.proxy.cli.commands_reference > docs/commands.md`. For `sluicegate-spark` see
-[the pipeline](pipeline.md).
+[the pipeline](pipeline.md). Each command also has `--help`.
 """
+_HELP = re.compile(r"(?:\n+Options:)?\n +-h, --help +Show this message and exit\.$")
+"""The line about the option, with the heading if the command has no other option."""
 
 
 def page() -> str:
@@ -40,7 +43,8 @@ def _helps(group: Any, around: str) -> Iterator[tuple[str, str]]:
             context.max_content_width = _WIDTH
             context.terminal_width = _WIDTH
             lines = command.get_help(context).splitlines()
-        yield around + name, "\n".join(line.rstrip() for line in lines).strip()
+        text = "\n".join(line.rstrip() for line in lines).strip()
+        yield around + name, _HELP.sub("", text)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def _needs_attention(
     return ConditionType(State.NEEDS_ATTENTION, meaning, begins, ends, advice, lasts_seconds)
 
 
-_AT_A_LOOK = "at the next look at the cluster, within 5 s (2 s while not serving)"
+_AT_A_LOOK = "at the next look"
 
 _IF_SILENT = (
     "If the detail says `no response within`, a broker may run and hang: look at its process, host and load, and for a "

@@ -18,6 +18,8 @@ than `serving`. These show the same conditions: `/readyz`, the web UI, `sluicega
 Readiness (`/readyz`, 503) fails only for `not serving`: clients cannot be served by this replica. It does not fail
 for one broker, a quarantine, a clock, lost events, or a rejected configuration or login of the proxy's own, because all
 replicas would fail at once.
+
+*Look*: the proxy looks at the cluster every 5 s, or every 2 s while it is not serving.
 """
 
 _COLUMNS = "| condition | meaning | begins | ends | what to do |\n|---|---|---|---|---|\n"

@@ -2,6 +2,6 @@
 
 No input of up to max_frame_bytes keeps an honest client waiting longer than 100 ms. Resident memory grows by at most 4
 times the buffered bytes plus 64 MiB, and returns to its start after the senders have left. Every wait has a
-deadline and every close ends. `make bounds` runs every case at its full size and writes docs/reliability.md and
-bench/results/bounds.json.
+deadline and every close ends. `make bounds` runs every case at its full size and writes bounds.json and
+reliability.md in bench/results.
 """

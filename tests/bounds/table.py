@@ -1,4 +1,4 @@
-"""Measured cases: each in bench/results/bounds.json, the costliest in docs/reliability.md. `make bounds` writes both.
+"""Measured cases: each in bench/results/bounds.json, the costliest in reliability.md there. `make bounds` writes both.
 
 A run replaces the results of its own cases only, so the whole can be measured part by part.
 """
@@ -14,7 +14,7 @@ from tests.bounds.cases import ALL_CASES
 from tests.bounds.measurement import Measured
 from tests.oracle.kafka_java import ROOT
 
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "bench" / "results" / "reliability.md"
 RESULTS = ROOT / "bench" / "results" / "bounds.json"
 BEGIN, END = "<!-- written by make bounds: begin -->", "<!-- written by make bounds: end -->"
 MEASURED: list[Measured] = []

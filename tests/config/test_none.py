@@ -90,7 +90,7 @@ def test_the_json_schema_and_the_page_offer_none_for_exactly_the_numbers_that_ta
     assert seen > 20
     assert (
         f"| `{AFTER}` | The maximum time by which a record's timestamp may be in the future (KIP-937). "
-        "| ms, or a duration, or " in rows
+        "| duration (ms) or `none` |" in rows
     )
     text = {
         "upstream": {"bootstrap": "h:1"},

@@ -42,6 +42,7 @@ NOT_TYPED = {
     "sluicegate bootstrap 127.0.0.1:9092 --output": "tests/docs/test_install.py types it, in an empty folder",
     "make wheel": "builds images and needs a Kubernetes cluster; tests/packaging and tests/deploy check the parts",
     "make reproducible": "tests/packaging/test_release.py runs both commands",
+    "sha256sum --check": "there is no release yet",
     "cosign verify ": "there is no published image yet",
     "docker build ": "needs a container engine",
     "docker run ": "needs a container engine and a published image",

@@ -37,4 +37,4 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     is_one_of_several = hasattr(session.config, "workerinput")
     if os.environ.get("SLUICEGATE_WRITE_FAULTS") and OUTCOMES and not is_one_of_several:
-        write(ROOT / "docs" / "reliability.md", session.config.getoption("numprocesses") or 1)
+        write(ROOT / "bench" / "results" / "reliability.md", session.config.getoption("numprocesses") or 1)

@@ -1,4 +1,4 @@
-"""The table of docs/reliability.md, between two markers, and a line for each run.
+"""The table of bench/results/reliability.md, between two markers, and a line for each run.
 
 `make faults` writes it; never edit it by hand.
 """

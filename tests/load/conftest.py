@@ -65,4 +65,4 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if IS_LONG and MEASURED and not session.config.getoption("keyword"):
-        write(ROOT / "docs" / "reliability.md")
+        write(ROOT / "bench" / "results" / "reliability.md")

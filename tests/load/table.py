@@ -1,4 +1,4 @@
-"""The table of docs/reliability.md, between two markers. Written by `make load`, never by hand."""
+"""The table of bench/results/reliability.md, between two markers. Written by `make load`, never by hand."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""The result of a soak in docs/reliability.md, between two markers; written by `make soak`, never by hand."""
+"""The result of a soak in bench/results/reliability.md, between two markers; written by `make soak`, never by hand."""
 
 import os
 import platform

@@ -1,7 +1,7 @@
 """Mixed clients, faults, configuration changes and garbage, repeatedly: nothing is lost, leaked or growing.
 
 It takes half a minute in `make test-long`; `make soak MINUTES=60` runs longer and writes its result into
-docs/reliability.md. With an even seed clients use TLS.
+bench/results/reliability.md. With an even seed clients use TLS.
 """
 
 import os
@@ -56,7 +56,7 @@ def test_nothing_is_lost_or_leaked_and_nothing_grows(cluster: RelayedCluster, tm
 
     print(soaked.summary(), flush=True)
     if os.environ.get("SLUICEGATE_WRITE_SOAK"):
-        write(ROOT / "docs" / "reliability.md", soaked)
+        write(ROOT / "bench" / "results" / "reliability.md", soaked)
     if MINUTES >= _LONG_MINUTES:
         for what, most in _MOST_AN_HOUR.items():
             assert soaked.slopes[what].is_beyond_doubt_above < most, f"{what} grows: {soaked.slopes[what]}"

@@ -92,45 +92,53 @@ AT_LIMIT = {
 }
 _HEAD = """# Limits
 
-This page lists the keys of the section [`limits`](configuration.md#limits) with their effects. The label `limit` of
-each counter has the name of the key. [Reliability](reliability.md) has measurements.
+The effect of each key of the section [`limits`](configuration.md#limits), which has the meanings and defaults. The
+label `limit` of each counter has the name of the key.
 
 `python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md` generates this page.
 `tests/docs/test_limits.py` names a test at the boundary of each limit.
 
-| key | meaning | default | effect at the limit | counter |
-|---|---|---|---|---|
+| key | effect at the limit | counter |
+|---|---|---|
 """
 _TAIL = """
 ## Bounds without a key in `limits`
 
+- **Lengths and counts.** A varint of a tagged field or a length has at most five bytes, or ten for 64 bits. The proxy
+  compares each count with the remaining bytes before it creates an object.
+- **Topic names.** A name that no broker accepts (over 249 bytes, or with other characters than `a-zA-Z0-9._-`) is an
+  unknown topic. The proxy neither matches nor remembers such a name, and counts it as `other`.
+- **Before a login** a client may send at most 512 KiB, as at a broker. A PROXY protocol header has at most 4 KiB.
+- **An API or version that the proxy has not offered.** The proxy closes the connection a tenth of a second later.
 - **Headers of a record**: the rule `headers: {max_count: …}`. Without this rule, `max_frame_bytes` and
-  `max_decompressed_bytes` limit the headers of a request, because a header takes at least two bytes. The proxy
-  creates an object for a header only if a rule needs it.
+  `max_decompressed_bytes` limit the headers of a request.
 - **Requests to a schema registry**: at most sixteen Produce requests wait for a schema at a time, eight of them of one
   client (an address with its principal). The proxy requests at most twenty unknown ids per second. A look-up,
   including all references of a schema, has ten seconds and 4 MiB.
 - **The rules process**: an evaluation of more than 50 ms of CPU time (250 ms for compiling a schema) starts again in a
   second process, which ends after 30 s without work. A client waits at most 50 ms of CPU time for the evaluation of
   another client, and at most 100 ms if its rules run inline. A client with costly records waits for other clients with
-  costly records. A request with more than 1 MiB in one record waits for other such requests. The process evaluates up
-  to 64 records of a batch, or 256 KiB, together.
+  costly records, and a request with more than 1 MiB in one record for other such requests.
+- **Policy files**: `topic_files` may match at most 1,000 files of 16 MiB in total. If a check of the files takes longer
+  than 50 ms, the next pause is twenty times as long, up to 10 s.
 - **Queue of violation events**: `violations.queue_size`. `sluicegate_violation_events_dropped_total` counts the dropped
-  events, and `sluicegate_violation_topic_events_dropped_total` those for `violations.topic`. Clients never wait for the
-  queue.
+  events, and `sluicegate_violation_topic_events_dropped_total` those for `violations.topic`.
+- **Metrics** have labels for at most 500 topics, all of which the cluster has listed. Other topics count as `other`.
 - **Traffic in the web UI**: 1000 topics and 500 clients with 3 kB each, so 4.5 MB in each worker. A new topic or client
   replaces the least recently active one.
 """
 
 
 def page() -> str:
-    """Return the page as Markdown."""
-    rows = []
+    """Return the page as Markdown. Consecutive keys with the same effect and counter share a row."""
+    rows: list[tuple[list[str], AtLimit]] = []
     for key in each_key_of(Limits):
-        default = "none" if key.default is None else f"`{key.default}`"
         at = AT_LIMIT[f"limits.{key.name}"]
-        rows.append(f"| `{key.name}` | {key.description} | {default} | {at.happens}. | `{at.counter}` |\n")
-    return _HEAD + "".join(rows) + _TAIL
+        if rows and rows[-1][1] == at:
+            rows[-1][0].append(f"`{key.name}`")
+        else:
+            rows.append(([f"`{key.name}`"], at))
+    return _HEAD + "".join(f"| {', '.join(keys)} | {at.happens}. | `{at.counter}` |\n" for keys, at in rows) + _TAIL
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ All metrics of `/metrics` (`admin.listen`). Generated from `proxy/reporting/metr
 
 - `deploy/prometheus/` has a scrape configuration and alerts, [runbook.md](runbook.md) the response to each.
   `deploy/grafana/` has a dashboard.
-- Counters, histograms and gauges are summed over all workers.
+- A name that ends with `_total` is a counter. Other metrics are gauges, if the first column has no other type. All are
+  summed over the workers.
 - The number of series is bounded: at most 500 topics, known from the cluster or the configuration, and 100 client ids.
   The others count as `other`, clients without an id as `none`. If no series is left, a client (its principal, or its
   address) with fewer names replaces a series of the client with the most names. The counts of a replaced series move to
@@ -53,7 +54,8 @@ def page() -> str:
 def _row(family: Family) -> str:
     labels = ", ".join(f"`{label}`" for label in family.labels) or "none"
     text = family.text.replace("|", "\\|")
-    return f"| `{family.shown_name}` ({family.kind.value}) | {labels} | {text} | {family.advice} |"
+    kind = "" if family.kind.value in ("counter", "gauge") else f" ({family.kind.value})"
+    return f"| `{family.shown_name}`{kind} | {labels} | {text} | {family.advice} |"
 
 
 if __name__ == "__main__":
