@@ -1,4 +1,4 @@
-"""Writes docs/clients.md at the end of `make clients`."""
+"""Writes docs/compatibility.md at the end of `make clients`."""
 
 import os
 
@@ -10,4 +10,4 @@ from tests.oracle.kafka_java import KAFKA_NEW, ROOT
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if os.environ.get("SLUICEGATE_WRITE_CLIENTS") and ROWS:
-        write(ROOT / "docs" / "clients.md", KAFKA_NEW)
+        write(ROOT / "docs" / "compatibility.md", KAFKA_NEW)

@@ -1,29 +1,16 @@
-"""The matrix of docs/clients.md. Written by `make clients`, never by hand."""
+"""The matrix of docs/compatibility.md. Written by `make clients`, never by hand."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.figures import fill_in
+
 COLUMNS = ("produce, default", "produce, strict", "consume in a group", "create a topic", "list topics")
 
-HEAD = """# Clients
-
-Written by `make clients`: each client is installed from its registry and used through sluicegate, in front of Kafka
-{kafka}. *Strict* is the strictest configuration of a client: all replicas, idempotent, transactional if the client
-supports it, compressed with zstd (kafkajs: gzip).
-
-{table}
-
-## Errors after a rejection
-
-Three records in one batch, the second with a timestamp in nanoseconds; kcat cannot set timestamps and sends a record
-without a key to a compacted topic. Each client reports the same error, apart from numbers (N), as with a broker that
-has the same limits.
-
-librdkafka (confluent-kafka, kcat) reports the batch's code for each of its records if one record is bad. If several are
-bad, it reports INVALID_RECORD (`Broker: Broker failed to validate record`) for those, for any code, and
-_INVALID_DIFFERENT_RECORD for the others. It does the same with a broker.
-
-{rejections}
+HEAD = """`make clients` wrote this table: each client is installed from its registry and used through sluicegate, in
+front of Kafka {kafka}. *Strict* is the strictest configuration of a client: all replicas, idempotent, transactional if
+the client supports it, compressed with zstd (kafkajs: gzip). *As at a broker*: for a rejected batch the client reports
+the same error as with a broker that has the same limits.
 """
 
 
@@ -51,16 +38,8 @@ class Row:
 ROWS: dict[str, Row] = {}
 
 
-def page(kafka: str) -> str:
-    """docs/clients.md."""
+def write(file: Path, kafka: str) -> None:
+    """Replace the table of the page."""
     headings = ["client", "version", *COLUMNS, "rejection"]
     lines = [headings, ["---"] * len(headings), *(row.cells() for row in ROWS.values())]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    rejections = "\n\n".join(
-        f"**{row.name}**\n\n```\n{chr(10).join(row.rejection)}\n```" for row in ROWS.values() if row.rejection
-    )
-    return HEAD.format(kafka=kafka, table=table, rejections=rejections)
-
-
-def write(file: Path, kafka: str) -> None:
-    file.write_text(page(kafka))
+    fill_in(file, "clients", HEAD.format(kafka=kafka) + "\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines))
