@@ -42,7 +42,8 @@ RUN pip --python /opt/sluicegate/bin/python install --no-cache-dir "$(echo /whee
     && rm -rf /opt/sluicegate/bin/sluicegate-spark /opt/sluicegate/lib/python3*/site-packages/sluicegate/pipeline \
     && find /opt/sluicegate -name '*.so' -not -path '*.libs/*' -exec strip --strip-unneeded {} + \
     && /opt/inventory/bin/cyclonedx-py environment --output-reproducible --of JSON \
-        -o /opt/sluicegate/sbom.cdx.json /opt/sluicegate/bin/python
+        -o /opt/sluicegate/sbom.cdx.json /opt/sluicegate/bin/python \
+    && /opt/sluicegate/bin/python -m sluicegate.proxy.webui.vendored /opt/sluicegate/sbom.cdx.json
 
 FROM python:3.13-slim AS runtime
 ARG REVISION=unknown

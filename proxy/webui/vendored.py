@@ -1,11 +1,12 @@
-"""Adds the web UI's third-party files to a software bill of materials.
+"""Completes a software bill of materials: the web UI's third-party files, and licences that its writer has left out.
 
-`python -m sluicegate.proxy.webui.vendored sbom.cdx.json` adds them to a CycloneDX file, which scanners read.
+`python -m sluicegate.proxy.webui.vendored sbom.cdx.json` changes a CycloneDX file, which scanners read.
 """
 
 import json
 import re
 import sys
+from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,25 @@ def components() -> list[dict[str, Any]]:
     return list(found.values())
 
 
+def add_licence(component: dict[str, Any]) -> None:
+    """Add the licence that the metadata of an installed package states, if the component has none."""
+    if component.get("licenses"):
+        return
+    try:
+        licence = metadata(component["name"]).get("License")
+    except PackageNotFoundError:
+        return
+    if licence:
+        component["licenses"] = [{"license": {"name": licence}}]
+
+
 def main() -> None:
-    """Add the components to the file that the command line names."""
+    """Change the file that the command line names."""
     file = Path(sys.argv[1])
     inventory = json.loads(file.read_text())
-    inventory.setdefault("components", []).extend(components())
+    for component in inventory.setdefault("components", []):
+        add_licence(component)
+    inventory["components"].extend(components())
     file.write_text(json.dumps(inventory, indent=2) + "\n")
 
 

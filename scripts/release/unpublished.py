@@ -24,6 +24,7 @@ NOTES = {
     "docs/tutorial.md": f"{_CLONE}: run `make setup` and `source .venv/bin/activate` instead of the commands of step 1 "
     "before `sluicegate demo`.",
     "docs/install.md": f"{_CLONE}, `make wheel` builds the wheel in `dist/`, and `make image` builds the images.",
+    "docs/verify-a-release.md": "The commands of this page work from the first release on.",
     "docs/how-to/container.md": _IMAGE,
     "docs/how-to/compose.md": _IMAGE,
     "docs/how-to/kubernetes-helm.md": "In a clone of the repository, `make image` builds the images, and the chart is "

@@ -82,3 +82,20 @@ def test_the_inventory_follows_cyclonedxs_schema_and_names_installed_packages(in
         "cramjam",
     }
     assert {"preact", "htm", "uplot"} <= named  # libraries of the web UI
+
+
+_UNLICENSED = {"axe-playwright-python", "cel-python"}
+"""Packages of the tests alone whose metadata name no licence."""
+
+
+def test_each_component_of_the_inventory_has_a_licence(inventory: str) -> None:
+    components = json.loads(inventory)["components"]
+
+    assert {each["name"] for each in components if not each.get("licenses")} <= _UNLICENSED
+
+
+def test_the_inventory_of_each_image_has_the_libraries_of_the_web_ui() -> None:
+    written = re.findall(r"cyclonedx-py environment.*?(?=\n\n)", (ROOT / "Dockerfile").read_text(), re.DOTALL)
+
+    assert len(written) == 2
+    assert all("-m sluicegate.proxy.webui.vendored /opt/sluicegate/sbom.cdx.json" in each for each in written)
