@@ -17,7 +17,8 @@ marks, the web UI and the pipeline's tables have the same one. So has the label 
 only for rules it has their names, and rehearsed bounds have metrics of their own. The column *Kafka error* is what the
 producer gets if the batch is rejected and the broker has no error that takes precedence.
 
-*Faulty client*: the client library is faulty, or is not a Kafka client. Update it, or report the bug to its maintainers.
+*Faulty client*: the client library is faulty, or is not a Kafka client. Update it, or report the bug to its
+maintainers.
 """
 _CORRECT_CLIENT = "Faulty client."
 _LIMIT = "Send smaller batches, or raise `{}`."
