@@ -14,6 +14,7 @@ COPY sluicegate ./sluicegate
 COPY protocol ./protocol
 COPY validation ./validation
 COPY config ./config
+COPY dead_letters ./dead_letters
 COPY proxy ./proxy
 COPY pipeline ./pipeline
 ARG EXTRAS=

@@ -11,7 +11,7 @@ SPARK_MINOR := 4.0
 SPARKS := 4.1.4 4.2.1 4.3.0
 SPARKS_JARS := spark/4.1 spark/4.2 tables/4.1 tables/4.2 store/4.1 store/4.2 store/4.3 streams
 ENGINE ?= docker
-export SOURCES := sluicegate protocol validation config proxy pipeline bench docs tests setup.py
+export SOURCES := sluicegate protocol validation config dead_letters proxy pipeline bench docs tests setup.py
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
@@ -47,7 +47,7 @@ check: $(VENV)/.check ## checks lint, format, types and layers in a minute; need
 format: $(VENV)/.check ## formats the code and applies lint's automatic fixes
 	$(BIN)/ruff check --fix $(SOURCES) && $(BIN)/ruff format $(SOURCES)
 unit: setup ## runs the tests that need no broker
-	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/two_paths tests/docs/test_policies.py $(PYTEST_ARGS)
+	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/dead_letters tests/proxy tests/protocol tests/validation tests/config tests/two_paths tests/docs/test_policies.py $(PYTEST_ARGS)
 test: $(VENV)/.libraries ## runs the tests that every pull request must pass, with real brokers from Maven, in about 15 minutes
 	$(MAKE) -j2 check brokers
 	$(MAKE) setup spark $(VENV)/.docs

@@ -24,7 +24,7 @@ DIRECTIVES = {
 }
 SHARED = "sluicegate.protocol.cython_shared"
 """What Cython generates for each file with a typed memoryview, once instead of 14 times."""
-ROOMS = ("protocol", "config", "validation", "proxy", "pipeline")
+ROOMS = ("protocol", "config", "validation", "dead_letters", "proxy", "pipeline")
 
 
 def compiled_files() -> list[str]:

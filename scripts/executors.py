@@ -6,7 +6,7 @@ Writes dist/sluicegate-executors.zip and dist/sluicegate-spark.py: spark-submit 
 import zipfile
 from pathlib import Path
 
-ROOMS = ("config", "pipeline", "protocol", "proxy", "validation")
+ROOMS = ("config", "dead_letters", "pipeline", "protocol", "proxy", "validation")
 MAIN = "from sluicegate.pipeline.cli import main\n\nmain()\n"
 
 Path("dist").mkdir(exist_ok=True)

@@ -11,6 +11,7 @@ from sluicegate.config.loading import ConfigError, Option, load
 from sluicegate.proxy.cli import change_commands, cluster_commands, fleet_command, policy_commands, watch_commands
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read, read_file
 from sluicegate.proxy.cli.contracts import contracts
+from sluicegate.proxy.cli.dead_letters import dead_letters
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -139,6 +140,7 @@ def check(
 for _group in (policy_commands, cluster_commands, watch_commands, change_commands, fleet_command):
     app.registered_commands += _group.commands.registered_commands
 app.add_typer(contracts, name="contract")
+app.add_typer(dead_letters, name="dead-letters")
 
 
 @app.command(context_settings=HELP)

@@ -14,7 +14,6 @@ from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID
 from sluicegate.protocol.records.writing import NewRecord
-from sluicegate.proxy.cli.one_batch import PLACE, BatchSettings, validate_batch
 from sluicegate.proxy.cli.policy_cases import CaseFile, CaseRecord, Expected, Outcome, PolicyCase
 from sluicegate.proxy.cli.record_input import BadGivenRecord, time_of
 from sluicegate.proxy.registry.registries import Registries
@@ -22,6 +21,7 @@ from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import checked_policies
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.produce.one_batch import PLACE, BatchSettings, validate_batch
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client

@@ -12,7 +12,6 @@ from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.cli.one_batch import PLACE, validate_batch
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadSettings, TopicExplanation
@@ -22,6 +21,7 @@ from sluicegate.validation.effective import effective_policy, violated_value
 from sluicegate.validation.from_keys import limits_of
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TimestampType, TopicPolicy
+from sluicegate.validation.produce.one_batch import PLACE, validate_batch
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose

@@ -61,6 +61,7 @@ NOT_TYPED = {
     "PYSPARK_PYTHON=./environment/bin/python spark-submit": "needs a cluster, and venv-pack",
     "pip install --only-binary": "it is not published; tests/packaging/test_wheel.py installs the wheel",
     "pip download ": "it is not published",
+    "sluicegate dead-letters ": "needs letters of other writers; tests/dead_letters writes them and runs the commands",
     "python3 -m venv environment": "it is not published",
 }
 """By the beginning of a block: why it cannot be typed here."""

@@ -6,7 +6,7 @@ from types import ModuleType
 
 from tests.oracle.kafka_java import ROOT
 
-_OURS = "config|pipeline|protocol|proxy|validation"
+_OURS = "config|dead_letters|pipeline|protocol|proxy|validation"
 _ROOMS = f"bench|docs|tests|{_OURS}"
 _FILE = re.compile(rf"(?<![\w./-])((?:{_ROOMS})/[\w./-]+\.(?:py|pxd|md|json|java|pyi|yaml))\b")
 _MADE_FILE = re.compile(r"^# new file: (\S+)$", re.MULTILINE)
@@ -15,7 +15,7 @@ _SYMBOL = re.compile(rf"`((?:bench|tests|sluicegate\.(?:{_OURS}))(?:\.\w+)+)(?:\
 _PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 _SOURCES = [
     file
-    for room in ("bench", "config", "pipeline", "protocol", "proxy", "tests", "validation")
+    for room in ("bench", "config", "dead_letters", "pipeline", "protocol", "proxy", "tests", "validation")
     for file in (ROOT / room).rglob("*")
     if file.suffix in (".py", ".pxd")
 ]

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.oracle.kafka_java import ROOT
 
 COPY = ROOT / "build" / "asan"
-_FOLDERS = ("protocol", "validation", "config", "proxy", "pipeline")
+_FOLDERS = ("protocol", "validation", "config", "dead_letters", "proxy", "pipeline")
 _MADE = (".c", ".so", ".pyc")
 """Build outputs beside the sources, which are not copied."""
 _SANITIZERS = "-fsanitize=address,undefined"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.oracle.kafka_java import ROOT
 
-ROOMS = ("config", "pipeline", "protocol", "proxy", "validation")
+ROOMS = ("config", "dead_letters", "pipeline", "protocol", "proxy", "validation")
 PARTS = ("Makefile", "scripts", "pyproject.toml", "setup.py", "README.md", "LICENSE", "sluicegate", *ROOMS)
 
 

@@ -267,7 +267,7 @@ def test_two_builds_of_the_sdist_and_the_wheel_are_equal_and_the_wheel_is_compil
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = tmp_path.glob("*.whl")
     compiled = {name.partition(".")[0] for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")}
-    rooms = [ROOT / room for room in ("protocol", "config", "validation", "proxy", "pipeline")]
+    rooms = [ROOT / room for room in ("protocol", "config", "validation", "dead_letters", "proxy", "pipeline")]
     plain = {file for room in rooms for file in room.rglob("*.pxd") if file.with_suffix(".py").exists()}
     native = {file for room in rooms for file in room.rglob("*.pyx")}
     declared = {f"sluicegate/{file.relative_to(ROOT).with_suffix('')}" for file in plain | native}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.oracle.kafka_java import ROOT
 
-PACKAGES = ("config", "protocol", "validation", "proxy", "pipeline")
+PACKAGES = ("config", "protocol", "validation", "dead_letters", "proxy", "pipeline")
 Graph = dict[str, set[str]]
 """The names of the modules, or folders, that each one imports."""
 _NATIVE_IMPORT = re.compile(r"^\s*from (\S+) c?import ([^(\n]+|\([^)]*\))", re.MULTILINE)

@@ -17,6 +17,8 @@ _OF_SCHEMAS = "Expressions, conditions, constraints and tags of a schema"
 # The row of the page for each cache (file and name), or the reason why there is none.
 _DECLARED = {
     "config/contracts/document.py _validator": _FIXED,
+    "dead_letters/causes.py _without_variables": _FIXED,
+    "dead_letters/groups.py group_id": _FIXED,
     "pipeline/jobs/audit/policies.py _schema_rules": "Schemas by id, with references and conditions",
     "pipeline/jobs/audit/values_as_json.py _forms": _OF_SCHEMAS,
     "pipeline/jobs/replay/decisions.py function_named": _FIXED,
@@ -112,7 +114,7 @@ def caches_in(text: str) -> Iterator[str]:
 def test_each_cache_is_declared_and_has_its_row() -> None:
     found = {
         f"{path.relative_to(ROOT)} {name}"
-        for folder in ("protocol", "config", "validation", "proxy", "pipeline")
+        for folder in ("protocol", "config", "validation", "dead_letters", "proxy", "pipeline")
         for path in Path(ROOT, folder).rglob("*.py")
         for name in caches_in(path.read_text())
     }

@@ -10,6 +10,7 @@ LIMITS = {  # percent of the sentences
     ".": 2.0,
     "bench": 2.0,
     "config": 2.0,
+    "dead_letters": 2.0,
     "deploy": 2.0,
     "docs": 2.0,
     "pipeline": 2.0,

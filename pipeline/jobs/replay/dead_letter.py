@@ -5,15 +5,14 @@ rejection.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sluicegate.dead_letters.own_format import split_headers
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, librdkafka_headers, unpack_headers
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader
 
 Header = tuple[str, bytes | None]
 """A name that is not UTF-8 is decoded with "surrogateescape" (PEP 383); `encode_headers` returns the same bytes."""
 RawHeaders = tuple[tuple[bytes, bytes | None], ...]
 _ESCAPED = "surrogateescape"
-_OURS = frozenset(DeadLetterHeader)
-_OWN, _REASON = DeadLetterHeader.OWN.encode(), DeadLetterHeader.REASON.encode()
 
 
 class NoDeadLetter(Exception):
@@ -70,10 +69,11 @@ def dead_letter(
     A record that was quarantined twice has the proxy's headers twice. Only the last ones count as the proxy's, and the
     earlier ones as the record's own.
     """
-    own, proxy_headers = _split(raw_headers(headers))
+    own, added = split_headers(raw_headers(headers))
+    proxy_headers = decode_headers(added)
     texts = {name: (text or b"").decode(errors="replace") for name, text in proxy_headers}
     rules = texts.get(DeadLetterHeader.RULE)
-    record = ReplayRecord(_number(texts, DeadLetterHeader.TIMESTAMP), key, value, own)
+    record = ReplayRecord(_number(texts, DeadLetterHeader.TIMESTAMP), key, value, decode_headers(own))
     return DeadLetter(
         kept_in,
         offset,
@@ -99,23 +99,6 @@ def decode_headers(headers: RawHeaders) -> tuple[Header, ...]:
 def encode_headers(headers: Sequence[Header]) -> RawHeaders:
     """Return headers with names as bytes. Raises UnicodeEncodeError for a name with other surrogates."""
     return tuple((name.encode(errors=_ESCAPED), value) for name, value in headers)
-
-
-def _split(headers: RawHeaders) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
-    """Split headers into the record's own and those of the last quarantine.
-
-    Headers that were added later are the record's own.
-    """
-    begins = max((i for i, (name, _) in enumerate(headers) if name == _REASON), default=len(headers))
-    own, rest = headers[:begins], headers[begins:]
-    if own and rest:
-        name, packed = own[-1]
-        restored = unpack_headers(packed) if name == _OWN and packed is not None else None
-        if restored is not None and librdkafka_headers(restored) == list(decode_headers(own[:-1])):
-            own, rest = tuple(restored), headers[begins - 1 :]
-    appended = decode_headers(rest)
-    proxy_headers = tuple(each for each in appended if each[0] in _OURS)
-    return (*decode_headers(own), *(each for each in appended if each[0] not in _OURS)), proxy_headers
 
 
 def _text(texts: Mapping[str, str], name: DeadLetterHeader) -> str:

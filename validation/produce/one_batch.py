@@ -1,4 +1,4 @@
-"""Validates one batch without a broker, with the code that validates requests (for `try` and `test`)."""
+"""Validates one batch without a broker, with the code that validates requests (for `try`, `test` and dead letters)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,0 +1,49 @@
+"""Finds the cause of a letter: the error without the parts of its text that differ from record to record."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from sluicegate.dead_letters.letter import Letter
+
+_MOST_CHARACTERS = 300
+_CACHED = 10_000
+
+# Each pattern has one quantifier over a class of characters, so the time is linear in the length of the text.
+_VARIABLE = re.compile(
+    r"""
+    (?P<uuid>\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b)
+    | (?P<hex>\b0x[0-9a-fA-F]+ | @[0-9a-f]{4,16}\b | \b(?=[0-9a-f]{0,40}[0-9])[0-9a-f]{12,64}\b)
+    | (?P<number>(?<![A-Za-z_])[0-9][0-9.,:TZ+-]*[0-9Z] | [0-9]+)
+    """,
+    re.VERBOSE,
+)
+_QUOTED = re.compile(r"""'[^']{1,200}'|"[^"]{1,200}"|`[^`]{1,200}`|\[[^\[\]]{1,200}\]|\{[^{}]{1,200}\}""")
+_NAMES = {"uuid": "<id>", "hex": "<hex>", "number": "<n>"}
+
+
+class Cause(NamedTuple):
+    """The error's class or code, the violated rules, the step that failed, and the text without its variable parts.
+
+    `exact` still has the text in quotes, which is a name in some messages ("missing field 'tenant'") and part of the
+    record in others.
+    """
+
+    error: str
+    rules: tuple[str, ...]
+    stage: str
+    text: str
+    exact: str
+
+
+def cause_of(letter: Letter) -> Cause:
+    """Return the cause of a letter."""
+    text, exact = _without_variables(letter.text)
+    return Cause(letter.error, letter.rules, letter.stage or "", text, exact)
+
+
+@lru_cache(maxsize=_CACHED)
+def _without_variables(text: str) -> tuple[str, str]:
+    first = text.lstrip().partition("\n")[0].strip()[:_MOST_CHARACTERS]
+    exact = _VARIABLE.sub(lambda found: _NAMES[found.lastgroup or "number"], first)
+    return _QUOTED.sub("<…>", exact), exact

@@ -1,0 +1,70 @@
+"""Connects to a cluster with librdkafka, with the login of the person who runs the command."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+SECONDS = 30.0
+_GROUP = "sluicegate-dead-letters"
+_FETCHED_KBYTES = 32_768
+
+
+class ClusterUnavailable(Exception):
+    """Raised if the cluster or a topic cannot be read or written. The text gives the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The offsets of a partition from `start` to before `end`."""
+
+    partition: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster. `settings` are librdkafka's for the connection: `bootstrap.servers`, TLS and login."""
+
+    settings: Mapping[str, Any]
+
+    def consumer(self) -> Consumer:
+        """Return a consumer that reads committed records, and commits nothing."""
+        return Consumer(
+            {
+                **self.settings,
+                "group.id": _GROUP,  # required by librdkafka; no offset is committed and no group is joined
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "queued.max.messages.kbytes": _FETCHED_KBYTES,
+                "allow.auto.create.topics": False,
+            }
+        )
+
+    def topics(self) -> dict[str, int]:
+        """Return the number of partitions of each topic that the login may describe. Raises ClusterUnavailable."""
+        consumer = self.consumer()
+        try:
+            found = consumer.list_topics(timeout=SECONDS).topics
+        except KafkaException as error:
+            raise ClusterUnavailable(str(error.args[0].str())) from error
+        finally:
+            consumer.close()
+        return {name: len(topic.partitions) for name, topic in sorted(found.items()) if topic.error is None}
+
+
+def ranges_of(consumer: Consumer, topic: str, partitions: int) -> list[Range]:
+    """Return the offsets of a topic's partitions. Raises ClusterUnavailable."""
+    found = []
+    for partition in range(partitions):
+        try:
+            start, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), SECONDS)
+        except KafkaException as error:
+            raise ClusterUnavailable(f"{topic}-{partition}: {error.args[0].str()}") from error
+        found.append(Range(partition, start, end))
+    return found

@@ -1,0 +1,36 @@
+"""Reads texts and numbers from the headers of a letter. Anyone may have written them, so each reading is bounded."""
+
+from collections.abc import Mapping
+
+Values = Mapping[bytes, bytes | None]
+"""The last value of each header name, as Kafka's clients return it."""
+
+_NAME_BYTES = 1024
+_TEXT_BYTES = 4096
+_DIGITS = 20
+
+
+def text_of(values: Values, name: bytes, most_bytes: int = _NAME_BYTES) -> str | None:
+    """Return the beginning of a text; None if the header is absent or null."""
+    value = values.get(name)
+    return None if value is None else value[:most_bytes].decode(errors="replace")
+
+
+def long_text_of(values: Values, name: bytes) -> str:
+    """Return the beginning of a message, empty if the header is absent or null."""
+    return text_of(values, name, _TEXT_BYTES) or ""
+
+
+def number_of(values: Values, name: bytes) -> int | None:
+    """Return an int64 that is written as text; None for anything else."""
+    value = values.get(name)
+    if value is None or not 0 < len(value) <= _DIGITS or not value.removeprefix(b"-").isdigit():
+        return None
+    found = int(value)
+    return found if -(2**63) <= found < 2**63 else None
+
+
+def big_endian_of(values: Values, name: bytes, size: int) -> int | None:
+    """Return a signed number of `size` bytes; None for anything else."""
+    value = values.get(name)
+    return None if value is None or len(value) != size else int.from_bytes(value, "big", signed=True)

@@ -1,0 +1,83 @@
+"""Represents a dead letter of any format: the stored record, its origin, and the error that its writer reports."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+Headers = tuple[tuple[bytes, bytes | None], ...]
+
+
+class LetterFormat(StrEnum):
+    """The writers of dead letters with known headers."""
+
+    SLUICEGATE = "sluicegate"
+    CONNECT = "connect"
+    SPRING = "spring"
+    STREAMS = "streams"
+    SHARE_GROUP = "share-group"
+    CONFLUENT_RULE = "confluent-rule"
+    MAPPED = "mapped"
+
+
+class StoredRecord(NamedTuple):
+    """A record of a topic of dead letters. `timestamp` is in ms. None is a null key, value or header value."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+    @property
+    def place(self) -> str:
+        """Return the place of the record, for messages."""
+        return f"{self.topic}-{self.partition} offset {self.offset}"
+
+
+class Obstacle(StrEnum):
+    """The reasons why a letter does not have the original record, so that it cannot be written back."""
+
+    text: str
+
+    def __new__(cls, code: str, text: str) -> "Obstacle":
+        """Create a member with the value `code`."""
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.text = text
+        return member
+
+    COPY = "copy_of_stored_record", "the record is in its topic already (quarantine with mode: observe)"
+    NOT_COPIED = "record_not_copied", "the broker wrote only the place of the record, without its key and value"
+    NOT_ORIGINAL = "written_as_json", "the rule failed before the value was serialized, so the letter has JSON instead"
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter.
+
+    - `topic`, `partition`, `offset`, `timestamp`: the original record's; None if the format does not have them.
+    - `headers`: the original record's own headers.
+    - `error`: the class of the exception, or the code of the violation. `text` is the exception's message. Both are
+      cut, because a client may choose them.
+    - `rules`: the violated rules. `stage` is the writer's name for the step that failed.
+    - `attempts`: how often the record was delivered, if the format counts it.
+    - `client`: the producer, for our own format; otherwise the connector, the consumer group or the subject.
+    - `obstacle`: why the letter is not the original record; None if it is.
+    """
+
+    format: LetterFormat
+    record: StoredRecord
+    topic: str
+    partition: int | None
+    offset: int | None
+    timestamp: int | None
+    headers: Headers
+    error: str
+    text: str = ""
+    rules: tuple[str, ...] = ()
+    stage: str | None = None
+    attempts: int | None = None
+    client: str | None = None
+    obstacle: Obstacle | None = None

@@ -1,0 +1,57 @@
+"""Reads the letters of sluicegate's own `quarantine`. `DeadLetterHeader` defines their headers for all modules."""
+
+from sluicegate.dead_letters.header_values import Values, number_of, text_of
+from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, Obstacle, StoredRecord
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, librdkafka_headers, unpack_headers
+
+TOPIC = DeadLetterHeader.TOPIC.encode()
+_ADDED = frozenset(name.encode() for name in DeadLetterHeader)
+_OWN, _REASON = DeadLetterHeader.OWN.encode(), DeadLetterHeader.REASON.encode()
+
+
+def read(record: StoredRecord, values: Values) -> Letter | None:
+    """Return the letter; None without a reason and the name of a topic.
+
+    A record that was quarantined twice has the proxy's headers twice. Only the last ones count as the proxy's, and the
+    earlier ones as the record's own.
+    """
+    topic, reason = text_of(values, TOPIC), text_of(values, _REASON)
+    if not topic or not reason:
+        return None
+    own, added = split_headers(record.headers)
+    latest = dict(added)
+    rules = text_of(latest, DeadLetterHeader.RULE.encode())
+    is_copy = DeadLetterHeader.COPY.encode() in latest
+    return Letter(
+        LetterFormat.SLUICEGATE,
+        record,
+        topic,
+        number_of(latest, DeadLetterHeader.PARTITION.encode()),
+        None,
+        number_of(latest, DeadLetterHeader.TIMESTAMP.encode()),
+        own,
+        reason,
+        rules=tuple(rules.split(", ")) if rules else (),
+        client=text_of(latest, DeadLetterHeader.CLIENT_ID.encode()),
+        obstacle=Obstacle.COPY if is_copy else None,
+    )
+
+
+def split_headers(headers: Headers) -> tuple[Headers, Headers]:
+    """Split headers into the record's own and those of the last quarantine.
+
+    Headers that were added later are the record's own.
+    """
+    begins = max((i for i, (name, _) in enumerate(headers) if name == _REASON), default=len(headers))
+    own, rest = headers[:begins], headers[begins:]
+    if own and rest:
+        name, packed = own[-1]
+        restored = unpack_headers(packed) if name == _OWN and packed is not None else None
+        if restored is not None and _as_librdkafka_writes(restored) == own[:-1]:
+            own, rest = tuple(restored), headers[begins - 1 :]
+    added = tuple(each for each in rest if each[0] in _ADDED)
+    return (*own, *(each for each in rest if each[0] not in _ADDED)), added
+
+
+def _as_librdkafka_writes(headers: list[tuple[bytes, bytes | None]]) -> Headers:
+    return tuple((name.encode(), value) for name, value in librdkafka_headers(headers))

@@ -1,0 +1,69 @@
+"""Reads the records of a topic in the order of their offsets, with constant memory."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from sluicegate.dead_letters.cluster import ClusterUnavailable, Range
+from sluicegate.dead_letters.letter import Headers, StoredRecord
+
+_AT_ONCE = 1000
+_WAIT_SECONDS = 1.0
+_SILENT_SECONDS = 60.0
+UNREADABLE: Headers = ((b"\xff", None),)
+"""The headers of a record with a name that is not UTF-8, which confluent-kafka cannot return."""
+
+
+def read_records(consumer: Consumer, topic: str, ranges: Sequence[Range]) -> Iterator[StoredRecord]:
+    """Yield the records of the ranges, which are of different partitions. Raises ClusterUnavailable.
+
+    Each partition's records come in the order of their offsets. Compaction and aborted transactions leave gaps.
+    """
+    ends = {each.partition: each.end for each in ranges if each.start < each.end}
+    starts = {each.partition: each.start for each in ranges}
+    consumer.assign([TopicPartition(topic, partition, starts[partition]) for partition in ends])
+    heard = time.monotonic()
+    while ends:
+        messages = _consumed(consumer, topic)
+        for message in messages:
+            partition, offset = message.partition(), message.offset()
+            if partition not in ends:
+                continue
+            error = message.error()
+            if error is not None:
+                if error.code() != KafkaError._PARTITION_EOF:
+                    raise ClusterUnavailable(f"{topic}-{partition}: {error.str()}")
+            elif offset < ends[partition]:
+                yield _record_of(message)
+            if offset >= ends[partition] - (error is None):
+                del ends[partition]
+                consumer.incremental_unassign([TopicPartition(topic, partition)])
+        if messages:
+            heard = time.monotonic()
+        elif time.monotonic() - heard > _SILENT_SECONDS:
+            raise ClusterUnavailable(f"{topic}: no record arrived within {_SILENT_SECONDS:g} s")
+
+
+def _consumed(consumer: Consumer, topic: str) -> list[Any]:
+    try:
+        return list(consumer.consume(_AT_ONCE, _WAIT_SECONDS))
+    except KafkaException as error:
+        raise ClusterUnavailable(f"{topic}: {error.args[0].str()}") from error
+
+
+def _record_of(message: Any) -> StoredRecord:
+    try:
+        headers: Headers = tuple((name.encode(), value) for name, value in message.headers() or ())
+    except UnicodeDecodeError:
+        headers = UNREADABLE
+    return StoredRecord(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        headers,
+    )

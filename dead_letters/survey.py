@@ -1,0 +1,69 @@
+"""Finds the topics with dead letters, by the headers of their newest records."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sluicegate.dead_letters.cluster import Cluster, Range, ranges_of
+from sluicegate.dead_letters.formats import read_letter
+from sluicegate.dead_letters.groups import BoundedCounts
+from sluicegate.dead_letters.letter import Letter
+from sluicegate.dead_letters.reading import read_records
+
+_INTERNAL = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class LetterTopic:
+    """A topic with dead letters.
+
+    `records` is the number of offsets between its ends, `sampled` the number of records that were read, and `letters`
+    are those of them that are dead letters. `oldest` and `newest` are times in the topic (ms) of the oldest stored and
+    the newest read record.
+    """
+
+    name: str
+    records: int
+    sampled: int
+    letters: tuple[Letter, ...]
+    oldest: int
+    newest: int
+
+    @property
+    def formats(self) -> list[str]:
+        """Return the formats of the letters."""
+        return sorted({letter.format.value for letter in self.letters})
+
+    @property
+    def sources(self) -> list[tuple[str, int]]:
+        """Return the original topics of the read letters, with their counts."""
+        counts = BoundedCounts()
+        for letter in self.letters:
+            counts.add(letter.topic)
+        return counts.ordered()
+
+
+def topics_with_letters(cluster: Cluster, names: dict[str, int], sample: int) -> Iterator[LetterTopic]:
+    """Yield the topics of `names` with dead letters. `names` has the numbers of partitions.
+
+    Reads the oldest record and the newest `sample` records of each topic. Raises ClusterUnavailable.
+    """
+    consumer = cluster.consumer()
+    try:
+        for name, partitions in names.items():
+            if name.startswith(_INTERNAL):
+                continue
+            ranges = [each for each in ranges_of(consumer, name, partitions) if each.start < each.end]
+            if not ranges:
+                continue
+            of_each = max(1, sample // len(ranges))
+            ends = [Range(each.partition, max(each.start, each.end - of_each), each.end) for each in ranges]
+            records = list(read_records(consumer, name, ends))
+            letters = tuple(letter for record in records if (letter := read_letter(record)) is not None)
+            if letters:
+                firsts = [Range(each.partition, each.start, each.start + 1) for each in ranges]
+                oldest = [record.timestamp for record in read_records(consumer, name, firsts)]
+                times = [record.timestamp for record in records]
+                count = sum(each.end - each.start for each in ranges)
+                yield LetterTopic(name, count, len(records), letters, min([*oldest, *times]), max(times))
+    finally:
+        consumer.close()

@@ -1,0 +1,163 @@
+"""The options of `sluicegate dead-letters`: the cluster, the login, and the policies of the original topics."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sluicegate.config.files.source import Source
+from sluicegate.config.loading import Loaded, load
+from sluicegate.proxy.cli.console import end, read, read_checked
+
+if TYPE_CHECKING:
+    from sluicegate.dead_letters.cluster import Cluster
+    from sluicegate.dead_letters.letter import StoredRecord
+    from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+
+USAGE = 2
+_LISTEN = "127.0.0.1:19092"
+_STEPS = 10_000
+_MOST_POLICIES = 1000
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="The proxy's configuration file, with the cluster and the policies."),
+]
+Bootstrap = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap", metavar="HOST:PORT", help="Address of a broker, instead of `upstream` of a configuration file."
+    ),
+]
+ClientConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--client-config",
+        metavar="FILE",
+        help="A .properties file of a Kafka client with your login. Default: `upstream` of the configuration file.",
+    ),
+]
+
+
+class Dimension(StrEnum):
+    """What `show` groups letters by."""
+
+    CAUSE = "cause"
+    CLIENT = "client"
+    TOPIC = "topic"
+    OWNER = "owner"
+    HOUR = "hour"
+
+
+class Desk:
+    """The cluster of a command, and the policies of the configuration. `loaded` is None without a configuration."""
+
+    def __init__(self, cluster: "Cluster", loaded: Loaded, has_policies: bool) -> None:
+        self.cluster = cluster
+        self.has_policies = has_policies
+        self._loaded = loaded
+        self._policies: dict[str, TopicPolicy] = {}
+        self._existing: Mapping[str, int] | None = None
+
+    @property
+    def limits(self) -> "ValidationLimits":
+        """Return the limits of the configuration."""
+        from sluicegate.validation.from_keys import limits_of
+
+        return limits_of(self._loaded.config)
+
+    def owner_of(self, topic: str) -> str:
+        """Return the team that owns a topic; "" if the configuration names none."""
+        owner = self.policy_of(topic).owner
+        return "" if owner is None else owner.team
+
+    def policy_of(self, topic: str) -> "TopicPolicy":
+        """Return the policy of a topic with the cluster's settings, as a running proxy applies it."""
+        if topic not in self._policies:
+            if len(self._policies) >= _MOST_POLICIES:  # anyone may write letters with any topic
+                self._policies.clear()
+            self._policies[topic] = self._compiled(topic)
+        return self._policies[topic]
+
+    def _compiled(self, topic: str) -> "TopicPolicy":
+        from sluicegate.proxy.cluster.topics import read_settings_now
+        from sluicegate.proxy.registry.registries import Registries
+        from sluicegate.proxy.registry.schema_rules import SchemaRules
+        from sluicegate.proxy.reload.topic_explanation import NOT_ASKED, TopicExplanation
+
+        maker = SchemaRules(Registries().by_name(self._loaded.config.registries))
+        if self._existing is None:
+            self._existing = self.cluster.topics()
+        exists = topic in self._existing
+        settings = read_settings_now(self._loaded.config.upstream, topic) if exists else NOT_ASKED
+        return TopicExplanation(topic, self._loaded, settings, maker=maker).policy
+
+
+@contextmanager
+def desk(config: Path | None, bootstrap: str | None, client_config: Path | None) -> Iterator[Desk]:
+    """Connect to the cluster. A wrong option, an unreachable cluster and a missing library end the command."""
+    from sluicegate.proxy.network.tls.contexts import MemoryFiles
+    from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client, client_settings
+
+    try:
+        check_client("dead-letters")
+    except ClientMissing as error:
+        end([f"sluicegate: {error}"], USAGE)
+    from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable
+
+    loaded = _loaded(config, bootstrap, client_config)
+    with MemoryFiles() as copies:
+        try:
+            yield Desk(Cluster(client_settings(loaded.config.upstream, copies)), loaded, config is not None)
+        except ClusterUnavailable as error:
+            end([f"sluicegate dead-letters: {error}"], USAGE)
+
+
+def records_of(cluster: "Cluster", topic: str, partitions: int) -> "Iterator[StoredRecord]":
+    """Yield the records that a topic has now, with a progress bar on a terminal."""
+    from sluicegate.dead_letters.cluster import ranges_of
+    from sluicegate.dead_letters.reading import read_records
+
+    consumer = cluster.consumer()
+    try:
+        ranges = ranges_of(consumer, topic, partitions)
+        count = sum(each.end - each.start for each in ranges)
+        with typer.progressbar(length=count, file=sys.stderr, update_min_steps=_STEPS) as bar:
+            for record in read_records(consumer, topic, ranges):
+                yield record
+                bar.update(1)
+    finally:
+        consumer.close()
+
+
+def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | None) -> Loaded:
+    if (config is None) == (bootstrap is None):
+        end(["sluicegate dead-letters: give either --config FILE or --bootstrap HOST:PORT"], USAGE)
+    access = {} if client_config is None else _access_in(client_config)
+    if config is None:
+        return _given({"bootstrap": bootstrap, **access})
+    loaded = read_checked(config, USAGE)
+    if not access:
+        return loaded
+    addresses = ",".join(map(str, loaded.config.upstream.bootstrap))
+    login = _given({"bootstrap": addresses, **access}).config.upstream
+    return replace(loaded, config=replace(loaded.config, upstream=login))
+
+
+def _given(upstream: dict[str, Any]) -> Loaded:
+    given = Source("command line", {"upstream": upstream, "listen": {"bootstrap": _LISTEN}})
+    return read(lambda: load(given, {}), code=USAGE)
+
+
+def _access_in(client_config: Path) -> dict[str, Any]:
+    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
+
+    try:
+        return upstream_from(client_config)
+    except UnusableClientSettings as error:
+        end([f"{client_config}: {error}"], USAGE)

@@ -1,0 +1,163 @@
+"""Prints what `sluicegate dead-letters` has found, as tables and as JSON."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sluicegate.dead_letters.contents import shown_contents
+from sluicegate.dead_letters.groups import BoundedCounts, Group
+from sluicegate.dead_letters.survey import LetterTopic
+from sluicegate.proxy.cli.dead_letter_access import Desk, Dimension
+from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.proxy.watching.formatting import iso_time
+
+_MOST_NAMED = 3
+_TEXT_CHARACTERS = 100
+
+
+def survey_lines(found: Sequence[LetterTopic], desk: Desk) -> Iterator[str]:
+    """Yield a table of the topics."""
+    if not found:
+        yield "no topic has dead letters"
+        return
+    rows = [("topic", "records", "letters read", "formats", "oldest", "newest", "from topics", "owners")]
+    for each in found:
+        read = f"{len(each.letters):,} of {each.sampled:,}"
+        owners = ", ".join(_owners(each, desk)) or "-"
+        times = iso_time(each.oldest), iso_time(each.newest)
+        rows.append(
+            (each.name, f"{each.records:,}", read, ", ".join(each.formats), *times, _named(each.sources), owners)
+        )
+    yield from _table(rows)
+
+
+def survey_json(found: Sequence[LetterTopic], desk: Desk) -> list[dict[str, Any]]:
+    """Return the topics as JSON."""
+    return [
+        {
+            "topic": each.name,
+            "records": each.records,
+            "read": each.sampled,
+            "letters": len(each.letters),
+            "formats": each.formats,
+            "oldest_ms": each.oldest,
+            "newest_ms": each.newest,
+            "from_topics": dict(each.sources),
+            "owners": _owners(each, desk),
+        }
+        for each in found
+    ]
+
+
+def groups_lines(topic: str, groups: Sequence[Group], others: int, desk: Desk) -> Iterator[str]:
+    """Yield a paragraph for each group."""
+    yield _summary(topic, groups, others)
+    for group in groups:
+        yield ""
+        yield from _group_lines(group, desk)
+
+
+def counts_lines(topic: str, groups: Sequence[Group], by: Dimension, desk: Desk) -> Iterator[str]:
+    """Yield a table of the letters by client, original topic, owner or hour."""
+    counts = BoundedCounts()
+    for group in groups:
+        for value, count in _values_of(group, by):
+            counts.add((desk.owner_of(value) if by is Dimension.OWNER else value) or "-", count)
+    yield _summary(topic, groups, 0)
+    ordered = sorted(counts.items()) if by is Dimension.HOUR else counts.ordered()
+    named = [
+        (iso_time(int(each)) if each.lstrip("-").isdigit() and by is Dimension.HOUR else each, count)
+        for each, count in ordered
+    ]
+    yield from _table([(by.value, "letters"), *((each, f"{count:,}") for each, count in named)])
+
+
+def groups_json(topic: str, groups: Sequence[Group], others: int, desk: Desk) -> dict[str, Any]:
+    """Return the groups as JSON."""
+    return {"topic": topic, "not_letters": others, "groups": [_group_json(group, desk) for group in groups]}
+
+
+def _values_of(group: Group, by: Dimension) -> list[tuple[str, int]]:
+    values = {Dimension.CLIENT: group.clients, Dimension.HOUR: group.hours}.get(by, group.topics)
+    return values.ordered()
+
+
+def _summary(topic: str, groups: Sequence[Group], others: int) -> str:
+    letters = sum(group.count for group in groups)
+    ending = f"; {others:,} other records" if others else ""
+    return f"{topic}: {letters:,} dead letters in {len(groups):,} groups{ending}"
+
+
+def _group_lines(group: Group, desk: Desk) -> Iterator[str]:
+    cause = group.cause
+    rules = f" (rule {', '.join(cause.rules)})" if cause.rules else ""
+    yield f"{group.id}  {group.count:,} × {cause.error or 'no error'}{rules}"
+    if cause.exact:
+        yield f"  {cause.exact}"
+    if cause.stage:
+        yield f"  stage {cause.stage}"
+    yield f"  {iso_time(group.first)} to {iso_time(group.last)}, {_named(group.formats.ordered())}"
+    yield f"  from {_named(group.topics.ordered())}"
+    clients = [each for each in group.clients.ordered() if each[0]]
+    if clients:
+        yield f"  clients {_named(clients)}"
+    if group.schemas:
+        yield f"  schema ids {_named(group.schemas.ordered())}"
+    yield f"  example {group.example.record.place}"
+    shown = _contents(group, desk)
+    for part in ("key", "value"):
+        if shown is not None and shown[part] is not None:
+            yield f"  {part} ({shown[part]['size']} bytes): {shown[part]['text'][:_TEXT_CHARACTERS]}"
+
+
+def _group_json(group: Group, desk: Desk) -> dict[str, Any]:
+    example = group.example
+    return {
+        "id": group.id,
+        "letters": group.count,
+        "error": group.cause.error,
+        "rules": list(group.cause.rules),
+        "stage": group.cause.stage or None,
+        "text": group.cause.exact,
+        "first_ms": group.first,
+        "last_ms": group.last,
+        "formats": dict(group.formats),
+        "from_topics": dict(group.topics),
+        "clients": dict(group.clients),
+        "hours_ms": dict(group.hours),
+        "schema_ids": dict(group.schemas),
+        "example": {
+            "partition": example.record.partition,
+            "offset": example.record.offset,
+            "from_topic": example.topic,
+            "from_partition": example.partition,
+            "from_offset": example.offset,
+            "from_timestamp_ms": example.timestamp,
+            "obstacle": None if example.obstacle is None else example.obstacle.value,
+            "contents": _contents(group, desk),
+        },
+    }
+
+
+def _contents(group: Group, desk: Desk) -> dict[str, Any] | None:
+    shown = (
+        shown_contents(group.example, desk.policy_of(group.example.topic), desk.limits) if desk.has_policies else None
+    )
+    return None if shown is None else {"key": shown_beginning(shown.key), "value": shown_beginning(shown.value)}
+
+
+def _owners(found: LetterTopic, desk: Desk) -> list[str]:
+    if not desk.has_policies:
+        return []
+    return sorted({owner for topic, _ in found.sources if (owner := desk.owner_of(topic))})
+
+
+def _named(counts: Sequence[tuple[str, int]]) -> str:
+    """Return the most frequent values."""
+    named = ", ".join(f"{value} {count:,}" for value, count in counts[:_MOST_NAMED])
+    return named + (f" and {len(counts) - _MOST_NAMED} more" if len(counts) > _MOST_NAMED else "")
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,65 @@
+"""Runs `sluicegate dead-letters` in this process, and writes letters to a real broker."""
+
+import json
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from typer.testing import CliRunner
+
+from sluicegate.dead_letters import Headers
+from sluicegate.proxy.cli.commands import app
+
+SECONDS = 60
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """Return the output of the command, or its errors if it is expected to fail."""
+    done = CliRunner().invoke(app, ["dead-letters", *arguments])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.stdout if code == 0 else done.output
+
+
+def run_json(*arguments: str) -> Any:
+    return json.loads(run(*arguments, "--json"))
+
+
+def new_topic(bootstrap: str, name: str, partitions: int = 1, **settings: str) -> str:
+    topic = f"{name}-{uuid.uuid4().hex[:8]}"
+    config = {key.replace("_", "."): value for key, value in settings.items()}
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # its result is lost if it is deleted
+    admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result(SECONDS)
+    return topic
+
+
+def write(
+    bootstrap: str, topic: str, records: Sequence[tuple[bytes | None, bytes | None, Headers]], partition: int = 0
+) -> None:
+    """Write keys, values and headers to one partition."""
+    failed: list[Any] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
+    for key, value, headers in records:
+        named = [(name.decode(), data) for name, data in headers]
+        producer.produce(
+            topic, value, key, partition, lambda error, _: failed.append(error) if error else None, headers=named
+        )
+        producer.poll(0)
+    assert producer.flush(SECONDS) == 0
+    assert not failed, failed[0]
+
+
+def from_topic(headers: Headers, topic: str) -> Headers:
+    """Return the headers with another original topic."""
+    return tuple((name, topic.encode() if value == b"orders" else value) for name, value in headers)
+
+
+def configuration(folder: Path, bootstrap: str, **sections: Any) -> str:
+    file = folder / "sluicegate.yaml"
+    file.write_text(
+        yaml.safe_dump({"upstream": {"bootstrap": [bootstrap]}, "listen": {"bootstrap": "127.0.0.1:19092"}, **sections})
+    )
+    return str(file)

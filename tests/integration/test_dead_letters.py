@@ -1,0 +1,105 @@
+"""`sluicegate dead-letters list` and `show` with a real broker."""
+
+from pathlib import Path
+
+from tests.dead_letters.desk import configuration, from_topic, new_topic, run, run_json, write
+from tests.dead_letters.letters import CONNECT, SLUICEGATE, SPRING, STREAMS
+
+
+def test_lists_topics_with_letters_and_their_owners(kafka_bootstrap: str, tmp_path: Path) -> None:
+    dead, plain = new_topic(kafka_bootstrap, "dead", 2), new_topic(kafka_bootstrap, "plain")
+    empty = new_topic(kafka_bootstrap, "empty")
+    write(kafka_bootstrap, dead, [(b"a", b"1", CONNECT), (b"b", b"2", ())])
+    write(kafka_bootstrap, dead, [(b"c", b"3", SLUICEGATE)], partition=1)
+    write(kafka_bootstrap, plain, [(b"a", b"1", ((b"trace", b"7"),))])
+    file = configuration(
+        tmp_path, kafka_bootstrap, topics=[{"match": "orders", "owner": {"team": "checkout", "contact": "#checkout"}}]
+    )
+
+    found = run_json("list", "--config", file, "--topic", dead, "--topic", plain, "--topic", empty)
+
+    (topic,) = found
+    assert (topic["topic"], topic["records"], topic["read"], topic["letters"]) == (dead, 3, 3, 2)
+    assert topic["formats"] == ["connect", "sluicegate"]
+    assert topic["from_topics"] == {"orders": 2}
+    assert topic["owners"] == ["checkout"]
+    assert dead in run("list", "--bootstrap", kafka_bootstrap)
+    assert plain not in run("list", "--bootstrap", kafka_bootstrap)
+
+
+def test_shows_groups_of_all_formats(kafka_bootstrap: str) -> None:
+    dead = new_topic(kafka_bootstrap, "dead", 2)
+    write(kafka_bootstrap, dead, [(b"k", b"v", each) for each in (CONNECT, SPRING, STREAMS, SLUICEGATE)])
+    write(kafka_bootstrap, dead, [(b"k", b"v", CONNECT), (b"k", b"v", ())], partition=1)
+
+    found = run_json("show", dead, "--bootstrap", kafka_bootstrap)
+    by_client = run("show", dead, "--bootstrap", kafka_bootstrap, "--by", "client")
+
+    assert found["not_letters"] == 1
+    first = found["groups"][0]
+    assert (first["letters"], list(first["formats"])) == (2, ["connect"])
+    assert sorted(format for each in found["groups"] for format in each["formats"]) == [
+        "connect",
+        "sluicegate",
+        "spring",
+        "streams",
+    ]
+    assert (first["error"], first["stage"]) == ("org.apache.kafka.connect.errors.DataException", "VALUE_CONVERTER")
+    assert first["example"] == {
+        "partition": first["example"]["partition"],
+        "offset": 0,
+        "from_topic": "orders",
+        "from_partition": 2,
+        "from_offset": 41,
+        "from_timestamp_ms": first["first_ms"],
+        "obstacle": None,
+        "contents": None,
+    }
+    assert [line.split() for line in by_client.splitlines()[1:]] == [
+        ["client", "letters"],
+        ["to-warehouse", "2"],
+        ["-", "1"],
+        ["packers", "1"],
+        ["shop", "1"],
+    ]
+
+
+def test_contents_are_shown_as_the_policy_of_the_original_topic_says(kafka_bootstrap: str, tmp_path: Path) -> None:
+    dead = new_topic(kafka_bootstrap, "dead")
+    value = b'{"card": "4111111111111111", "n": 1}'
+    topics = ("shown", "masked", "hidden")
+    write(kafka_bootstrap, dead, [(b"key-1", value, from_topic(STREAMS, each)) for each in topics])
+    write(kafka_bootstrap, dead, [(b"k", b"4111 in no JSON", from_topic(CONNECT, "masked"))])
+    sensitive = [{"name": "card", "fields": ["card"], "action": "mask", "replacement": "****"}]
+    file = configuration(
+        tmp_path,
+        kafka_bootstrap,
+        topics=[{"match": "shown", "samples": True}, {"match": "masked", "sensitive": sensitive}],
+    )
+
+    groups = run_json("show", dead, "--config", file)["groups"]
+    text = run("show", dead, "--config", file)
+
+    assert len(groups) == 2, "a cause does not depend on the original topic"
+    contents = {each["example"]["from_topic"]: each["example"]["contents"] for each in groups}
+    assert contents["shown"]["value"] == {"size": len(value), "text": value.decode()}
+    assert contents["shown"]["key"] == {"size": 5, "text": "key-1"}
+    assert contents["masked"] is None, "a value that cannot be masked is not shown"
+    assert "4111 in no JSON" not in text
+
+
+def test_sensitive_fields_are_masked(kafka_bootstrap: str, tmp_path: Path) -> None:
+    dead = new_topic(kafka_bootstrap, "dead")
+    write(kafka_bootstrap, dead, [(b"key-1", b'{"card": "4111111111111111", "n": 1}', from_topic(STREAMS, "masked"))])
+    sensitive = [{"name": "card", "fields": ["card"], "action": "mask", "replacement": "****"}]
+    file = configuration(tmp_path, kafka_bootstrap, topics=[{"match": "masked", "sensitive": sensitive}])
+
+    (group,) = run_json("show", dead, "--config", file)["groups"]
+
+    assert group["example"]["contents"]["key"] is None
+    assert group["example"]["contents"]["value"]["text"] == '{"card": "****", "n": 1}'
+
+
+def test_a_missing_topic_and_missing_options_end_the_command(kafka_bootstrap: str) -> None:
+    assert "there is no topic gone" in run("show", "gone", "--bootstrap", kafka_bootstrap, code=2)
+    assert "give either --config FILE or --bootstrap" in run("list", code=2)
