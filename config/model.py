@@ -21,6 +21,7 @@ from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
 from sluicegate.config.state import StateTopics
 from sluicegate.config.teams import ClientOwner, ContractFiles, Floor, TopicFiles
+from sluicegate.config.topic_policies import TopicPolicies
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
@@ -58,6 +59,7 @@ POLICIES = frozenset(
         "registries",
         "requests",
         "topic_files",
+        "topic_policies",
         "topics",
     }
 )
@@ -245,6 +247,12 @@ class Config:
         formerly="topics_from",
     )
 
+    topic_policies: tuple[TopicPolicies, ...] = described(
+        "The keys of policies that the owners of topics set in the cluster, as topic settings with the prefix "
+        "`sluicegate.` ([policies as topic settings](topic-policies.md)). Needs `state`. Default: none.",
+        default=(),
+    )
+
     contracts: ContractFiles = described(
         "Data contracts of the Open Data Contract Standard 3, which add rules and an owner to their topics "
         "([data contracts](how-to/data-contracts.md)). An item is a section, or only its `path`, for example "
@@ -262,6 +270,8 @@ class Config:
         """Check rules that involve several sections. Raises ValueError."""
         written_topics = mistakes_in_written_topics(self.topics, self.violations.topic, self.state)
         raise_all([*self._unknown_registries(), *self._rules_with_names_of_the_floor(), *written_topics])
+        if self.topic_policies and self.state is None:
+            raise ValueError("topic_policies: topic settings are kept in the topic of state; add state: {topic: ...}")
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
             raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
         self._check_brokers()
@@ -345,7 +355,7 @@ class Config:
             max_new_connections_per_second_per_address=share_of(limits.max_new_connections_per_second_per_address),
             max_handshakes=-(-limits.max_handshakes // self.workers),
         )
-        return replace(self, listen=listen, admin=Admin(), state=None, limits=shared, otel=otel)
+        return replace(self, listen=listen, admin=Admin(), limits=shared, otel=otel)
 
     def _share_of(self, bound: int | None) -> int | None:
         """Return one worker's share of a limit, rounded up; None if there is no limit."""

@@ -16,7 +16,7 @@ from sluicegate.validation.cluster_settings import (
     MAX_MESSAGE_BYTES,
     TIMESTAMP_TYPE,
 )
-from sluicegate.validation.origins import OriginKind
+from sluicegate.validation.origins import TOPIC_SETTINGS, OriginKind
 from sluicegate.validation.policy import RehearsedBounds, TopicPolicy
 from sluicegate.validation.verdict import Reason
 
@@ -67,8 +67,9 @@ class EffectiveValue:
     """The value of one key.
 
     `place` is the place (`file:line`) of the key `path` in the configuration, if the configuration sets the key. If a
-    stricter setting of the cluster applies instead, `configured` is the configuration's value, to which `place` and
-    `path` then refer.
+    topic setting sets it, `path` is the name of that setting, and `place` is None. If a stricter setting of the
+    cluster applies instead, `configured` is the value of the configuration or of the topic setting, to which `place`
+    and `path` then refer.
     """
 
     key: str
@@ -83,9 +84,12 @@ class EffectiveValue:
         """Return the source for people, for example `sluicegate.yaml:5, topics[0].mode` or `cluster topic setting`."""
         if self.kind is OriginKind.CONFIGURATION:
             return f"{self.place}, {self.path}"
-        if self.place is None:
+        if self.kind is OriginKind.TOPIC_SETTING:
+            return f"{self.kind.value} {self.path}"
+        if self.path is None:
             return self.kind.value
-        return f"{self.kind.value}, instead of {self.configured} in {self.place}, {self.path}"
+        where = f"{self.place}, {self.path}" if self.place is not None else str(self.path)
+        return f"{self.kind.value}, instead of {self.configured} in {where}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of events and of the API (docs/violations.md). An unlimited bound becomes null."""
@@ -148,11 +152,13 @@ def _value(policy: TopicPolicy, key: str, value: Value) -> EffectiveValue:
         return EffectiveValue(key, value, OriginKind.BUILT_IN) if path is None else _from_path(policy, key, value, path)
     if path is None:
         return EffectiveValue(key, value, overriding.kind)
-    place, name = origins.source.place_of(path), origins.source.key_of(path)
-    return EffectiveValue(key, value, overriding.kind, place, name, overriding.configured)
+    given = _from_path(policy, key, value, path)
+    return EffectiveValue(key, value, overriding.kind, given.place, given.path, overriding.configured)
 
 
 def _from_path(policy: TopicPolicy, key: str, value: Value, path: Path) -> EffectiveValue:
+    if path[0] == TOPIC_SETTINGS:
+        return EffectiveValue(key, value, OriginKind.TOPIC_SETTING, None, str(path[1]))
     source = policy.origins.source
     return EffectiveValue(key, value, OriginKind.CONFIGURATION, source.place_of(path), source.key_of(path))
 

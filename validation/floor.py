@@ -138,6 +138,12 @@ class Floors:
         """Return the policy of a topic with its floor applied. Equal arguments return the same object."""
         return self._raised_by(self._patterns.first_match(topic), policy)
 
+    def with_floor_once(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
+        """Return the same as `with_floor`, without keeping the policy, which topic settings replace at any time."""
+        place = self._patterns.first_match(topic)
+        floor = None if place is None else self._floors[place]
+        return policy if floor is None else floor.with_floor(policy)
+
     def with_floor_of_pattern(self, pattern: str, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy of the topics that a pattern matches, with the first floor that provably covers
         them all.

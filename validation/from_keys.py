@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from sluicegate.config.files.source import Path, Source
@@ -18,7 +19,7 @@ from sluicegate.config.topics import Fix as FixKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX, DIFFERENCE_MAX
 from sluicegate.validation.floor import Floors
-from sluicegate.validation.origins import NOWHERE, PolicyOrigins, rule_paths
+from sluicegate.validation.origins import NOWHERE, TOPIC_SETTINGS, PolicyOrigins, rule_paths
 from sluicegate.validation.policy import (
     Framing,
     RehearsedBounds,
@@ -34,6 +35,7 @@ from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Mode, RuleUnusable
 from sluicegate.validation.sensitive.from_keys import Sensitive, SensitiveUnusable, sensitive_fields_of
+from sluicegate.validation.topic_entry import SettingUnusable, TopicEntry
 from sluicegate.validation.units import PLAUSIBLE_MS
 
 
@@ -67,11 +69,7 @@ def compile_policies(
     compiling = _Compiling(
         defaults,
         maker,
-        PolicyOrigins(
-            source,
-            requests={rule.name: i for i, rule in enumerate(requests)},
-            quotas={quota.name: i for i, quota in enumerate(quotas)},
-        ),
+        _origins(source, requests, quotas),
         client_owners_of(client_owners),
     )
     return FilePolicies(
@@ -82,6 +80,15 @@ def compile_policies(
         quotas_of(quotas),
         Floors(floor, defaults, maker) if floor else None,
         rules_name_principals=any(rule.names_principals for keys in ruled for rule in keys.rules or ()),
+    )
+
+
+def _origins(source: Source, requests: Sequence[RequestKeys], quotas: Sequence[QuotaKeys]) -> PolicyOrigins:
+    """Return the part of the origins that all policies of a configuration share."""
+    return PolicyOrigins(
+        source,
+        requests={rule.name: i for i, rule in enumerate(requests)},
+        quotas={quota.name: i for i, quota in enumerate(quotas)},
     )
 
 
@@ -96,6 +103,26 @@ def file_policies_of(
     topics = [(topic.match, topic) for topic in config.topics[first:end]]
     keys = (config.defaults, topics, config.requests, config.exempt, maker, config.quotas, config.floor)
     return compile_policies(*keys, source=source, first=first, client_owners=config.client_owners)
+
+
+def policy_of_entry(
+    config: Config, entry: TopicEntry, base: int | None, maker: RuleMaker, source: Source
+) -> TopicPolicy:
+    """Return the policy of a topic with topic settings. `base` is the position of the entry of `topics` that they are
+    merged with, or None. Raises SettingUnusable, and RuleUnusable if the configuration itself is at fault.
+    """
+    origins = _origins(source, config.requests, config.quotas)
+    compiling = _Compiling(config.defaults, maker, origins, client_owners_of(config.client_owners))
+    section = (TOPIC_SETTINGS,) if base is None else ("topics", base)
+    try:
+        return compiling.policy(entry.keys, section, entry.settings)
+    except PolicyUnusable as error:
+        name = str(error.path[1]) if error.path[0] == TOPIC_SETTINGS else next(iter(entry.settings.values()), "")
+        raise SettingUnusable(name, str(error)) from None
+    except RuleUnusable as error:
+        if "rules" in entry.settings:
+            raise SettingUnusable(entry.settings["rules"], str(error)) from None
+        raise
 
 
 def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE) -> Rulebook:
@@ -152,10 +179,11 @@ class _Compiling:
         except SensitiveUnusable as error:
             raise PolicyUnusable(str(error), (*paths["sensitive"], *error.path)) from error
 
-    def policy(self, keys: TopicKeys, section: Path) -> TopicPolicy:
+    def policy(self, keys: TopicKeys, section: Path, settings: Mapping[str, str] = MappingProxyType({})) -> TopicPolicy:
         """Return the policy of `defaults` or of an entry of `topics`, at the path `section`.
 
-        Raises PolicyUnusable, and RuleUnusable for one of its rules.
+        `settings` has the name of the topic setting for each key that a topic setting gives. Raises PolicyUnusable, and
+        RuleUnusable for one of its rules.
         """
 
         def given(name: str) -> Any:
@@ -163,6 +191,7 @@ class _Compiling:
             return own if own is not None else getattr(self._defaults, name)
 
         paths = {**self._paths_of_defaults, **_paths_of(keys, section)}
+        paths |= {key: (TOPIC_SETTINGS, name) for key, name in settings.items() if key in paths}
         difference = given("difference_max_ms")
         cleanup = given("cleanup_policy") or "delete"
         dead_letters = keys.quarantine if isinstance(keys, Topic) else None

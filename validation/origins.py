@@ -20,6 +20,7 @@ class OriginKind(StrEnum):
     CLUSTER_DEFAULT = "cluster default"
     BUILT_IN = "sluicegate default"
     SUSPENSION = "suspension"
+    TOPIC_SETTING = "sluicegate topic setting"
 
 
 class OverridingSetting(NamedTuple):
@@ -50,6 +51,8 @@ class PolicyOrigins:
     is_suspended: bool = False
 
 
+TOPIC_SETTINGS = "topic settings"
+"""The first part of the path of a key that a topic setting gives (`sluicegate.*`). The second is the setting's name."""
 UNKNOWN_ORIGINS = PolicyOrigins()
 
 

@@ -1,6 +1,7 @@
 """Represents the policies of all topics as one immutable value, which is replaced as a whole."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 from sluicegate.protocol.topic_name import is_legal_topic_name
@@ -27,9 +28,11 @@ class FilePolicies:
     - `requests`: rules about requests, each with its topics; None means all topics.
     - `exempt`: exempt clients, for all topics or for those of the exemption.
     - `quotas`: the limits on what clients may send.
+    - `of_topics`: policies of topics with topic settings (`sluicegate.*`); they apply instead of those of `topics`.
     - `floors`: policies that the policies of `topics` and `default` cannot weaken.
     - `depends_on_client`: whether any policy depends on the client.
     - `varies_by_client`: whether the policy of any topic differs between clients.
+    - `has_owners`, `has_sensitive_fields`: whether any topic has an owner or sensitive fields.
     - `names_principals`: whether any policy depends on the principal.
     - `rules_name_principals`: whether any rule about records depends on it.
     """
@@ -54,25 +57,40 @@ class FilePolicies:
         self._by_pattern = [policy for _, policy in topics]
         self._requests = [(None if match is None else NamePattern(match), rule) for match, rule in requests]
         self._floors = floors
-        asks = any(policy.rules is not None for policy in (default, *self._by_pattern))
-        asks = asks or (floors is not None and floors.has_rules)
-        is_gradual = any(policy.enforced is not None for policy in (default, *self._by_pattern))
-        self.varies_by_client = is_gradual or bool(self._exempt_from_topics)
-        self.depends_on_client = bool(exempt or requests) or asks or self.varies_by_client
-        self.names_principals = rules_name_principals or any(
+        self._of_topics: Mapping[str, TopicPolicy] = {}
+        self._rules_name_principals = self._file_rules_name_principals = rules_name_principals
+        self._exempt_anywhere = exempt
+        self._summarize()
+
+    def _summarize(self) -> None:
+        """Set the attributes that depend on the policies of all topics."""
+        default, floors = self.default, self._floors
+        every = (default, *self._by_pattern, *self._of_topics.values())
+        asks = any(policy.rules is not None for policy in every) or (floors is not None and floors.has_rules)
+        self.varies_by_client = bool(self._exempt_from_topics) or any(policy.enforced is not None for policy in every)
+        self.depends_on_client = bool(self._exempt_anywhere or self._requests) or asks or self.varies_by_client
+        self.has_owners = any(policy.owner is not None for policy in every)
+        self.has_sensitive_fields = any(policy.sensitive is not None for policy in every)
+        self.names_principals = self._rules_name_principals or any(
             pattern is not None
             for pattern in (
-                *(exemption.principal for exemption in exempt),
-                *(rule.of_principal for _, rule in requests),
-                *(quota.principal for quota in quotas),
+                *(exemption.principal for exemption in self._exempt_anywhere),
+                *(rule.of_principal for _, rule in self._requests),
+                *(quota.principal for quota in self.quotas),
                 *(owned.principal for owned in default.client_owners),
             )
         )
 
-    @property
-    def has_owners(self) -> bool:
-        """Return whether any topic has an owner."""
-        return any(policy.owner is not None for policy in (self.default, *self._by_pattern))
+    def with_topics(self, of_topics: Mapping[str, TopicPolicy], rules_name_principals: bool) -> "FilePolicies":
+        """Return these policies with other policies of topics with topic settings.
+
+        `rules_name_principals` is true if a rule of them depends on the principal.
+        """
+        changed = copy(self)
+        changed._of_topics = of_topics
+        changed._rules_name_principals = self._file_rules_name_principals or rules_name_principals
+        changed._summarize()
+        return changed
 
     @property
     def client_owners(self) -> tuple[OwnedClients, ...]:
@@ -80,14 +98,13 @@ class FilePolicies:
         return self.default.client_owners
 
     @property
-    def has_sensitive_fields(self) -> bool:
-        """Return whether any topic has sensitive fields."""
-        return any(policy.sensitive is not None for policy in (self.default, *self._by_pattern))
-
-    @property
     def has_topic_quotas(self) -> bool:
         """Return whether there are quotas of topics."""
         return bool(self._topic_quotas)
+
+    def place_of(self, topic: str) -> int | None:
+        """Return the position of the entry of `topics` that applies to a topic, or None if none matches."""
+        return self._patterns.first_match(topic)
 
     def of_pattern(self, pattern: str) -> TopicPolicy:
         """Return the policy of an entry of `topics`, or `default`, with the floor that covers all topics of its
@@ -98,10 +115,7 @@ class FilePolicies:
 
     def policy_of(self, topic: str) -> TopicPolicy:
         """Return the policy of `topic` by the configuration alone."""
-        place = self._patterns.first_match(topic)
-        policy = self.default if place is None else self._by_pattern[place]
-        if self._floors is not None:
-            policy = self._floors.with_floor(topic, policy)
+        policy = self._with_floor_of(topic)
         quota = next((quota for quota in self._topic_quotas if quota.topic and quota.topic.matches(topic)), None)
         if quota is not None:
             policy = replace(policy, quota=quota)
@@ -110,6 +124,15 @@ class FilePolicies:
             policy = _with_requests(policy, asked) if asked else policy
         exemptions = tuple(exemption for exemption in self._exempt_from_topics if exemption.applies_to_topic(topic))
         return self._with_exempt(topic, policy, exemptions) if exemptions else policy
+
+    def _with_floor_of(self, topic: str) -> TopicPolicy:
+        """Return the policy of `topic` by its topic settings or by `topics`, with its floor."""
+        own, floors = self._of_topics.get(topic), self._floors
+        if own is not None:
+            return own if floors is None else floors.with_floor_once(topic, own)
+        place = self._patterns.first_match(topic)
+        policy = self.default if place is None else self._by_pattern[place]
+        return policy if floors is None else floors.with_floor(topic, policy)
 
     def _with_exempt(self, topic: str, policy: TopicPolicy, exemptions: tuple[Exemption, ...]) -> TopicPolicy:
         """Return the policy together with the policy of exempt clients, which is that of `checks: none`."""

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin
 
 from sluicegate.config.keys import Key, each_key_of, is_list, is_optional, item_of, note_of, section_of, unwrapped
 from sluicegate.config.model import Config
+from sluicegate.config.setting_keys import CONTRACT, SETTING_KEYS, SettingKey, SettingType
 from sluicegate.config.topics import TopicKeys
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.json_schema_kinds import Takes
@@ -75,6 +76,8 @@ def page() -> str:
         shown = {key.name for parent in model.__mro__[1:] if parent in groups for key in _own(parent)}
         parts += [_row(key) for key in _own(model) if key.name not in shown]
         parts.append("")
+    parts.append(_TOPIC_SETTINGS)
+    parts += [_setting_row(key) for key in SETTING_KEYS.values()]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -90,6 +93,27 @@ def _introduced(group: list["DocumentedSection"]) -> Iterator[str]:
         yield "\n".join(f"- {', '.join(names)}: {text}" for text, names in described.items()) + "\n"
     if issubclass(group[0].model, TopicKeys) and group[0].model is not TopicKeys:
         yield "The keys of [`defaults`](#defaults), and these:\n"
+
+
+_TOPIC_SETTINGS = """## Topic settings
+
+The keys that `topic_policies` can delegate to the owners of topics ([policies as topic settings](topic-policies.md)).
+Since 0.1.0. None has a default: without the setting, the configuration's own entry or `defaults` applies.
+
+| setting | key of `topics[]` | value |
+|---|---|---|"""
+_SETTING_VALUES = {
+    SettingType.LIST: "a list separated by commas",
+    SettingType.BOOLEAN: "`true` or `false`",
+    SettingType.STRING: "a text",
+}
+
+
+def _setting_row(key: SettingKey) -> str:
+    if key.name == CONTRACT:
+        return f"| `{key.name}` | a file of `contracts` | a contract as YAML or JSON |"
+    value = "a JSON array of sections" if key.is_json else _SETTING_VALUES[key.type]
+    return f"| `{key.name}` | `{' → '.join(key.path)}` | {value} |"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,218 @@
+"""Topic settings as an entry of `topics`: values, precedence, delegation, and what the owners of topics cannot reach.
+
+The texts are those of `sluicegate check` for the same values in a file.
+"""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from sluicegate.config.keys import each_key_of
+from sluicegate.config.loading import config_of
+from sluicegate.config.model import Config
+from sluicegate.config.setting_keys import CONTRACT, PREFIX, SETTING_KEYS
+from sluicegate.config.topics import Topic
+from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.validation.topic_entry import NotDelegated, SettingUnusable, TopicEntry, entry_of
+
+HOUR_MS = 3_600_000
+ALL = {"topics": ["orders-*"], "keys": "*"}
+
+
+def config(*topic_policies: dict[str, Any], **more: Any) -> Config:
+    smallest = {"upstream": {"bootstrap": ["a:1"]}, "listen": {"bootstrap": "127.0.0.1:1"}, "state": {"topic": "state"}}
+    return config_of({**smallest, "topic_policies": list(topic_policies or [ALL]), **more})
+
+
+def entry(topic: str = "orders-eu", base: Topic | None = None, its: Config | None = None, **values: str) -> TopicEntry:
+    given = {PREFIX + name.replace("__", "."): value for name, value in values.items()}
+    return entry_of(its or config(), topic, given, base)
+
+
+def keys_set(made: TopicEntry) -> dict[str, Any]:
+    held = {each.name: getattr(made.keys, each.name) for each in fields(made.keys)}
+    return {name: value for name, value in held.items() if value is not None and name != "match"}
+
+
+def test_every_key_of_an_entry_but_the_pattern_is_a_setting() -> None:
+    own = {key.path[0] for key in SETTING_KEYS.values() if key.name != CONTRACT}
+    assert own == {key.name for key in each_key_of(Topic)} - {"match"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "attribute", "expected"),
+    [
+        ("mode", "observe", "mode", "observe"),
+        ("checks", "none", "checks", "none"),
+        ("samples", "true", "samples", True),
+        ("message__timestamp__after__max__ms", "1h", "after_max_ms", HOUR_MS),
+        ("message__timestamp__after__max__ms", "3600000", "after_max_ms", HOUR_MS),
+        ("message__timestamp__before__max__ms", "none", "before_max_ms", LONG_MAX),
+        ("max__message__bytes", "1MiB", "max_message_bytes", 1 << 20),
+        ("quarantine", "orders-dead", "quarantine", "orders-dead"),
+        ("framing", "strict", "framing", "strict"),
+        ("cleanup__policy", "compact", "cleanup_policy", "compact"),
+    ],
+)
+def test_a_value_is_read_as_in_a_file(name: str, value: str, attribute: str, expected: object) -> None:
+    made = entry(**{name: value})
+    assert getattr(made.keys, attribute) == expected
+    assert made.keys.match == "orders-eu"
+
+
+def test_keys_of_sections_are_flat() -> None:
+    made = entry(
+        owner="payments",
+        owner__contact="#payments",
+        enforce__percent="10",
+        fix="unit",
+        rehearse__message__timestamp__after__max__ms="1m,1h",
+    )
+    owner, enforce, fix, rehearse = made.keys.owner, made.keys.enforce, made.keys.fix, made.keys.rehearse
+    assert owner is not None and enforce is not None and fix is not None and rehearse is not None
+    assert str(owner) == "payments (#payments)"
+    assert (enforce.percent, fix.timestamp, rehearse.after_max_ms) == (10, "unit", (60_000, HOUR_MS))
+    assert (
+        entry(enforce__clients="billing-*,web-*").keys.enforce
+        == entry(enforce__clients="billing-*, web-*").keys.enforce
+    )
+
+
+def test_rules_are_a_json_text() -> None:
+    (rule,) = entry(rules='[{"name": "has-a-value", "value": {"required": true}}]').keys.rules or ()
+    assert rule.name == "has-a-value"
+
+
+CONTRACT_TEXT = """
+apiVersion: v3.0.2
+kind: DataContract
+id: orders
+name: orders
+version: 1.0.0
+status: active
+team: [{username: ada}]
+servers: [{server: main, type: kafka, host: "a:1", format: json}]
+schema:
+  - name: orders
+    physicalName: orders-eu
+    physicalType: topic
+    properties: [{name: id, logicalType: integer, required: true}]
+"""
+
+
+def test_a_contract_adds_its_rules_to_those_that_apply() -> None:
+    first = {"name": "first", "value": {"required": True}}
+    made = entry(its=config(defaults={"rules": [first]}), contract=CONTRACT_TEXT)
+    names = [rule.name for rule in made.keys.rules or ()]
+    assert names[0] == "first"
+    assert len(names) > 1
+    assert made.settings["rules"] == CONTRACT
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("kind: DataContract", "is a required property"),
+        ("[", "not YAML"),
+        (CONTRACT_TEXT.replace("orders-eu", "orders-us"), "no rule for orders-eu; it names orders-us"),
+        (CONTRACT_TEXT.replace("v3.0.2", "v2.2.2"), "version 3 of the Open Data Contract Standard is read"),
+    ],
+)
+def test_a_contract_that_gives_the_topic_no_rule_is_an_error(text: str, words: str) -> None:
+    with pytest.raises(SettingUnusable) as raised:
+        entry(contract=text)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "text"),
+    [
+        ({"mode": "observ"}, "mode", "did you mean observe?"),
+        ({"enforce__percent": "101"}, "enforce.percent", "expected a percentage of 0 to 100; found 101"),
+        ({"enforce__percent": "1", "enforce__clients": "a"}, "enforce.percent", "one of the two"),
+        ({"owner__contact": "#payments"}, "owner.contact", "sluicegate.owner: this key is required"),
+        ({"samples": "maybe"}, "samples", "expected true or false; found 'maybe'"),
+        ({"rules": "["}, "rules", "expected a JSON text"),
+        ({"rules": "[" * 10_000}, "rules", "expected a JSON text"),
+        ({"rules": '[{"name": "x", "value": {"requird": true}}]'}, "rules", "did you mean required?"),
+        ({"rules": '[{"name": "x", "value": {"schema": {"registry": "r"}}}]'}, "rules", "registries has none"),
+        ({"mode": "x" * 12_001}, "mode", "12001 characters, and at most 12000 are allowed"),
+        ({"mode": "mark", "quarantine": "orders-dead"}, "mode", "exclude each other"),
+        ({"quarantine": "state"}, "quarantine", "state"),
+        ({"nope": "1"}, "nope", "no such key; known keys: sluicegate.message.timestamp.type"),
+    ],
+)
+def test_an_invalid_value_is_named_with_its_key(values: dict[str, str], key: str, text: str) -> None:
+    with pytest.raises(SettingUnusable) as raised:
+        entry(**values)
+    assert raised.value.key in {PREFIX + name.replace("__", ".") for name in values}
+    assert raised.value.key == PREFIX + key or len(values) > 1
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        '[{"name": "x", "value": {"schema": {"file": "/etc/passwd", "format": "json"}}}]',
+        '[{"name": "x", "key": {"schema": {"file": "schemas/a.avsc", "format": "avro"}}}]',
+    ],
+)
+def test_a_setting_names_no_file(rules: str) -> None:
+    with pytest.raises(SettingUnusable, match="a topic setting cannot name a file"):
+        entry(rules=rules)
+
+
+def test_a_key_for_hashes_is_a_file_too() -> None:
+    with pytest.raises(SettingUnusable, match="a topic setting cannot name a file"):
+        entry(sensitive='[{"name": "x", "action": "hash", "fields": ["a"], "key_file": "/run/key"}]')
+
+
+def test_dead_letters_stay_within_the_topics_of_the_delegation() -> None:
+    with pytest.raises(SettingUnusable, match="beyond the topics of this delegation"):
+        entry(quarantine="payments-dead")
+
+
+@pytest.mark.parametrize(
+    ("delegation", "topic", "name", "delegates"),
+    [
+        ({"topics": "orders-*", "keys": "mode"}, "orders-eu", "mode", True),
+        ({"topics": "orders-*", "keys": "sluicegate.mode"}, "orders-eu", "mode", True),
+        ({"topics": "orders-*", "keys": ["enforce.*"]}, "orders-eu", "enforce__percent", True),
+        ({"topics": "orders-*", "keys": ["owner"]}, "orders-eu", "owner__contact", False),
+        ({"topics": "/orders-.*/", "keys": "*"}, "orders-eu", "mode", True),
+        ({"topics": "orders-*", "keys": "mode"}, "payments", "mode", False),
+        ({"topics": "orders-*", "keys": "framing"}, "orders-eu", "mode", False),
+    ],
+)
+def test_only_what_is_delegated_is_accepted(delegation: dict[str, Any], topic: str, name: str, delegates: bool) -> None:
+    values = {"mode": "observe", "enforce__percent": "10", "owner__contact": "x"}
+    owner = {"owner": "payments"} if name == "owner__contact" else {}
+    if delegates:
+        entry(topic, its=config(delegation), **owner, **{name: values[name]})
+        return
+    with pytest.raises(NotDelegated) as raised:
+        entry(topic, its=config(delegation), **owner, **{name: values[name]})
+    assert "topic_policies" in str(raised.value)
+
+
+def test_a_file_takes_precedence_unless_the_delegation_says_otherwise() -> None:
+    under = config(topics=[{"match": "orders-*", "mode": "reject", "owner": {"team": "platform"}}])
+    over = config({**ALL, "over_files": True}, topics=[{"match": "orders-*", "mode": "reject"}])
+
+    kept = entry(base=under.topics[0], its=under, mode="observe", samples="true")
+    assert (kept.keys.mode, kept.keys.samples) == ("reject", True)
+    assert dict(kept.settings) == {"samples": "sluicegate.samples"}
+    assert str(kept.keys.owner) == "platform"
+    assert entry(base=over.topics[0], its=over, mode="observe").keys.mode == "observe"
+
+
+@pytest.mark.parametrize("keys", ["mod", "enforce", "nope.*", ""])
+def test_a_delegation_of_an_unknown_key_is_an_error(keys: str) -> None:
+    with pytest.raises(ValueError, match=r"no key of a topic setting|an empty text"):
+        config({"topics": "orders-*", "keys": keys})
+
+
+def test_delegations_need_the_state_topic() -> None:
+    with pytest.raises(ValueError, match="topic_policies"):
+        config(state=None)
