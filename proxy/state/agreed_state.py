@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from sluicegate.proxy.state.change import ResumeEnforcement, StateChange, SuspendEnforcement
+from sluicegate.proxy.state.change import (
+    DeleteTopicSetting,
+    ResumeEnforcement,
+    SettingOperation,
+    SetTopicSetting,
+    StateChange,
+    SuspendEnforcement,
+)
+from sluicegate.proxy.state.settings_table import NO_SETTINGS, SettingsTable, TopicValues
 from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 
 MAX_SUSPENSIONS = 10_000
@@ -12,8 +20,14 @@ Proxies write at most a few hundred, so a larger number comes from another write
 """
 
 
+MAX_SETTINGS_CHARACTERS = 64 << 20
+"""The number of characters of all topic settings that are kept."""
+_TOO_MANY_SUSPENSIONS = f"more than {MAX_SUSPENSIONS} suspensions"
+_TOO_LARGE = f"topic settings of more than {MAX_SETTINGS_CHARACTERS >> 20} million characters"
+
+
 class StateFull(Exception):
-    """A change would exceed the number of suspensions that are kept."""
+    """A change would exceed what is kept. The text says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +36,7 @@ class AgreedState:
 
     offset: int = 0
     suspensions: tuple[Suspension, ...] = ()
+    settings: SettingsTable = NO_SETTINGS
 
     def skipping(self, offset: int) -> "AgreedState":
         """Return the state after the record at `offset` if that record changes nothing."""
@@ -30,6 +45,11 @@ class AgreedState:
     def after(self, change: StateChange, offset: int) -> "AgreedState":
         """Return the state after the change at `offset`. Raises StateFull."""
         operation = change.operation
+        if isinstance(operation, SetTopicSetting | DeleteTopicSetting):
+            settings = _with_setting(self.settings, operation)
+            if settings.size > max(MAX_SETTINGS_CHARACTERS, self.settings.size):
+                raise StateFull(_TOO_LARGE)
+            return replace(self, offset=offset + 1, settings=settings)
         kept = [each for each in self.suspensions if each.until_ms > change.time_ms]
         match operation:
             case ResumeEnforcement(None):
@@ -38,9 +58,23 @@ class AgreedState:
                 kept = [each for each in kept if each.topic != topic]
         if isinstance(operation, SuspendEnforcement):
             if len(kept) >= MAX_SUSPENSIONS:
-                raise StateFull
+                raise StateFull(_TOO_MANY_SUSPENSIONS)
             actor = str(change.actor)
             kept.append(
                 Suspension(operation.topic, operation.reason, operation.until_ms, SuspensionScope.CLUSTER, actor)
             )
-        return AgreedState(offset + 1, tuple(kept))
+        return replace(self, offset=offset + 1, suspensions=tuple(kept))
+
+
+def _with_setting(table: SettingsTable, operation: SettingOperation) -> SettingsTable:
+    """Return the table after a change of one setting. Deletions of another topic's settings change nothing."""
+    known = table.of(operation.topic)
+    is_known = known is not None and known.topic_id == operation.topic_id
+    values = dict(known.values) if known is not None and is_known else {}
+    if isinstance(operation, SetTopicSetting):
+        values[operation.key] = operation.value
+    elif is_known:
+        values.pop(operation.key, None)
+    else:
+        return table
+    return table.with_topic(operation.topic, TopicValues(operation.topic_id, values))

@@ -15,8 +15,9 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 
 VERSION = 1
-MAX_RECORD_BYTES = 16 << 10
+MAX_RECORD_BYTES = 160 << 10
 _MAX_CHARACTERS = 1000
+_MAX_VALUE_CHARACTERS = 12_000
 # The last timestamp that is a date (year 9999). A later one cannot be formatted.
 _LAST_MS = 253_402_300_799_999
 
@@ -52,7 +53,27 @@ class ResumeEnforcement:
     topic: str | None
 
 
-Operation = SuspendEnforcement | ResumeEnforcement
+@dataclass(frozen=True, slots=True)
+class SetTopicSetting:
+    """Set a setting of the topic with this id (`sluicegate.*`). Settings of an earlier topic of this name end."""
+
+    topic: str
+    topic_id: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopicSetting:
+    """Delete a setting of the topic with this id."""
+
+    topic: str
+    topic_id: str
+    key: str
+
+
+SettingOperation = SetTopicSetting | DeleteTopicSetting
+Operation = SuspendEnforcement | ResumeEnforcement | SettingOperation
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +89,8 @@ class StateChange:
 
 def key_of(operation: Operation) -> bytes:
     """Return the record key for an operation. No topic is called `*`."""
+    if isinstance(operation, SetTopicSetting | DeleteTopicSetting):
+        return f"topic-setting/{operation.topic}/{operation.key}".encode()
     if isinstance(operation, ResumeEnforcement) and operation.topic is None:
         # a separate key, so that a later suspension of all topics does not replace this record
         return b"resumption/*"
@@ -90,6 +113,11 @@ def encode(change: StateChange) -> bytes:
             content |= {"operation": "suspend", "reason": operation.reason, "until_ms": operation.until_ms}
         case ResumeEnforcement():
             content["operation"] = "resume"
+        case SetTopicSetting():
+            setting = {"topic_id": operation.topic_id, "key": operation.key, "value": operation.value}
+            content |= {"operation": "set_topic_setting", **setting}
+        case DeleteTopicSetting():
+            content |= {"operation": "delete_topic_setting", "topic_id": operation.topic_id, "key": operation.key}
     return json.dumps(content).encode()
 
 
@@ -139,6 +167,11 @@ def actor_of(content: Mapping[str, Any]) -> Actor:
 def _operation(content: Mapping[str, Any]) -> Operation:
     topic = topic_of(content)
     match content["operation"]:
+        case "set_topic_setting" if topic is not None:
+            value = value_in(content["value"])
+            return SetTopicSetting(topic, text_of(content, "topic_id"), text_of(content, "key"), value)
+        case "delete_topic_setting" if topic is not None:
+            return DeleteTopicSetting(topic, text_of(content, "topic_id"), text_of(content, "key"))
         case "suspend":
             return SuspendEnforcement(topic, text_of(content, "reason"), time_of(content, "until_ms"))
         case "resume":
@@ -161,6 +194,13 @@ def text_of(content: Mapping[str, Any], key: str) -> str:
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
         raise ValueError(key)
     return printable(text)
+
+
+def value_in(value: Any) -> str:
+    """Return the value of a topic setting. Raises ValueError."""
+    if not isinstance(value, str) or len(value) > _MAX_VALUE_CHARACTERS:
+        raise ValueError("value")
+    return value
 
 
 def time_of(content: Mapping[str, Any], key: str) -> int:

@@ -12,9 +12,13 @@ from enum import StrEnum
 from typing import Any
 
 from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import (
     MAX_RECORD_BYTES,
     Actor,
+    DeleteTopicSetting,
+    SettingOperation,
+    SetTopicSetting,
     StateChange,
     SuspendEnforcement,
     UnreadableChange,
@@ -23,7 +27,8 @@ from sluicegate.proxy.state.change import (
     text_of,
     time_of,
 )
-from sluicegate.proxy.state.suspension import ALL_TOPICS, Suspension, time_text
+from sluicegate.proxy.state.settings_table import SettingsTable
+from sluicegate.proxy.state.suspension import ALL_TOPICS, time_text
 
 _MOST_LINES = 20
 _LINE_CHARACTERS = 300
@@ -71,11 +76,16 @@ class Entry:
         }
 
 
-def entry_of(change: StateChange, before: Iterable[Suspension], taken: Taken) -> Entry:
-    """Return the entry for a change of the state. `before` are the suspensions that were in force before it."""
+def entry_of(change: StateChange, before: AgreedState, taken: Taken) -> Entry:
+    """Return the entry for a change of the state. `before` was in force before it."""
     operation = change.operation
+    if isinstance(operation, SetTopicSetting | DeleteTopicSetting):
+        lines = _setting_lines(operation, before.settings)
+        what = f"topic setting {operation.key} of {operation.topic}"
+        changed = _bounded((ChangeEffect.CHANGED, line) for line in lines)
+        return Entry(change.id, change.time_ms, change.actor, what, changed, (taken,))
     topic = operation.topic or ALL_TOPICS
-    was = [str(each) for each in before if operation.topic in (None, each.topic)]
+    was = [str(each) for each in before.suspensions if operation.topic in (None, each.topic)]
     if isinstance(operation, SuspendEnforcement):
         what, effect = f"suspend {topic}", ChangeEffect.LOOSER
         lines = [f"enforcement of {topic} is suspended until {time_text(operation.until_ms)}: {operation.reason}"]
@@ -84,6 +94,15 @@ def entry_of(change: StateChange, before: Iterable[Suspension], taken: Taken) ->
         lines = [f"enforcement of {topic} is resumed"]
     lines += [f"before: {text}" for text in was] or ["before: not suspended"]
     return Entry(change.id, change.time_ms, change.actor, what, _bounded((effect, line) for line in lines), (taken,))
+
+
+def _setting_lines(operation: SettingOperation, table: SettingsTable) -> list[str]:
+    known = table.of(operation.topic)
+    was = None if known is None else known.values.get(operation.key)
+    before = "before: not set" if was is None else f"before: {was}"
+    if isinstance(operation, SetTopicSetting):
+        return [f"{operation.key} of {operation.topic} is {operation.value}", before]
+    return [f"{operation.key} of {operation.topic} is not set", before]
 
 
 def _bounded(lines: Iterable[tuple[ChangeEffect, str]]) -> tuple[tuple[ChangeEffect, str], ...]:

@@ -2,21 +2,28 @@
 proxies.
 """
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 from uuid import uuid4
 
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import Actor, StateChange
+from sluicegate.proxy.state.deleted_topics import DeletedTopics
 from sluicegate.proxy.state.history_entry import Taken, entry_of, entry_of_reload
 from sluicegate.proxy.state.history_topic import HistoryTopic
 from sluicegate.proxy.state.presence import Presence
 from sluicegate.proxy.state.presence_topic import PresenceTopic
-from sluicegate.proxy.state.state_topic import StateTopic
+from sluicegate.proxy.state.setting_changes import NewSettings, deletions_of, operations_of
+from sluicegate.proxy.state.state_topic import StateTopic, StateUnwritable
+from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client
+from sluicegate.proxy.state.topic_ids import ids_of, text_of_id
 from sluicegate.proxy.state.topic_plan import plans_of
 from sluicegate.proxy.status.status import Status
 
@@ -42,15 +49,72 @@ class SharedState:
     ) -> None:
         self._proxy = proxy
         self.history = HistoryTopic(keys.history, upstream, health)
-        self.topic = StateTopic(keys, upstream, on_state, self._add_change, status)
+        deleted = DeletedTopics(proxy)
+        self.topic = StateTopic(
+            keys,
+            upstream,
+            on_state,
+            self._add_change,
+            status,
+            lambda client, table: deleted.changes(client, table, _now_ms()),
+        )
         _, _, plan = plans_of(keys)
         self.presence = PresenceTopic(plan, upstream, announcement, health)
         self.commit = self.topic.commit
+        self._upstream = upstream
+        self._admin: Any = None
+        self._changing = threading.Lock()
 
     def start(self) -> None:
         """Begin to read the state, and to announce this proxy."""
         self.topic.start()
         self.presence.start()
+
+    def change_settings(
+        self, changes: Sequence[SettingsChange], requester: Requester, seconds: float
+    ) -> dict[str, str]:
+        """Store changes of topic settings, and wait until they are in force in this proxy.
+
+        Return the reason for each topic whose change failed. Blocks for at most about `seconds`, one call at a time.
+        """
+        with self._changing:
+            return self._change_settings(changes, requester, seconds)
+
+    def _change_settings(
+        self, changes: Sequence[SettingsChange], requester: Requester, seconds: float
+    ) -> dict[str, str]:
+        failed: dict[str, str] = {}
+        try:
+            ids = self._ids_of(changes)
+        except TopicUnavailable as error:
+            return {each.topic: f"the id of the topic cannot be looked up: {error}" for each in changes}
+        actor, table, made = Actor(requester.name, requester.address), self.topic.settings, []
+        for each in changes:
+            known = table.of(each.topic)
+            topic_id = ids.get(each.topic)
+            if each.is_deleted:
+                operations = [] if known is None else deletions_of(each.topic, known)
+            elif topic_id is None:
+                failed[each.topic] = "the proxy's own login cannot describe the topic; it needs the ACL DESCRIBE"
+                continue
+            else:
+                operations = operations_of(NewSettings(each.topic, topic_id, each.values, each.removed), table)
+            made += [StateChange(uuid4().hex, _now_ms(), actor, self._proxy, operation) for operation in operations]
+        try:
+            self.commit(made, seconds)
+        except StateUnwritable as error:
+            failed |= {each.topic: str(error) for each in changes}
+        return failed
+
+    def _ids_of(self, changes: Sequence[SettingsChange]) -> dict[str, str | None]:
+        """Return the id of each topic whose change is no deletion. Raises TopicUnavailable."""
+        kept = [each for each in changes if not each.is_deleted]
+        ids: dict[str, str | None] = {e.topic: text_of_id(e.topic_id) for e in kept if e.topic_id is not None}
+        if unknown := [each.topic for each in kept if each.topic_id is None]:
+            if self._admin is None:
+                self._admin = admin_client(self._upstream)
+            ids |= ids_of(self._admin, unknown)
+        return ids
 
     def add_reload(self, time_ms: int, files: list[str], changes: dict[str, list[str]]) -> None:
         """Add policies that were reloaded from these files. `changes` contains lines by their effect."""
@@ -66,5 +130,9 @@ class SharedState:
         self.history.close()
 
     def _add_change(self, change: StateChange, before: AgreedState) -> None:
-        taken = Taken(self._proxy, time.time_ns() // 10**6)
-        self.history.add(entry_of(change, before.suspensions, taken))
+        taken = Taken(self._proxy, _now_ms())
+        self.history.add(entry_of(change, before, taken))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 10**6

@@ -10,11 +10,12 @@ from typing import Any
 from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState
-from sluicegate.proxy.state.change import UnreadableChange, text_of, time_of, topic_of
+from sluicegate.proxy.state.change import UnreadableChange, text_of, time_of, topic_of, value_in
+from sluicegate.proxy.state.settings_table import SettingsTable, TopicValues
 from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 
 _VERSION = 1
-_MAX_BYTES = 16 << 20
+_MAX_BYTES = 256 << 20
 
 
 class SnapshotUnreadable(Exception):
@@ -44,7 +45,8 @@ class SnapshotFile:
             if content["version"] != _VERSION or content["topic"] != self._topic:
                 raise ValueError("another version, or of another topic")
             suspensions = content["suspensions"][:MAX_SUSPENSIONS]
-            state = AgreedState(time_of(content, "offset"), tuple(map(_suspension, suspensions)))
+            settings = _settings(content.get("topic_settings", {}))
+            state = AgreedState(time_of(content, "offset"), tuple(map(_suspension, suspensions)), settings)
             return StateSnapshot(text_of(content, "topic_id"), time_of(content, "read_at_ms"), state)
         except OSError as error:
             raise SnapshotUnreadable(f"{self._path}: {error.strerror}") from None
@@ -63,6 +65,9 @@ class SnapshotFile:
                 {"topic": each.topic, "reason": each.reason, "until_ms": each.until_ms, "actor": each.actor}
                 for each in snapshot.state.suspensions
             ],
+            "topic_settings": {
+                topic: {"topic_id": its.topic_id, "values": dict(its.values)} for topic, its in snapshot.state.settings
+            },
         }
         within_deadline((self._path, "write"), partial(_replace, self._path, json.dumps(content)))
 
@@ -79,3 +84,13 @@ def _replace(path: Path, text: str) -> None:
 def _suspension(content: Any) -> Suspension:
     topic, reason, actor = topic_of(content), text_of(content, "reason"), text_of(content, "actor")
     return Suspension(topic, reason, time_of(content, "until_ms"), SuspensionScope.CLUSTER, actor)
+
+
+def _settings(content: Any) -> SettingsTable:
+    table = SettingsTable()
+    for topic, its in content.items():
+        values = {text_of({"key": key}, "key"): value_in(value) for key, value in its["values"].items()}
+        name = topic_of({"topic": topic})
+        assert name is not None
+        table = table.with_topic(name, TopicValues(text_of(its, "topic_id"), values))
+    return table

@@ -16,9 +16,10 @@ import structlog
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_text import cut, printable
-from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState, StateFull
+from sluicegate.proxy.state.agreed_state import AgreedState, StateFull
 from sluicegate.proxy.state.bounded_read import READER, stops_reading
 from sluicegate.proxy.state.change import StateChange, UnreadableChange, decode, encode, key_of
+from sluicegate.proxy.state.settings_table import SettingsTable
 from sluicegate.proxy.state.snapshot_file import SnapshotFile, SnapshotUnreadable, StateSnapshot
 from sluicegate.proxy.state.suspension import time_text
 from sluicegate.proxy.state.topic_description import (
@@ -35,6 +36,8 @@ from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter
 _POLL_SECONDS = 0.2
 _LOOK_SECONDS = 5.0
 _SAVE_SECONDS = 60.0
+_SAVE_CHANGE_SECONDS = 1.0
+_MOST_TOGETHER = 1000
 _AGAIN_SECONDS = 0.5
 _JOIN_SECONDS = 2.0
 _READER: dict[str, str | int | bool] = {
@@ -66,8 +69,9 @@ class _Unreadable(Exception):
 class StateTopic:
     """The state topic of one proxy.
 
-    `on_state` receives each state. `on_change` receives each change since the last known state, with that state. Both
-    are called in the reading thread. `status` contains the conditions about the topic.
+    `on_state` receives each state, and returns when it is in force. `on_change` receives each change since the last
+    known state, with that state. `deleted_topics` returns the changes that delete the settings of topics which are
+    gone. All are called in the reading thread. `status` contains the conditions about the topic.
     """
 
     def __init__(
@@ -77,9 +81,11 @@ class StateTopic:
         on_state: Callable[[AgreedState], None],
         on_change: Callable[[StateChange, AgreedState], None],
         status: Status,
+        deleted_topics: Callable[[Any, SettingsTable], Sequence[StateChange]],
         now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6,
     ) -> None:
         self._topic = keys.topic
+        self._deleted_topics = deleted_topics
         self._upstream = upstream
         self._on_state = on_state
         self._on_change = on_change
@@ -88,7 +94,7 @@ class StateTopic:
         self._file = None if keys.snapshot_file is None else SnapshotFile(keys.snapshot_file, keys.topic)
         self._log = structlog.get_logger("sluicegate.state")
         self._known: StateSnapshot | None = None
-        self._saved_at = -_SAVE_SECONDS
+        self._saved_at, self._is_unsaved = -_SAVE_SECONDS, False
         self._why_unreadable: str | None = f"state.topic {self._topic} is not read yet"
         self._logged_error = ""
         self._writing = threading.Lock()
@@ -96,6 +102,12 @@ class StateTopic:
         self._awaited: dict[str, threading.Event] = {}
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run, name="state topic", daemon=True)
+
+    @property
+    def settings(self) -> SettingsTable:
+        """The topic settings that are known now."""
+        known = self._known
+        return SettingsTable() if known is None else known.state.settings
 
     def start(self) -> None:
         """Use the last known state from the snapshot file, if there is one, and start to read the topic from there."""
@@ -129,6 +141,17 @@ class StateTopic:
                         )
             finally:
                 self._awaited = {}
+
+    def _delete_settings(self, changes: Sequence[StateChange]) -> None:
+        """Write changes without waiting for them, unless another change is being written now."""
+        if not changes or not self._writing.acquire(blocking=False):
+            return
+        try:
+            self._write(changes, time.monotonic() + REQUEST_SECONDS)
+        except StateUnwritable as error:
+            self._log.warning("settings of deleted topics not deleted", topic=self._topic, reason=str(error))
+        finally:
+            self._writing.release()
 
     def _write(self, changes: Sequence[StateChange], deadline: float) -> None:
         results: list[str | None] = []
@@ -181,7 +204,7 @@ class StateTopic:
         except TopicUnavailable as error:
             raise _Unreadable(str(error)) from None
         try:
-            self._read(consumer, partial(self._look, consumer, admin))
+            self._read(consumer, admin, partial(self._look, consumer, admin))
         finally:
             with suppress(Exception):  # the important error is already being raised
                 consumer.close()
@@ -202,7 +225,7 @@ class StateTopic:
             raise _Unreadable(f"it has {found.partitions} partitions, and must have one")
         return found.topic_id, end
 
-    def _read(self, consumer: Any, look: Callable[[], tuple[str, int]]) -> None:
+    def _read(self, consumer: Any, admin: Any, look: Callable[[], tuple[str, int]]) -> None:
         """Apply records as they arrive.
 
         Raises _Unreadable. No state is put in force before the end of the topic is reached, because an older state is
@@ -221,23 +244,25 @@ class StateTopic:
         is_at_end = False
         look_at = time.monotonic() + _LOOK_SECONDS
         while not self._ends.is_set():
-            message = consumer.poll(_POLL_SECONDS)
-            error = None if message is None else message.error()
             applied: list[str] = []
-            if message is not None and error is None:
-                state, change_id = self._after(state, message.offset(), message.value())
-                applied = [change_id]
-            elif error is not None and error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
-                is_at_end = True
-            elif error is not None and stops_reading(error):
-                raise _Unreadable(str(error.str()))
-            if message is not None and is_at_end:
+            arrived = _arrived(consumer)
+            for message in arrived:
+                error = message.error()
+                if error is None:
+                    state, change_id = self._after(state, message.offset(), message.value())
+                    applied.append(change_id)
+                elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
+                    is_at_end = True
+                elif stops_reading(error):
+                    raise _Unreadable(str(error.str()))
+            if arrived and is_at_end:
                 self._put_in_force(topic_id, state, applied)
             if time.monotonic() >= look_at:
                 topic_id_now, end = look()
                 if topic_id_now != topic_id or end < state.offset:
                     raise _Unreadable("it was deleted and made again")
                 self._put_in_force(topic_id, state, ())
+                self._delete_settings(self._deleted_topics(admin, state.settings))
                 look_at = time.monotonic() + _LOOK_SECONDS
 
     def _after(self, state: AgreedState, offset: int, value: bytes | None) -> tuple[AgreedState, str]:
@@ -247,8 +272,8 @@ class StateTopic:
             after = state.after(change, offset)
         except UnreadableChange as error:
             why = str(error)
-        except StateFull:
-            why = f"more than {MAX_SUSPENSIONS} suspensions"
+        except StateFull as error:
+            why = str(error)
         else:
             if self._known is not None:
                 self._on_change(change, state)
@@ -271,11 +296,12 @@ class StateTopic:
         self._why_unreadable, self._logged_error = None, ""
         self._status.end(Condition.STATE_UNKNOWN)
         self._status.end(Condition.STATE_UNREADABLE)
-        if is_new or time.monotonic() - self._saved_at > _SAVE_SECONDS:
+        self._is_unsaved = self._is_unsaved or is_new
+        if time.monotonic() - self._saved_at > (_SAVE_CHANGE_SECONDS if self._is_unsaved else _SAVE_SECONDS):
             self._save(self._known)
 
     def _save(self, known: StateSnapshot) -> None:
-        self._saved_at = time.monotonic()
+        self._saved_at, self._is_unsaved = time.monotonic(), False
         if self._file is None:
             return
         try:
@@ -293,3 +319,18 @@ class StateTopic:
             return
         detail = f"{self._why_unreadable}; the state of {time_text(self._known.read_at_ms)} is in force"
         self._status.begin(Condition.STATE_UNREADABLE, detail)
+
+
+def _arrived(consumer: Any) -> list[Any]:
+    """Return the messages that have arrived, or the next one within a fifth of a second.
+
+    Changes that were written together are so put in force together.
+    """
+    messages = []
+    message = consumer.poll(_POLL_SECONDS)
+    while message is not None:
+        messages.append(message)
+        if len(messages) >= _MOST_TOGETHER:
+            break
+        message = consumer.poll(0)
+    return messages

@@ -16,12 +16,14 @@ REQUEST_SECONDS = 3.0
 class TopicUnavailable(Exception):
     """A topic cannot be described or created now.
 
-    The text gives the reason. `is_missing` is true if the topic does not exist.
+    The text gives the reason. `is_missing` is true if the topic does not exist, and `is_denied` if the proxy's login
+    may not describe it.
     """
 
-    def __init__(self, why: str, is_missing: bool = False) -> None:
+    def __init__(self, why: str, is_missing: bool = False, is_denied: bool = False) -> None:
         super().__init__(why)
         self.is_missing = is_missing
+        self.is_denied = is_denied
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,9 @@ def result_of(future: "Future[Any]") -> Any:
     try:
         return future.result(REQUEST_SECONDS + 1)
     except confluent_kafka.KafkaException as error:
-        is_missing = error.args[0].code() == confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART
-        raise TopicUnavailable(str(error.args[0].str()), is_missing) from None
+        code, kinds = error.args[0].code(), confluent_kafka.KafkaError
+        is_missing, is_denied = code == kinds.UNKNOWN_TOPIC_OR_PART, code == kinds.TOPIC_AUTHORIZATION_FAILED
+        raise TopicUnavailable(str(error.args[0].str()), is_missing, is_denied) from None
     except TimeoutError:
         raise TopicUnavailable(f"no broker responded within {REQUEST_SECONDS:.0f} s") from None
 

@@ -117,7 +117,7 @@ def _with(**content: object) -> bytes:
         (b"\xff\xfe", "not JSON"),
         (b"[" * 10_000, "not JSON"),
         (b"[]", "not a JSON object"),
-        (b" " * 20_000, "20000 bytes, and 16384 are allowed"),
+        (b" " * 200_000, "200000 bytes, and 163840 are allowed"),
         (_with(version=2), "version 2, and this proxy reads 1: it may need an upgrade"),
         (_with(version="\x1b[31m"), "version \\x1b[31m, and"),
         (_with(operation="format"), "operation"),

@@ -32,11 +32,11 @@ def taken(proxy: str, seconds: float) -> Taken:
 
 
 def entry(proxy: str = "gate-1:19092", seconds: float = 0.1) -> Entry:
-    return entry_of(SUSPENDED, (), taken(proxy, seconds))
+    return entry_of(SUSPENDED, AgreedState(), taken(proxy, seconds))
 
 
 def test_an_entry_says_what_was_before_and_what_is_looser() -> None:
-    before = AgreedState().after(SUSPENDED, 0).suspensions
+    before = AgreedState().after(SUSPENDED, 0)
 
     assert entry().lines == (
         (ChangeEffect.LOOSER, "enforcement of orders is suspended until 2026-11-27T13:00:00Z: incident 7"),
@@ -49,7 +49,7 @@ def test_an_entry_says_what_was_before_and_what_is_looser() -> None:
 
 
 def test_the_records_of_all_proxies_become_one_entry_in_the_order_in_which_they_took_it() -> None:
-    later = entry_of(RESUMED, (), taken("gate-1:19092", 60.2))
+    later = entry_of(RESUMED, AgreedState(), taken("gate-1:19092", 60.2))
     records = [entry("gate-2:19092", 0.3), later, entry("gate-1:19092", 0.1), entry("gate-2:19092", 9.0)]
 
     found = merged(decode(encode(each)) for each in records)

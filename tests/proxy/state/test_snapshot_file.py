@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from sluicegate.proxy.state.agreed_state import AgreedState
+from sluicegate.proxy.state.settings_table import NO_SETTINGS, TopicValues
 from sluicegate.proxy.state.snapshot_file import SnapshotFile, SnapshotUnreadable, StateSnapshot
 from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 
 SUSPENSION = Suspension(
     "orders", "incident 7", 1_795_784_400_000, SuspensionScope.CLUSTER, "an administrator at 10.1.2.3"
 )
-SNAPSHOT = StateSnapshot("topic-id", 1_795_780_800_000, AgreedState(7, (SUSPENSION,)))
+SETTINGS = NO_SETTINGS.with_topic("orders", TopicValues("an-id", {"sluicegate.mode": "observe"}))
+SNAPSHOT = StateSnapshot("topic-id", 1_795_780_800_000, AgreedState(7, (SUSPENSION,), SETTINGS))
 
 
 @pytest.fixture
@@ -52,6 +54,18 @@ def test_a_changed_suspension_is_not_used(path: Path) -> None:
     path.write_text(json.dumps(content))
 
     with pytest.raises(SnapshotUnreadable, match="until_ms"):
+        file.read()
+
+
+@pytest.mark.parametrize("wrong", ["", ["orders"], {"values": {}}, {"topic_id": "i", "values": {"sluicegate.mode": 7}}])
+def test_a_changed_topic_setting_is_not_used(path: Path, wrong: object) -> None:
+    file = SnapshotFile(str(path), "gate-state")
+    file.write(SNAPSHOT)
+    content = json.loads(path.read_text())
+    content["topic_settings"] = {"orders": wrong}
+    path.write_text(json.dumps(content))
+
+    with pytest.raises(SnapshotUnreadable):
         file.read()
 
 

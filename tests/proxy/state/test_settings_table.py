@@ -1,0 +1,99 @@
+"""Topic settings in the shared state: by topic id, in the order of the state topic, in bounded memory."""
+
+import time
+
+import pytest
+
+from sluicegate.proxy.state import agreed_state
+from sluicegate.proxy.state.agreed_state import AgreedState, StateFull
+from sluicegate.proxy.state.change import (
+    Actor,
+    DeleteTopicSetting,
+    SettingOperation,
+    SetTopicSetting,
+    StateChange,
+    decode,
+    encode,
+    key_of,
+)
+from sluicegate.proxy.state.setting_changes import NewSettings, operations_of
+from sluicegate.proxy.state.settings_table import NO_SETTINGS, SettingsTable, TopicValues
+
+MODE, OWNER = "sluicegate.mode", "sluicegate.owner"
+
+
+def applied(*operations: SettingOperation, state: AgreedState | None = None) -> AgreedState:
+    its = state or AgreedState()
+    for operation in operations:
+        change = StateChange(f"id-{its.offset}", 1_795_780_800_000, Actor("User:a", "10.0.0.1"), "gate-1", operation)
+        decoded = decode(encode(change))
+        assert decoded == change
+        its = its.after(decoded, its.offset)
+    return its
+
+
+def values_in(table: SettingsTable) -> dict[str, tuple[str, dict[str, str]]]:
+    return {topic: (its.topic_id, dict(its.values)) for topic, its in table}
+
+
+def test_settings_of_two_keys_add_up_and_a_deleted_one_is_gone() -> None:
+    state = applied(
+        SetTopicSetting("a", "id-a", MODE, "observe"),
+        SetTopicSetting("a", "id-a", OWNER, "payments"),
+        SetTopicSetting("b", "id-b", MODE, "reject"),
+        DeleteTopicSetting("a", "id-a", MODE),
+    )
+    assert values_in(state.settings) == {"a": ("id-a", {OWNER: "payments"}), "b": ("id-b", {MODE: "reject"})}
+    state = applied(DeleteTopicSetting("a", "id-a", OWNER), state=state)
+    assert values_in(state.settings) == {"b": ("id-b", {MODE: "reject"})}
+    assert state.settings.size == len(MODE) + len("reject")
+
+
+def test_a_topic_that_is_made_again_starts_without_settings() -> None:
+    state = applied(SetTopicSetting("a", "old", OWNER, "payments"), SetTopicSetting("a", "new", MODE, "observe"))
+    assert values_in(state.settings) == {"a": ("new", {MODE: "observe"})}
+    late = applied(DeleteTopicSetting("a", "old", MODE), state=state)
+    assert values_in(late.settings) == {"a": ("new", {MODE: "observe"})}
+
+
+def test_each_setting_has_a_record_key_of_its_own_that_compaction_keeps() -> None:
+    operations = [SetTopicSetting("a", "i", MODE, "x"), DeleteTopicSetting("a", "i", MODE)]
+    assert {key_of(each) for each in operations} == {b"topic-setting/a/sluicegate.mode"}
+    assert key_of(SetTopicSetting("a", "i", OWNER, "x")) != key_of(operations[0])
+
+
+def test_more_characters_than_are_kept_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agreed_state, "MAX_SETTINGS_CHARACTERS", 100)
+    state = applied(SetTopicSetting("a", "i", MODE, "x" * 60))
+    with pytest.raises(StateFull):
+        applied(SetTopicSetting("b", "i", MODE, "x" * 60), state=state)
+    applied(DeleteTopicSetting("a", "i", MODE), state=state)
+
+
+def test_operations_delete_the_settings_of_an_earlier_topic_first() -> None:
+    table = NO_SETTINGS.with_topic("a", TopicValues("old", {OWNER: "payments"}))
+
+    made = operations_of(NewSettings("a", "new", {MODE: "observe"}), table)
+
+    assert made == [DeleteTopicSetting("a", "old", OWNER), SetTopicSetting("a", "new", MODE, "observe")]
+    assert operations_of(NewSettings("a", "old", {}, frozenset({OWNER, MODE})), table) == [
+        DeleteTopicSetting("a", "old", OWNER)
+    ]
+
+
+def test_changes_name_only_the_topics_that_differ() -> None:
+    before = NO_SETTINGS
+    for i in range(500):
+        before = before.with_topic(f"t-{i}", TopicValues(f"id-{i}", {MODE: "observe"}))
+    after = before.with_topic("t-7", None).with_topic("t-8", TopicValues("id-8", {MODE: "reject"}))
+
+    assert after.changes_since(before) == {"t-7": None, "t-8": TopicValues("id-8", {MODE: "reject"})}
+    assert len(before.changes_since(NO_SETTINGS)) == 500
+
+
+def test_ten_thousand_topics_are_read_in_a_second_of_processor_time() -> None:
+    """A copy of all settings for each record would take minutes."""
+    began = time.process_time()
+    state = applied(*(SetTopicSetting(f"topic-{i}", f"id-{i}", MODE, "observe") for i in range(10_000)))
+    assert len(state.settings) == 10_000
+    assert time.process_time() - began < 5
