@@ -48,13 +48,17 @@ class ApiKey(IntEnum):
     FIND_COORDINATOR = 10
     SASL_HANDSHAKE = 17
     API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
     INIT_PRODUCER_ID = 22
     ADD_PARTITIONS_TO_TXN = 24
     ADD_OFFSETS_TO_TXN = 25
     END_TXN = 26
     TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
+    ALTER_CONFIGS = 33
     SASL_AUTHENTICATE = 36
+    INCREMENTAL_ALTER_CONFIGS = 44
     DESCRIBE_QUORUM = 55
     DESCRIBE_CLUSTER = 60
     SHARE_FETCH = 78
@@ -65,7 +69,8 @@ class ApiHandling(Enum):
     """How the proxy handles an API."""
 
     OPAQUE = "bytes are forwarded in both directions"
-    GUARD = "as OPAQUE, except that changes of the proxies' own topics are refused"
+    GUARD = "as OPAQUE, except that changes of the proxies' own topics are refused, and topic settings are stored"
+    DESCRIBE = "as OPAQUE, except that topic settings which sluicegate stores are added to the response"
     VALIDATE = "the request is gathered and validated; its response may be merged"
     REWRITE = "the response is gathered and the addresses in it are rewritten"
     WATCH = "request and response are gathered, read and forwarded unchanged"
@@ -230,7 +235,7 @@ APIS = by_key(
         Api(29, "DescribeAcls", 3, 2, code=_AFTER_THROTTLE),
         Api(30, "CreateAcls", 3, 2),
         Api(31, "DeleteAcls", 3, 2),
-        Api(32, "DescribeConfigs", 4, 4),
+        Api(32, "DescribeConfigs", 4, 4, ApiHandling.DESCRIBE),
         Api(33, "AlterConfigs", 2, 2, _GUARD),
         Api(34, "AlterReplicaLogDirs", 2, 2, _GUARD),
         Api(35, "DescribeLogDirs", 5, 2, code=CodeAt(3, 3)),

@@ -24,6 +24,7 @@ class ErrorCode(IntEnum):
     INVALID_TIMESTAMP = 32
     UNSUPPORTED_SASL_MECHANISM = 33
     UNSUPPORTED_VERSION = 35
+    INVALID_CONFIG = 40
     INVALID_REQUEST = 42
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
     POLICY_VIOLATION = 44
@@ -53,6 +54,10 @@ class FrameSizeError(SenderError):
 
 class MalformedMessage(SenderError):
     """The bytes of a request or response do not follow its schema."""
+
+
+class MalformedResponse(MalformedMessage):
+    """A response cannot be parsed, and its broker sent it. A handler raises it after the frame was read."""
 
 
 class ResponseOutOfOrder(MalformedMessage):

@@ -14,8 +14,8 @@ class Counts(Protocol):
 
     `connections_rejected`, `limits_reached` and `closed_by_limit` are counted by the configuration key of the limit.
     `throttled` and `throttled_ms` are the number and the duration of clients' pauses, by quota. `slow_requests` counts
-    requests on the slow path by API. `request_errors` is counted by API and kind of error, and `internal_errors` by
-    their effect.
+    requests on the slow path by API. `topic_setting_changes` counts topics by API. `request_errors` is counted by API
+    and kind of error, and `internal_errors` by their effect.
     """
 
     protocol_errors: int
@@ -29,6 +29,7 @@ class Counts(Protocol):
     closed_by_limit: Counter[str]
     unsupported_versions: Counter[str]
     slow_requests: Counter[str]
+    topic_setting_changes: Counter[str]
     request_errors: Counter[tuple[str, str]]
     internal_errors: Counter[str]
 
@@ -65,6 +66,17 @@ class Lines(Protocol):
 
     def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None, /) -> None:
         """A request that would have changed one of the proxies' own topics was rejected."""
+
+    def topic_settings_changed(self, identity: ClientIdentity, api: str, topics: str, keys: str, /) -> None:
+        """A client has changed topic settings of sluicegate."""
+
+    def topic_settings_refused(
+        self, identity: ClientIdentity, api: str, topics: str, keys: str, errors: str, /
+    ) -> None:
+        """A client asked for topic settings of sluicegate that the proxy does not accept. `errors` has their names."""
+
+    def topic_settings_not_stored(self, identity: ClientIdentity, api: str, topics: str, reason: str, /) -> None:
+        """Topic settings of sluicegate could not be stored after the broker had accepted the request."""
 
     def internal_error(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """An internal error occurred, and the connection was closed."""

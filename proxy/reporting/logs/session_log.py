@@ -31,6 +31,7 @@ class SessionLog:
         self._log = structlog.get_logger("sluicegate.session")
         self._lines = Aggregator(_INTERVAL_SECONDS, self._emit, _wider)
         self._faults = Aggregator(_INTERVAL_SECONDS, self._emit_fault, _wider)
+        self._changes = Aggregator(_INTERVAL_SECONDS, self._emit_change, _wider)
 
     def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError) -> None:
         """Log that a client violated the protocol and its connection is closed."""
@@ -93,6 +94,23 @@ class SessionLog:
             "advice": "this topic has the state that the proxies share: change it at the cluster itself",
         }
         self._note("change of a state topic refused", (_host(identity.peer), api, str(topic)), details)
+
+    def topic_settings_changed(self, identity: ClientIdentity, api: str, topics: str, keys: str) -> None:
+        """Log that a client changed topic settings of sluicegate. `keys` are their names, without values."""
+        details = {**_client_of(identity), "api": api, "topic": topics, "keys": keys}
+        key = ("topic settings changed", *map(cut, (_host(identity.peer), api, topics, keys)))
+        self._changes.note(key, 0, time.monotonic(), _line, key[0], details)
+
+    def topic_settings_refused(self, identity: ClientIdentity, api: str, topics: str, keys: str, errors: str) -> None:
+        """Log topic settings of sluicegate that the proxy did not accept. `errors` has the names of the errors."""
+        details = {**_client_of(identity), "api": api, "topic": topics, "keys": keys, "error": errors}
+        self._note("topic settings refused", (_host(identity.peer), api, topics, errors), details)
+
+    def topic_settings_not_stored(self, identity: ClientIdentity, api: str, topics: str, reason: str) -> None:
+        """Log that topic settings of sluicegate could not be stored after the broker had accepted the request."""
+        advice = "the client repeats the request; if this persists, check the state topic with sluicegate doctor"
+        details = {**_client_of(identity), "api": api, "topic": topics, "reason": reason, "advice": advice}
+        self._note("topic settings not stored", (_host(identity.peer), api, topics, reason), details)
 
     def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
         """Log a failed TLS handshake of a client."""
@@ -212,11 +230,13 @@ class SessionLog:
         now = time.monotonic()
         self._lines.sweep(now)
         self._faults.sweep(now)
+        self._changes.sweep(now)
 
     def flush(self) -> None:
         """Write all pending lines before shutdown."""
         self._lines.flush()
         self._faults.flush()
+        self._changes.flush()
 
     def _note(self, event: str, key: tuple[str, ...], details: dict[str, Any]) -> None:
         self._lines.note((event, *map(cut, key)), 0, time.monotonic(), _line, event, details)
@@ -228,8 +248,15 @@ class SessionLog:
     def _emit(self, details: dict[str, Any], times: int, _records: int) -> None:
         self._log.warning(**details, **({"times": times} if times > 1 else {}))
 
+    def _emit_change(self, details: dict[str, Any], times: int, _records: int) -> None:
+        self._log.info(**details, **({"times": times} if times > 1 else {}))
+
     def _emit_fault(self, details: dict[str, Any], times: int, _records: int) -> None:
         self._log.error(**details, **({"times": times} if times > 1 else {}))
+
+
+def _client_of(identity: ClientIdentity) -> dict[str, Any]:
+    return {"client_address": identity.peer, "client_id": identity.client_id, "principal": identity.principal}
 
 
 def _line(event: str, details: dict[str, Any]) -> dict[str, Any]:

@@ -152,6 +152,7 @@ class Counters:
     slow_requests: Counter[str] = field(default_factory=Counter)
     fallback: Counter[str] = field(default_factory=Counter)
     request_errors: Counter[tuple[str, str]] = field(default_factory=Counter)
+    topic_setting_changes: Counter[str] = field(default_factory=Counter)
     broker_errors: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     client_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
     topic_batches: Counter[tuple[str, str]] = field(default_factory=Counter)

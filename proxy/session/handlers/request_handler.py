@@ -29,9 +29,10 @@ from sluicegate.proxy.session.request_runner import RequestRunner
 
 # These are globals, because looking up an enum member costs more than the comparison.
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
-_OPAQUE, _GUARD, _REWRITE, _VALIDATE, _NEGOTIATE = (
+_OPAQUE, _GUARD, _DESCRIBE, _REWRITE, _VALIDATE, _NEGOTIATE = (
     ApiHandling.OPAQUE,
     ApiHandling.GUARD,
+    ApiHandling.DESCRIBE,
     ApiHandling.REWRITE,
     ApiHandling.VALIDATE,
     ApiHandling.NEGOTIATE,
@@ -67,7 +68,7 @@ class RequestHandler:
         changes: TopicChangeHandler | None,
         errors: BrokerErrors,
     ) -> None:
-        """`changes` is None if the proxies have no topics of their own."""
+        """`changes` is None if the proxies have no topics of their own, and no policies are topic settings."""
         self._cluster_login, self._rewriter = shared.login, shared.rewriter
         self._counts, self._clock = shared.produce.counts, shared.produce.clock
         self._identity = identity
@@ -190,15 +191,16 @@ class RequestHandler:
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         handling = api.handling
-        if handling is _OPAQUE or (handling is _GUARD and self._changes is None):
+        is_gathered = handling in (_GUARD, _DESCRIBE) and self._changes is not None and self._changes.gathers(handling)
+        if handling is _OPAQUE or (handling in (_GUARD, _DESCRIBE) and not is_gathered):
             self._passes(api, version, InFlightRequest(correlation_id))
             return _STREAM
         if handling is _REWRITE:
             self._passes(api, version, InFlightRequest(correlation_id, self._rewriting(api.key, version)))
             return _STREAM
-        if handling in (_VALIDATE, _GUARD) and self._cluster_login.is_wanted and not self._sasl.logged_in:
+        if (is_gathered or handling is _VALIDATE) and self._cluster_login.is_wanted and not self._sasl.logged_in:
             raise RequestBeforeLogin(f"{api.name} before the login that the cluster wants")
-        if handling is _GUARD and self._changes is not None:
+        if is_gathered and self._changes is not None:
             self._on_gathered = partial(self._changes.take, api, version, correlation_id)
             return _GATHER
         if handling is _VALIDATE:

@@ -14,6 +14,7 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.fast_outcomes import FastOutcomes
 from sluicegate.proxy.session.reports import Counts
 from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.session.request_runner import RequestRunner
 
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 
@@ -33,6 +34,7 @@ class ResponseHandler:
         counts: Counts,
         errors: BrokerErrors,
         fast: FastOutcomes,
+        runner: RequestRunner,
     ) -> None:
         self._client = client
         self._broker = broker
@@ -43,6 +45,7 @@ class ResponseHandler:
         self._counts = counts
         self._errors = errors
         self._fast = fast
+        self._runner = runner
         self._with_code: InFlightRequest | None = None
         self._gathered: InFlightRequest | None = None
         self._is_first = True
@@ -64,8 +67,8 @@ class ResponseHandler:
         return bool(small.held and small.others_wait) or bool(large.held and large.others_wait)
 
     def release_memory(self) -> None:
-        """Free the memory of responses that the client has read."""
-        if not self._broker.is_gathering:
+        """Free the memory of responses that the client has read, and that no handler works on."""
+        if not self._broker.is_gathering and not self._client.is_full and not self._runner.is_busy:
             self._settle()
 
     def _settle(self) -> None:
@@ -138,5 +141,7 @@ class ResponseHandler:
         response = (frame,) if in_flight.finish is None else in_flight.finish(frame)
         if response is not None:
             self._delivery.deliver(response)
-        if not self._client.is_full:
+        # A response to a request of the proxy's own stays in memory while a handler works on it.
+        is_kept = response is None and self._runner.is_busy
+        if not self._client.is_full and not is_kept:
             self._settle()

@@ -10,7 +10,7 @@ only its two connections call it.
 
 from functools import partial
 
-from sluicegate.protocol.errors import SenderError, UnknownApi
+from sluicegate.protocol.errors import MalformedResponse, SenderError, UnknownApi
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.deadlines import ConnectionAge, Deadlines, snapshot_of
 from sluicegate.proxy.session.handlers.arrival import RouteFor
@@ -132,6 +132,7 @@ class Session:
     def _request_settled(self) -> None:
         """Continue after a request that had to wait has completed."""
         self.requests.release_memory()
+        self._responses.release_memory()
         self._closer.settled()
 
     # -- end -----------------------------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ class Session:
             self._closer.close_after_responses()
 
     def _reject(self, error: SenderError) -> None:
-        self.on_sender_error(self.client, error)
+        self.on_sender_error(self.broker if isinstance(error, MalformedResponse) else self.client, error)
 
     def _turn_away(self, error: UnknownApi) -> None:
         """Disconnect the client after a delay, because a client that ignores ApiVersions would reconnect thousands of

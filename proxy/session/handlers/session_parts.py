@@ -38,6 +38,9 @@ from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import Metering
 from sluicegate.proxy.session.reports import SessionTrace
 from sluicegate.proxy.session.request_runner import RequestRunner
+from sluicegate.proxy.session.settings.effect_performer import SettingEffects
+from sluicegate.proxy.session.settings.handler import TopicSettingHandler
+from sluicegate.proxy.session.settings.setting_reports import SettingReports
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +141,7 @@ def make_parts(
     login = LoginHandler(
         identity, sasl, forwarding, delivery, runner, produce, given.counts, of_produce.clock, given.log
     )
-    changes = None
-    if of_produce.own_topics:
-        changes = TopicChangeHandler(of_produce, identity, runner, effects, given.counts, given.log)
+    changes = _topic_change_handler(given, identity, account, forwarding, runner, effects)
     requests = RequestHandler(
         shared=of_requests,
         identity=identity,
@@ -158,7 +159,17 @@ def make_parts(
         errors=errors,
     )
     responses = ResponseHandler(
-        client, broker, queue, delivery, turns, of_requests.budget, of_produce.clock, given.counts, errors, outcomes
+        client,
+        broker,
+        queue,
+        delivery,
+        turns,
+        of_requests.budget,
+        of_produce.clock,
+        given.counts,
+        errors,
+        outcomes,
+        runner,
     )
     from_requests: FrameHandler = requests
     from_responses: FrameHandler = responses
@@ -184,6 +195,26 @@ def make_parts(
         requests=requests,
         responses=responses,
     )
+
+
+def _topic_change_handler(
+    given: SessionDependencies,
+    identity: ClientIdentity,
+    account: Account,
+    forwarding: Forwarding,
+    runner: RequestRunner,
+    effects: ProduceEffects,
+) -> TopicChangeHandler | None:
+    """Return the handler, or None if the proxies have no topics of their own and no policy is a topic setting."""
+    shared, perform, settings = given.requests.produce, effects.perform, None
+    stored = shared.topic_settings
+    if stored is not None:
+        perform = SettingEffects(shared, stored, identity, account, forwarding, perform).perform
+        reports = SettingReports(identity, given.counts, given.log)
+        settings = TopicSettingHandler(stored, identity, shared.clock, reports)
+    elif not shared.own_topics:
+        return None
+    return TopicChangeHandler(shared, identity, runner, perform, settings, given.counts, given.log)
 
 
 def _fast_paths(

@@ -1,9 +1,12 @@
-"""Handles requests that change topics, so that no client changes the proxies' own topics (`state`).
+"""Handles requests that change or describe topics.
+
+No client changes the proxies' own topics (`state`). Other requests are forwarded as they came, or handled by
+`sluicegate.proxy.session.settings.handler` if policies are topic settings.
 
 Whether a request names such a topic depends only on the configuration. The client's own broker resolves topic ids.
 """
 
-from sluicegate.protocol.api import Api
+from sluicegate.protocol.api import Api, ApiHandling
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.schema import Value
@@ -13,24 +16,29 @@ from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
-from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.effects import ForwardAsItCame, ResolveNames, Respond
 from sluicegate.proxy.session.reports import Counts, Lines
-from sluicegate.proxy.session.request_runner import RequestRunner
+from sluicegate.proxy.session.request_runner import Perform, RequestRunner
+from sluicegate.proxy.session.settings.handler import HANDLED_APIS, TopicSettingHandler
 
+_GUARD, _DESCRIBE = ApiHandling.GUARD, ApiHandling.DESCRIBE
 _REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED.name
 _DELETE_TOPICS, _IDS_SINCE = "DeleteTopics", 6
 
 
 class TopicChangeHandler:
-    """The handler of one session."""
+    """The handler of one session.
+
+    If `settings` is None, no policy is a topic setting. `perform` performs the effects.
+    """
 
     def __init__(
         self,
         shared: ProduceDependencies,
         identity: ClientIdentity,
         runner: RequestRunner,
-        effects: ProduceEffects,
+        perform: Perform,
+        settings: TopicSettingHandler | None,
         counts: Counts,
         log: Lines,
     ) -> None:
@@ -39,9 +47,14 @@ class TopicChangeHandler:
         self._as_bytes = [name.encode() for name in shared.own_topics]
         self._identity = identity
         self._runner = runner
-        self._perform = effects.perform
+        self._perform = perform
+        self._settings = settings
         self._counts = counts
         self._log = log
+
+    def gathers(self, handling: ApiHandling) -> bool:
+        """Return whether the handler needs complete requests of the APIs with this handling."""
+        return handling is _GUARD or (handling is _DESCRIBE and self._settings is not None)
 
     def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:
         """Forward or reject a complete request. Raises SenderError if a request that must be read is malformed."""
@@ -50,24 +63,34 @@ class TopicChangeHandler:
 
     def _handle(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> Steps[None]:
         came = self._shared.clock.now()
-        change = TOPIC_CHANGES[api.name]
-        refused = None
-        has_ids = api.name == _DELETE_TOPICS and version >= _IDS_SINCE
-        if has_ids or any(name in frame for name in self._as_bytes):
-            request = self._read(change, api, version, frame)
-            topics = list(change.topics(request))
-            yield from self._resolve(topics)
-            refused = next((topic for topic in topics if self._is_own(topic)), None)
-        if refused is None:
-            in_flight = expect_code(InFlightRequest(correlation_id), api.key, version)
-            self._shared.clock.sent(api.key, came, in_flight)
-            yield from ForwardAsItCame(frame, in_flight)
+        is_refused = yield from self._refuse_change_of_own_topic(api, version, correlation_id, frame)
+        if is_refused:
             return
+        if self._settings is not None and api.key in HANDLED_APIS:
+            yield from self._settings.handle(api, version, correlation_id, frame)
+            return
+        in_flight = expect_code(InFlightRequest(correlation_id), api.key, version)
+        self._shared.clock.sent(api.key, came, in_flight)
+        yield from ForwardAsItCame(frame, in_flight)
+
+    def _refuse_change_of_own_topic(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> Steps[bool]:
+        """Reject a request that changes one of the proxies' own topics, and return whether it does."""
+        change = TOPIC_CHANGES.get(api.name)
+        has_ids = bool(self._own_topics) and api.name == _DELETE_TOPICS and version >= _IDS_SINCE
+        if change is None or not (has_ids or any(name in frame for name in self._as_bytes)):
+            return False
+        request = self._read(change, api, version, frame)
+        topics = list(change.topics(request))
+        yield from self._resolve(topics)
+        refused = next((topic for topic in topics if self._is_own(topic)), None)
+        if refused is None:
+            return False
         self._counts.request_errors[api.name, _REFUSED] += 1
         self._log.topic_change_refused(self._identity, api.name, self._name_of(refused))
         header = build_response_header(correlation_id, api.response_header_version(version))
         body = change.response.build(change.refusal(request, self._is_own), version)
         yield from Respond(InFlightRequest(response=header + body))
+        return True
 
     def _read(self, change: TopicChange, api: Api, version: int, frame: bytearray) -> Value:
         """Parse a request that may name one of the proxies' own topics. Raises SenderError."""

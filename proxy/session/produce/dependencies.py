@@ -1,13 +1,14 @@
 """The dependencies of Produce handlers, which `sluicegate.proxy.server.assembly` provides."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
+from sluicegate.proxy.scheduling.background_thread import BackgroundThread
 from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.outlets import CompletionFuture
@@ -15,6 +16,7 @@ from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.session.produce.effects import Failures
 from sluicegate.proxy.session.reports import BrokerErrorSink, Counts
 from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.session.topic_settings import TopicSettings
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.outcome import Outcome
 
@@ -73,7 +75,8 @@ class ProduceDependencies:
     If `ordinary` is None, there is no fast path. If `settings` is None, topic settings are not read. If `dead_letters`
     is None, there is no quarantine. `clock` times requests, and `now_ms` returns the proxy's clock. `from_thread` runs
     a function on the event loop. `max_event_records` is the number of bad records listed in one event. `own_topics` are
-    the topics that only the proxies themselves may change.
+    the topics that only the proxies themselves may change. `topic_settings` are the policies that are topic settings of
+    the cluster, or None if the proxies share no state; `background` does the work for requests about them.
     """
 
     max_request_partitions: int
@@ -94,4 +97,6 @@ class ProduceDependencies:
     now_ms: Callable[[], int]
     max_event_records: int
     own_topics: frozenset[str] = frozenset()
+    topic_settings: TopicSettings | None = None
     on_internal_error: OnInternalError = OnInternalError.CLOSE
+    background: BackgroundThread = field(default_factory=BackgroundThread)

@@ -28,6 +28,7 @@ from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.in_force import RulesInForce
 
 NOW = 1_800_000_000_000
 _LEAST = {
@@ -191,7 +192,7 @@ def proxy_in(runtime: Runtime, environment: dict[str, str]) -> ProxyParts:
     """Return the parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))
-    return assembled(config, runtime, rulebook_of(config), Counters(), book, LoopDetection(_MARK), None)
+    return assembled(config, runtime, RulesInForce(rulebook_of(config)), Counters(), book, LoopDetection(_MARK), None)
 
 
 class Playbook:

@@ -158,9 +158,16 @@ FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_request_errors",
         "Errors that the proxy detects, by API: rejected partitions of Produce requests, logins that the broker "
-        "rejected, and refused changes of topics with [shared state](shared-state.md).",
+        "rejected, and refused changes of topics with [shared state](shared-state.md) and of topic settings.",
         "Shows which API fails. `unknown` with `MALFORMED`: a client uses another protocol or violates Kafka's.",
         lambda s: s.counters.request_errors,
         ("api", "error"),
+    ),
+    counter(
+        "sluicegate_topic_setting_changes",
+        "Topics whose settings of sluicegate a client has changed, by API.",
+        "Shows how often teams change their policies. The log has the client, the topics and the keys.",
+        lambda s: s.counters.topic_setting_changes,
+        ("api",),
     ),
 )

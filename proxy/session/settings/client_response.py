@@ -1,0 +1,139 @@
+"""Creates the client's response to a request that was divided between the broker and sluicegate."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.change_responses import (
+    ChangeError,
+    ChangeResponse,
+    ChangeResult,
+    encode_created_setting,
+    encode_error,
+    own_response,
+    read_results,
+    with_created_settings,
+    with_results,
+)
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.headers import response_body_at
+from sluicegate.proxy.session.settings.described_topics import listed_settings
+from sluicegate.proxy.session.settings.divided_request import DividedRequest
+from sluicegate.proxy.session.settings.requested_values import is_ours
+from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
+
+GiveWay = Callable[[], None]
+Pieces = Sequence[bytes | memoryview]
+
+
+class BrokersResponse:
+    """The broker's response to the request that was left for it. Raises MalformedMessage."""
+
+    def __init__(self, api_key: int, version: int, frame: bytearray, give_way: GiveWay) -> None:
+        self.frame = frame
+        body_at = response_body_at(frame, APIS[api_key].response_header_version(version))
+        self.read: ChangeResponse = read_results(api_key, version, frame, body_at, give_way)
+
+    def accepted(self, divided: DividedRequest, give_way: GiveWay) -> dict[int, SettingsChange]:
+        """Return the changes of the items that the broker has accepted, by the numbers of the items."""
+        if divided.request.is_validation:
+            return {}
+        results = {(each.kind, each.name): each for each in self.read.results}
+        found = {}
+        for number, change in divided.changes.items():
+            give_way()
+            item = divided.request.items[number]
+            result = results.get((item.kind, item.name))
+            if result is not None and result.code == ErrorCode.NONE:
+                found[number] = replace(change, topic_id=result.topic_id)
+        return found
+
+
+def client_response(
+    api_key: int,
+    version: int,
+    correlation_id: int,
+    divided: DividedRequest,
+    brokers: BrokersResponse | None,
+    failures: Mapping[str, str],
+    stored: TopicSettings,
+    give_way: GiveWay,
+) -> bytes:
+    """Return the response. `brokers` is None if nothing was left for the broker.
+
+    `failures` has the reason for each topic whose settings could not be stored.
+    """
+    merging = _Merging(ApiKey(api_key), version, divided, failures, stored, give_way)
+    if brokers is None:
+        return b"".join(own_response(api_key, version, correlation_id, list(merging.refusals())))
+    return b"".join(with_results(brokers.frame, brokers.read, list(merging.results(brokers))))
+
+
+class _Merging:
+    def __init__(
+        self,
+        api: ApiKey,
+        version: int,
+        divided: DividedRequest,
+        failures: Mapping[str, str],
+        stored: TopicSettings,
+        give_way: GiveWay,
+    ) -> None:
+        self._api = api
+        self._version = version
+        self._divided = divided
+        self._failures = failures
+        self._stored = stored
+        self._give_way = give_way
+
+    def refusals(self) -> Iterator[bytes]:
+        for number in self._divided.refused:
+            self._give_way()
+            yield self._refusal(number)
+
+    def results(self, brokers: BrokersResponse) -> Iterator[bytes]:
+        """Yield the results in the order of the request, then those for what the request does not mention."""
+        waiting: dict[tuple[int, str | None], deque[ChangeResult]] = {}
+        for result in brokers.read.results:
+            waiting.setdefault((result.kind, result.name), deque()).append(result)
+        for number, item in enumerate(self._divided.request.items):
+            self._give_way()
+            of_item = waiting.get((item.kind, item.name))
+            if number in self._divided.refused:
+                yield self._refusal(number)
+            elif of_item:
+                yield self._result(number, of_item.popleft(), brokers)
+        for left in waiting.values():
+            for result in left:
+                yield bytes(memoryview(brokers.frame)[result.start : result.end])
+
+    def _refusal(self, number: int) -> bytes:
+        item = self._divided.request.items[number]
+        return encode_error(self._api, self._version, item.kind, item.name, self._divided.refused[number])
+
+    def _result(self, number: int, result: ChangeResult, brokers: BrokersResponse) -> bytes:
+        frame, change = brokers.frame, self._divided.changes.get(number)
+        if change is not None and result.code == ErrorCode.NONE:
+            reason = self._failures.get(change.topic)
+            if reason is not None and (change.values or self._api is not ApiKey.CREATE_TOPICS):
+                error = ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, self._text(number, reason))
+                return encode_error(self._api, self._version, result.kind, change.topic, error)
+            if self._api is ApiKey.CREATE_TOPICS and result.count_at:
+                settings = [
+                    encode_created_setting(each.name, each.value, each.source)
+                    for each in listed_settings(self._stored, change.topic, change.values)
+                ]
+                return b"".join(with_created_settings(frame, result, brokers.read.flexible, settings))
+        return bytes(memoryview(frame)[result.start : result.end])
+
+    def _text(self, number: int, reason: str) -> str:
+        if self._api is ApiKey.CREATE_TOPICS:
+            return (
+                f"the topic was created, but without its sluicegate settings, which could not be stored: {reason}. "
+                "Set them by altering the topic"
+            )
+        item = self._divided.request.items[number]
+        is_mixed = self._api is ApiKey.ALTER_CONFIGS or not all(map(is_ours, item.settings))
+        others = "the broker's settings of this request are in force" if is_mixed else "nothing was changed"
+        return f"the sluicegate settings could not be stored: {reason}; {others}: repeat the request"

@@ -1,0 +1,42 @@
+"""The effects that the handler of topic settings yields besides those of the Produce handlers, as values.
+
+`sluicegate.proxy.session.settings.effect_performer` performs them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sluicegate.protocol.framing import Parts
+from sluicegate.proxy.session.effect import Effect
+from sluicegate.proxy.session.topic_settings import SettingsChange
+
+T = TypeVar("T")
+GiveWay = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AskClientsBroker(Effect[bytearray]):
+    """Send the client's broker a request on the client's connection. The result is the response.
+
+    The client's request was complete at `arrived` (s).
+    """
+
+    parts: Parts
+    correlation_id: int
+    api_key: int
+    arrived: float
+
+
+@dataclass(frozen=True, slots=True)
+class InBackground(Effect[T]):
+    """Do work that takes long or blocks, and has no effect, in the background. Raises its errors."""
+
+    work: Callable[[GiveWay], T]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings(Effect[Mapping[str, str]]):
+    """Store changes of topic settings. The result has the reason for each topic whose change failed."""
+
+    changes: Sequence[SettingsChange]

@@ -1,0 +1,164 @@
+"""Handles requests of clients that create, alter, delete or describe topics with settings of sluicegate.
+
+The client's broker decides first, on the client's own connection, so the cluster's own authorization applies. A request
+without such settings, about topics without them, and its response are forwarded as they came.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from sluicegate.config.setting_keys import PREFIX
+from sluicegate.protocol.api import Api, ApiKey
+from sluicegate.protocol.change_requests import read_change
+from sluicegate.protocol.errors import MalformedMessage, MalformedResponse
+from sluicegate.protocol.framing import Parts
+from sluicegate.proxy.session.broker_errors import expect_code
+from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
+from sluicegate.proxy.session.effect import Steps
+from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.produce.effects import ForwardAsItCame, Respond
+from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.session.settings.client_response import BrokersResponse, client_response
+from sluicegate.proxy.session.settings.described_topics import asked_topics, described
+from sluicegate.proxy.session.settings.divided_request import DividedRequest, divide
+from sluicegate.proxy.session.settings.effects import AskClientsBroker, InBackground, StoreSettings
+from sluicegate.proxy.session.settings.followed_changes import topics_that_lose_settings, with_failures
+from sluicegate.proxy.session.settings.setting_reports import SettingReports
+from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
+
+T = TypeVar("T")
+GiveWay = Callable[[], None]
+_PREFIX = PREFIX.encode()
+# Up to this size, walking a message takes less time than waking a thread.
+_SMALL_BYTES = 4096
+
+
+class TopicSettingHandler:
+    """The handler of one session."""
+
+    def __init__(
+        self, stored: TopicSettings, identity: ClientIdentity, clock: RequestClock, reports: SettingReports
+    ) -> None:
+        self._stored = stored
+        self._identity = identity
+        self._clock = clock
+        self._reports = reports
+
+    def handle(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> Steps[None]:
+        """Handle a complete request. Raises SenderError if the request is malformed."""
+        body_at = read_header(self._identity, api, version, frame).body_at
+        request = _Request(api, version, correlation_id, frame, body_at, self._clock.now())
+        if api.key == ApiKey.DESCRIBE_CONFIGS:
+            yield from self._describe(request)
+        elif api.key in _WITH_SETTINGS and _PREFIX in frame:
+            yield from self._change(request)
+        elif api.key in _FOLLOWED:
+            yield from self._follow(request)
+        else:
+            yield from self._forward(request)
+
+    def _forward(self, request: "_Request") -> Steps[None]:
+        in_flight = expect_code(InFlightRequest(request.correlation_id), request.api.key, request.version)
+        self._clock.sent(request.api.key, request.arrived, in_flight)
+        yield from ForwardAsItCame(request.frame, in_flight)
+
+    def _describe(self, request: "_Request") -> Steps[None]:
+        version, frame = request.version, request.frame
+        asked = yield from _read(partial(asked_topics, version, frame, request.body_at, self._stored), frame)
+        if not asked.topics:
+            yield from self._forward(request)
+            return
+        response = yield from request.ask((frame,))
+        try:
+            whole = yield from InBackground(partial(described, version, response, asked, self._stored))
+        except MalformedMessage as error:
+            raise MalformedResponse(str(error)) from error
+        yield from Respond(InFlightRequest(response=whole))
+
+    def _change(self, request: "_Request") -> Steps[None]:
+        """Divide a request that names a setting of sluicegate, and ask the broker about its part first."""
+        key, version = request.api.key, request.version
+        divided = yield from InBackground(partial(divide, key, version, request.frame, request.body_at, self._stored))
+        if divided.is_foreign:
+            yield from self._follow(request) if key in _FOLLOWED else self._forward(request)
+            return
+        self._reports.refused(request.api, divided)
+        brokers: BrokersResponse | None = None
+        failures: Mapping[str, str] = {}
+        if divided.for_broker is not None:
+            frame = yield from request.ask((divided.for_broker,))
+            try:
+                brokers, accepted = yield from _read(partial(_accepted, key, version, frame, divided), frame)
+            except MalformedMessage as error:
+                raise MalformedResponse(str(error)) from error
+            failures = yield from self._store(request, list(accepted.values()))
+        whole = yield from InBackground(
+            partial(client_response, key, version, request.correlation_id, divided, brokers, failures, self._stored)
+        )
+        yield from Respond(InFlightRequest(response=whole))
+
+    def _follow(self, request: "_Request") -> Steps[None]:
+        """Forward a request without a setting of sluicegate, and change what topics lose by it."""
+        key, version, frame = request.api.key, request.version, request.frame
+        response: bytes | bytearray = yield from request.ask((frame,))
+        try:
+            lost = yield from _read(partial(topics_that_lose_settings, key, version, response, self._stored), response)
+        except MalformedMessage as error:
+            raise MalformedResponse(str(error)) from error
+        if lost and key != ApiKey.DELETE_TOPICS:
+            read = yield from _read(partial(read_change, key, version, frame, request.body_at, PREFIX), frame)
+            lost = [] if read.is_validation else lost
+        failures = yield from self._store(request, lost)
+        if failures and key == ApiKey.ALTER_CONFIGS:  # a topic that is gone or new has no settings in any case
+            response = yield from InBackground(partial(with_failures, key, version, response, failures))
+        yield from Respond(InFlightRequest(response=bytes(response)))
+
+    def _store(self, request: "_Request", changes: list[SettingsChange]) -> Steps[Mapping[str, str]]:
+        if not changes:
+            return {}
+        failures = yield from StoreSettings(changes)
+        self._reports.stored(request.api, changes, failures)
+        return failures
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request that was complete at `arrived` (s)."""
+
+    api: Api
+    version: int
+    correlation_id: int
+    frame: bytearray
+    body_at: int
+    arrived: float
+
+    def ask(self, parts: Parts) -> AskClientsBroker:
+        """Return the effect that asks the client's broker."""
+        return AskClientsBroker(parts, self.correlation_id, self.api.key, self.arrived)
+
+
+_WITH_SETTINGS = frozenset({ApiKey.CREATE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
+_FOLLOWED = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.ALTER_CONFIGS})
+HANDLED_APIS = _WITH_SETTINGS | _FOLLOWED | {ApiKey.DESCRIBE_CONFIGS}
+"""The APIs of the requests that the handler takes."""
+
+
+def _read(work: Callable[[GiveWay], T], message: bytes | bytearray) -> Steps[T]:
+    """Do work whose time depends only on the size of a message."""
+    if len(message) <= _SMALL_BYTES:
+        return work(_go_on)
+    result = yield from InBackground(work)
+    return result
+
+
+def _go_on() -> None:
+    """Do nothing, because a small message delays no other work."""
+
+
+def _accepted(
+    key: int, version: int, frame: bytearray, divided: DividedRequest, give_way: GiveWay
+) -> tuple[BrokersResponse, dict[int, SettingsChange]]:
+    brokers = BrokersResponse(key, version, frame, give_way)
+    return brokers, brokers.accepted(divided, give_way)

@@ -1,0 +1,122 @@
+"""Finds what one topic of a request asks of the topic settings of sluicegate, with a broker's own checks and messages.
+
+A broker checks all settings of a topic together, so its other settings are checked as well if one is of sluicegate.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from sluicegate.config.setting_keys import PREFIX, SETTING_KEYS, SettingType
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.change_requests import RequestedSetting
+from sluicegate.protocol.change_responses import ChangeError
+from sluicegate.protocol.errors import ErrorCode
+
+
+class _Operation(IntEnum):
+    """The operations of IncrementalAlterConfigs (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedValues:
+    """The settings of sluicegate that a topic is to have (`values`), and those that are to be deleted."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    removed: frozenset[str] = frozenset()
+
+
+Requested = RequestedValues | ChangeError
+
+
+def requested_values(api_key: int, settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> Requested:
+    """Return what a topic's entry in a request asks for, or the error with which a broker would respond.
+
+    `current` has the topic's settings of sluicegate.
+    """
+    return _READERS[ApiKey(api_key)](settings, current)
+
+
+def is_ours(setting: RequestedSetting) -> bool:
+    """Return whether a setting is of sluicegate."""
+    return setting.name.startswith(PREFIX)
+
+
+def _created(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> Requested:
+    """Return the settings of a new topic, which inherits none. Of equal names the last one counts."""
+    missing = [each.name for each in settings if each.value is None]
+    if missing:
+        return ChangeError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(missing)}")
+    return _replaced_by(settings, current)
+
+
+def _replaced(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> Requested:
+    return _flaw_in(settings) or _replaced_by(settings, current)
+
+
+def _replaced_by(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> RequestedValues:
+    values = {each.name: each.value for each in settings if each.value is not None and is_ours(each)}
+    return RequestedValues(values, frozenset(current.keys() - values.keys()))
+
+
+def _changed(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> Requested:
+    flaw = _flaw_in(settings)
+    if flaw is not None:
+        return flaw
+    values: dict[str, str] = {}
+    removed: set[str] = set()
+    for setting in settings:
+        if not is_ours(setting):
+            continue
+        if setting.operation == _Operation.DELETE:
+            removed.add(setting.name)
+        elif setting.operation == _Operation.SET:
+            values[setting.name] = setting.value or ""
+        elif setting.operation in (_Operation.APPEND, _Operation.SUBTRACT):
+            key, operation = SETTING_KEYS.get(setting.name), _Operation(setting.operation)
+            if key is None or key.type is not SettingType.LIST:
+                message = f"Can't {operation.name} to key {setting.name} because its type is not LIST."
+                return ChangeError(ErrorCode.INVALID_CONFIG, message)
+            values[setting.name] = _list_of(current.get(setting.name, key.default), setting.value or "", operation)
+        else:
+            return ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+    return RequestedValues(values, frozenset(removed))
+
+
+def _flaw_in(settings: Sequence[RequestedSetting]) -> ChangeError | None:
+    """Return the error for what a broker checks before it looks at the names."""
+    if len({each.name for each in settings}) != len(settings):
+        return ChangeError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    missing = [each.name for each in settings if each.value is None and each.operation != _Operation.DELETE]
+    if missing:
+        return ChangeError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(missing)}")
+    return None
+
+
+def _list_of(current: str | None, value: str, operation: _Operation) -> str:
+    """Return a list to which items were appended, or from which they were removed, as a broker's controller does."""
+    items = [item for item in (current or "").split(",") if item]
+    for item in _split(value):
+        if operation is _Operation.SUBTRACT:
+            if item in items:
+                items.remove(item)
+        elif item not in items:
+            items.append(item)
+    return ",".join(items)
+
+
+def _split(value: str) -> list[str]:
+    """Split at commas as Java does, without empty items at the end. A text without a comma is one item."""
+    return value.rstrip(",").split(",") if value.strip(",") else [value][: "," not in value]
+
+
+_READERS: dict[ApiKey, Callable[[Sequence[RequestedSetting], Mapping[str, str]], Requested]] = {
+    ApiKey.CREATE_TOPICS: _created,
+    ApiKey.ALTER_CONFIGS: _replaced,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _changed,
+}

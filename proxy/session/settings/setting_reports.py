@@ -1,0 +1,59 @@
+"""Counts and logs the changes of topic settings that clients ask for. Log lines name keys, and never values."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from sluicegate.protocol.api import Api
+from sluicegate.protocol.errors import ERROR_NAMES
+from sluicegate.proxy.session.client.client_text import client_text
+from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.reports import Counts, Lines
+from sluicegate.proxy.session.settings.divided_request import DividedRequest
+from sluicegate.proxy.session.settings.requested_values import is_ours
+from sluicegate.proxy.session.topic_settings import SettingsChange
+
+_MOST_NAMED = 10
+
+
+class SettingReports:
+    """The reports of one session. One line is logged for all topics of a request."""
+
+    def __init__(self, identity: ClientIdentity, counts: Counts, log: Lines) -> None:
+        self._identity = identity
+        self._counts = counts
+        self._log = log
+
+    def refused(self, api: Api, divided: DividedRequest) -> None:
+        """Report the topics of a request that the proxy refuses."""
+        if not divided.refused:
+            return
+        for error in divided.refused.values():
+            self._counts.request_errors[api.name, _name_of(error.code)] += 1
+        items = divided.request.items
+        named = [items[number] for number in islice(divided.refused, _MOST_NAMED)]
+        keys = {setting.name for item in named for setting in item.settings if is_ours(setting)}
+        errors = sorted({_name_of(error.code) for error in divided.refused.values()})
+        topics = _some((item.name for item in named), len(divided.refused))
+        self._log.topic_settings_refused(self._identity, api.name, topics, _some(keys, len(keys)), ", ".join(errors))
+
+    def stored(self, api: Api, changes: Sequence[SettingsChange], failures: Mapping[str, str]) -> None:
+        """Report changes that were stored, and those that could not be."""
+        changed = [change for change in changes if change.topic not in failures]
+        if changed:
+            self._counts.topic_setting_changes[api.name] += len(changed)
+            keys = {key for change in islice(changed, _MOST_NAMED) for key in (*change.values, *change.removed)}
+            topics = _some((change.topic for change in changed), len(changed))
+            self._log.topic_settings_changed(self._identity, api.name, topics, _some(keys, len(keys)))
+        if failures:
+            reason = next(iter(failures.values()))
+            self._log.topic_settings_not_stored(self._identity, api.name, _some(failures, len(failures)), reason)
+
+
+def _name_of(code: int) -> str:
+    return ERROR_NAMES.get(code, str(code))
+
+
+def _some(names: Iterable[str], count: int) -> str:
+    """Return the first names of `count`."""
+    shown = [client_text(name) for name in islice(names, _MOST_NAMED)]
+    return ", ".join(shown if count <= len(shown) else [*shown, f"and {count - len(shown)} more"])

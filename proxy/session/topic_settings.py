@@ -1,0 +1,60 @@
+"""Describes how a session reads and changes policies that are topic settings of the cluster (`sluicegate.*`)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sluicegate.config.setting_keys import SettingKey
+from sluicegate.protocol.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRefusal:
+    """Why settings are not accepted: the error and the message that the client gets."""
+
+    code: ErrorCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChange:
+    """A change of a topic's settings, with absolute values: `values` are set, and those in `removed` are deleted.
+
+    `topic_id` is the id in the broker's response, or None if the response has none; then the id is looked up. If
+    `is_deleted` is true, the topic is gone, and so are all its settings.
+    """
+
+    topic: str
+    topic_id: bytes | None
+    values: Mapping[str, str]
+    removed: frozenset[str] = frozenset()
+    is_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """The client that asked for a change: its principal or client id, and its address."""
+
+    name: str
+    address: str
+
+
+class TopicSettings(Protocol):
+    """The topic settings of the cluster that sluicegate keeps."""
+
+    def settings_of(self, topic: str) -> Mapping[str, str]:
+        """Return the settings of a topic, by their names with the prefix; an empty mapping if it has none."""
+
+    def keys_of(self, topic: str) -> Sequence[SettingKey]:
+        """Return the keys that the owners of a topic may set."""
+
+    def refusal(self, topic: str, values: Mapping[str, str]) -> SettingRefusal | None:
+        """Return why a topic cannot have exactly these settings, or None if it can. Blocks: call it in a thread."""
+
+    def commit(
+        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        """Store changes, and put them in force in all workers of this proxy, without blocking.
+
+        `report` is called once, on the event loop, with the reason for each topic whose change failed.
+        """

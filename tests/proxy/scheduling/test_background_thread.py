@@ -1,0 +1,136 @@
+"""Work in the background: one piece at a time, and short work does not wait for long work."""
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from sluicegate.proxy.scheduling.background_thread import BackgroundJob, BackgroundThread, GiveWay
+from sluicegate.proxy.scheduling.fair_sharing import Account
+
+_SECONDS = 30
+
+
+class Results:
+    """The results in the order in which they were reported."""
+
+    def __init__(self) -> None:
+        self._reported: SimpleQueue[tuple[str, Any, BaseException | None]] = SimpleQueue()
+
+    def job(self, name: str, work: Callable[[GiveWay], Any]) -> BackgroundJob:
+        return BackgroundJob(work, Account(), partial(self._report, name))
+
+    def _report(self, name: str, result: Any, error: BaseException | None) -> None:
+        self._reported.put((name, result, error))
+
+    def next(self) -> tuple[str, Any, BaseException | None]:
+        return self._reported.get(timeout=_SECONDS)
+
+
+def busy_for(seconds: float, give_way: GiveWay) -> str:
+    """Use the processor for some time in small pieces."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        give_way()
+    return "done"
+
+
+def test_work_has_its_result_in_another_thread() -> None:
+    thread, results = BackgroundThread(), Results()
+
+    thread.add(results.job("a", lambda _: threading.current_thread()))
+
+    name, where, error = results.next()
+    assert (name, error) == ("a", None)
+    assert where is not threading.current_thread()
+
+
+def test_an_error_is_reported_and_ends_nothing_else() -> None:
+    thread, results = BackgroundThread(), Results()
+
+    def fails(_: GiveWay) -> None:
+        raise ValueError("no")
+
+    thread.add(results.job("a", fails))
+    thread.add(results.job("b", lambda _: 2))
+
+    assert [str(each) for each in results.next()] == ["a", "None", "no"]
+    assert results.next() == ("b", 2, None)
+
+
+def test_short_work_does_not_wait_for_long_work() -> None:
+    thread, results = BackgroundThread(), Results()
+    is_long, may_end = threading.Event(), threading.Event()
+
+    def long(give_way: GiveWay) -> str:
+        busy_for(0.05, give_way)  # longer than short work may take
+        is_long.set()
+        while not may_end.is_set():
+            give_way()
+        return "long"
+
+    thread.add(results.job("long", long))
+    assert is_long.wait(_SECONDS)
+    for number in range(5):
+        thread.add(results.job(f"short {number}", lambda _: 1))
+    shorts = [results.next()[0] for _ in range(5)]
+    may_end.set()
+
+    assert sorted(shorts) == [f"short {number}" for number in range(5)]
+    assert results.next() == ("long", "long", None)
+
+
+def test_only_one_long_piece_of_work_runs_at_a_time() -> None:
+    thread, results = BackgroundThread(), Results()
+    running: list[str] = []
+
+    def long(name: str, give_way: GiveWay) -> bool:
+        busy_for(0.03, give_way)
+        running.append(name)
+        was_alone = len(running) == 1
+        busy_for(0.03, give_way)
+        running.remove(name)
+        return was_alone
+
+    for name in "abc":
+        thread.add(results.job(name, partial(long, name)))
+
+    assert [results.next()[1] for _ in range(3)] == [True] * 3
+
+
+def test_the_connection_with_less_recent_work_comes_first() -> None:
+    thread, results = BackgroundThread(), Results()
+    heavy, light, may_start = Account(), Account(), threading.Event()
+    heavy.add(5.0, time.monotonic())
+    light.add(0.1, time.monotonic())
+    order: SimpleQueue[str] = SimpleQueue()
+
+    thread.add(results.job("first", lambda _: may_start.wait(_SECONDS)))
+    for name, account in (("heavy", heavy), ("light", light)):
+        thread.add(BackgroundJob(lambda _, name=name: name, account, lambda result, _: order.put(result)))
+    may_start.set()
+
+    assert [order.get(timeout=_SECONDS) for _ in range(2)] == ["light", "heavy"]
+
+
+@pytest.mark.parametrize("_round", range(20))
+def test_work_that_comes_when_the_thread_ends_is_done(_round: int) -> None:
+    thread, results = BackgroundThread(), Results()
+    for number in range(50):
+        thread.add(results.job(str(number), lambda _: None))
+        results.next()  # the thread is about to end
+
+
+def test_the_account_has_the_time_of_its_work() -> None:
+    thread, results = BackgroundThread(), Results()
+    job = results.job("a", partial(busy_for, 0.01))
+
+    thread.add(job)
+    results.next()
+
+    assert job.account.last_seconds >= 0.01
+    assert not job.account.is_new

@@ -1,0 +1,29 @@
+"""Lists of settings grow and shrink as in a broker's controller, whose Java code splits texts at commas."""
+
+import pytest
+
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.change_requests import RequestedSetting
+from sluicegate.proxy.session.settings.requested_values import RequestedValues, requested_values
+from tests.proxy.session.settings.scene import CLIENTS
+
+APPEND, SUBTRACT = 2, 3
+# The value of leader.replication.throttled.replicas at a broker 4.3.1 before and after an operation.
+LISTS: list[tuple[str, int, str, str]] = [
+    ("", APPEND, "1:1,1:2", "1:1,1:2"),
+    ("1:1,1:2", APPEND, "1:2,,1:3", "1:1,1:2,,1:3"),
+    ("1:1,1:2,,1:3", APPEND, "", "1:1,1:2,1:3,"),
+    ("1:1,1:2,1:3,", SUBTRACT, "1:1", "1:2,1:3"),
+    ("1:2,1:3", SUBTRACT, "9:9", "1:2,1:3"),
+    ("1:2,1:3", SUBTRACT, "1:2,1:3", ""),
+    ("", SUBTRACT, "1:1", ""),
+]
+
+
+@pytest.mark.parametrize(("current", "operation", "value", "expected"), LISTS)
+def test_a_list_has_the_value_that_a_broker_has(current: str, operation: int, value: str, expected: str) -> None:
+    asked = RequestedSetting(CLIENTS, operation, value, 0, 0)
+
+    found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: current})
+
+    assert found == RequestedValues({CLIENTS: expected})
