@@ -26,6 +26,7 @@ from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.in_force import RulesInForce
 from tests.wire.batches import Rec, batch
 
 _VERSION = 13
@@ -85,7 +86,7 @@ class OneSession:
         book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
         own = {f"SLUICEGATE__DEFAULTS__{key}": value for key, value in defaults.items()}
         config = load(Source("bench"), _CONFIG | own).config
-        parts = assembled(config, runtime, rulebook_of(config), Counters(), book, LoopDetection(1), None)
+        parts = assembled(config, runtime, RulesInForce(rulebook_of(config)), Counters(), book, LoopDetection(1), None)
         parts.names.learn([(_TOPIC_ID, "bench")])
         self._session = Session(parts.dependencies, lambda _name: Route("bench", lambda _: ()))
         self._to_client, self._to_broker = _Transport(), _Transport()

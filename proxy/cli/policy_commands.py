@@ -1,6 +1,7 @@
 """The commands for authors of policies, from `explain` to `schema`. Each imports its own dependencies."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, rea
 
 if TYPE_CHECKING:
     from sluicegate.proxy.cluster.topics import SettingsRead
+    from sluicegate.proxy.state.settings_table import SettingsTable
 
 _USAGE = 2
 
@@ -89,6 +91,7 @@ class _Cluster:
         self._loaded = loaded
         self._offline = offline
         self._read: dict[str, SettingsRead] = {}
+        self._shared: SettingsTable | None = None
 
     def settings(self, topic: str) -> "SettingsRead":
         """Return the cluster's settings for a topic, as a running proxy reads them."""
@@ -96,8 +99,28 @@ class _Cluster:
         from sluicegate.proxy.reload.topic_explanation import NOT_ASKED
 
         if topic not in self._read:
-            self._read[topic] = NOT_ASKED if self._offline else read_settings_now(self._loaded.config.upstream, topic)
+            read = NOT_ASKED if self._offline else read_settings_now(self._loaded.config.upstream, topic)
+            its = None if self._offline else self._shared_settings().of(topic)
+            self._read[topic] = read if its is None else replace(read, shared=its.values)
         return self._read[topic]
+
+    def _shared_settings(self) -> "SettingsTable":
+        """Return the topic settings that the proxies share. Prints to standard error why they cannot be read."""
+        from sluicegate.proxy.state.settings_now import read_settings_table
+        from sluicegate.proxy.state.settings_table import NO_SETTINGS
+        from sluicegate.proxy.state.topic_description import TopicUnavailable
+        from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
+
+        state, upstream = self._loaded.config.state, self._loaded.config.upstream
+        if self._shared is None:
+            self._shared = NO_SETTINGS
+            try:
+                if state is not None:
+                    check_client("state.topic")
+                    self._shared = read_settings_table(upstream, state.topic)
+            except (TopicUnavailable, ClientMissing) as error:
+                print_line(f"sluicegate: the topic settings of sluicegate are not shown: {error}", err=True)
+        return self._shared
 
     def report_unknown(self, command: str, topic: str) -> None:
         """Print to standard error that no policy and no cluster has the topic, with similar names."""

@@ -6,7 +6,7 @@ others.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -224,10 +224,14 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
 
 @dataclass(frozen=True, slots=True)
 class SettingsRead:
-    """The cluster's settings for one topic. If there are none, `reason` explains why."""
+    """The cluster's settings for one topic. If there are none, `reason` explains why.
+
+    `shared` are the topic settings that the proxies share (`sluicegate.*`).
+    """
 
     settings: ClusterSettings | None = None
     reason: str | None = None
+    shared: Mapping[str, str] = field(default_factory=dict)
 
 
 async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) -> SettingsRead:

@@ -19,9 +19,9 @@ from sluicegate.config.values.topic_pattern import exact_name_of, parts_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.reload.json_schema_changes import changes_of
-from sluicegate.proxy.reload.topic_explanation import NamesOnly
 from sluicegate.validation.effective import EffectiveValue, effective_policy
 from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.names_only import NamesOnly
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 

@@ -1,16 +1,15 @@
 """Explains a topic's policy with each value in force, its source and the reason (`sluicegate explain`, the web UI)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from sluicegate.config.content_keys import Schema
 from sluicegate.config.files.source import Path
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import Loaded
 from sluicegate.config.section import is_section
 from sluicegate.config.topics import Topic
 from sluicegate.config.values.glob_cover import misses_dashes
-from sluicegate.config.values.password import Password, SecretText
+from sluicegate.config.values.password import SecretText
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
@@ -18,56 +17,23 @@ from sluicegate.proxy.reload.policy_history import PolicyHistory
 from sluicegate.validation.cluster_settings import CLEANUP_POLICY, DIFFERENCE_MAX, MAX_MESSAGE_BYTES
 from sluicegate.validation.effective import EffectiveValue, effective_policy
 from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.names_only import NamesOnly
+from sluicegate.validation.origins import TOPIC_SETTINGS, OriginKind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, SuspendedTopics
-from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.from_keys import RuleMaker
-from sluicegate.validation.rules.rule import Mode, RecordRule, Side
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.topic_patterns import TopicPatterns
+from sluicegate.validation.topic_policy import policy_by_usable_settings
 
 _KEYS = [key.name for key in each_key_of(Topic) if key.name not in ("match", DIFFERENCE_MAX)]
 _MOST_LATER = 5
 _NEVER_IN_A_FLOOR = frozenset({"enforce", "rehearse", "fix", "quarantine", "sensitive", "rules", "requests", "checks"})
-_NO_SECRET = "no file with a secret is read"  # noqa: S105  # not a password
 NO_TOPIC = "no topic can have this name, and a broker rejects it (letters, digits, . _ - and at most 249)"
 NOT_ASKED = SettingsRead(reason="the cluster was not asked")
 
 ReadSettings = Callable[[str], SettingsRead]
 """Returns the cluster's settings for a topic that the proxy applies. Blocks."""
-
-
-class NamesOnly:
-    """Makes rules that have only a name and validate nothing, because compiling real rules may take long."""
-
-    def of_schema(self, _schema: Schema, side: Side) -> RecordRule:
-        return Required(side)
-
-    def secret(self, _password: Password) -> str:
-        return _NO_SECRET
-
-    def of_content(self, _key: str, side: Side, _options: Mapping[str, Any]) -> RecordRule:
-        return Required(side)
-
-    def of_expression(self, _expression: str) -> RecordRule:
-        return Required(Side.KEY)
-
-    def of_schema_expression(self, _expression: str, _schema: Schema) -> RecordRule:
-        return Required(Side.VALUE)
-
-    def of_conditions(self, _schema: Schema, side: Side) -> RecordRule:
-        return Required(side)
-
-    def of_inline_rules(self, _schema: Schema, side: Side) -> RecordRule:
-        return Required(side)
-
-    def of_constraints(self, _schema: Schema, side: Side) -> RecordRule:
-        return Required(side)
-
-    def of_data_as_json(self, _schema: Schema, side: Side) -> RecordRule:
-        return Required(side)
-
-    def of_entry_point(self, _name: str, _options: Mapping[str, Any]) -> RecordRule:
-        return Required(Side.KEY)
 
 
 class TopicExplanation:
@@ -89,7 +55,13 @@ class TopicExplanation:
         self._read = read
         self._place = TopicPatterns([entry.match for entry in loaded.config.topics]).first_match(topic)
         deciding = len(loaded.config.topics) if self._place is None else self._place
-        in_file = file_policies_of(loaded.config, maker or NamesOnly(), loaded.source, deciding)
+        rules = maker or NamesOnly()
+        in_file = file_policies_of(loaded.config, rules, loaded.source, deciding)
+        policy, self._entry, self._unusable = policy_by_usable_settings(
+            loaded.config, topic, read.shared, self._place, rules, loaded.source
+        )
+        if policy is not None:
+            in_file = in_file.with_topics({topic: policy}, rules_name_principals=True)
         rulebook = Rulebook(in_file, suspended=suspended).with_settings({topic: read.settings})
         self.policy = rulebook.policy_of(topic)
         self.exempts = rulebook.exempts
@@ -139,6 +111,7 @@ class TopicExplanation:
         """Yield a line for each key in force, and then notes."""
         yield from self._near_misses() if self._place is None else self._later(self._place + 1)
         yield f"  {self.cluster_settings_text()}"
+        yield from (f"  topic setting without effect: {reason}" for reason in self._unusable)
         width = max(map(len, _KEYS))
         known = {value.key: value for value in reversed(self.values)}
         for key in _KEYS:
@@ -163,6 +136,8 @@ class TopicExplanation:
 
     def _section_at(self, path: Path) -> Any:
         """Return the section of the configuration that contains the key at `path`."""
+        if path[0] == TOPIC_SETTINGS and self._entry is not None:
+            return self._entry.keys
         section = getattr(self._loaded.config, str(path[0]))
         return section if path[0] == "defaults" else section[path[1]]
 
@@ -190,6 +165,8 @@ class TopicExplanation:
                 yield f"  quotas: {_shown(quota)}  ({self._stands(('quotas', i))})"
 
     def _stands(self, path: Path) -> str:
+        if path[0] == TOPIC_SETTINGS:
+            return f"{OriginKind.TOPIC_SETTING} {path[1]}"
         source = self._loaded.source
         return f"{source.place_of(path)}, {source.key_of(path)}"
 

@@ -49,10 +49,10 @@ from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.dependencies import DeadLetterSink, OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.session.topic_settings import TopicSettings
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
 from sluicegate.validation.from_keys import limits_of
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
-from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.validated_request import ValidatedRequest
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class Runtime:
     disconnect, if there is one. `make_settings` is None if topic settings are not read from the cluster. `dead_letters`
     is the destination of bad records, and `quarantine` contains the results of writing them. `waiting_records` contains
     the clients that wait for registries. `wait_budget` limits the waits of rules. `keep_trace` receives the traces of
-    sampled requests, and is None if there is no tracing. `chance` returns a random number from 0 to 1.
+    sampled requests, and is None if there is no tracing. `topic_settings` are the policies that are topic settings, and
+    None if the proxies share no state. `chance` returns a random number from 0 to 1.
     """
 
     call_soon: Callable[..., Any]
@@ -87,6 +88,7 @@ class Runtime:
     waiting_records: WaitingRecords = field(default_factory=WaitingRecords)
     wait_budget: WaitBudget | None = None
     keep_trace: Callable[[RequestSummary], None] | None = None
+    topic_settings: TopicSettings | None = None
     now_ms: Callable[[], int] = now_ms
     seconds: Callable[[], float] = monotonic
     chance: Callable[[], float] = random
@@ -116,7 +118,7 @@ class ProxyParts:
 def assembled(
     config: Config,
     runtime: Runtime,
-    rulebook: Rulebook,
+    rules: RulesInForce,
     counters: Counters,
     book: AddressBook,
     loop_detection: LoopDetection,
@@ -125,7 +127,6 @@ def assembled(
     """Return the parts of one proxy. It opens no socket or file and starts no thread."""
     limits = config.limits
     names = TopicNames()
-    rules = RulesInForce(rulebook)
     lateness = LoopLateness(runtime.call_soon, runtime.seconds)
     pacer = Pacer(runtime.call_soon, lateness)
     connecting = Pacer(runtime.call_soon, lateness, _CONNECTS_AT_ONCE)
@@ -190,6 +191,7 @@ def assembled(
         from_thread=runtime.from_thread,
         now_ms=runtime.now_ms,
         max_event_records=config.violations.max_records,
+        topic_settings=runtime.topic_settings,
         own_topics=frozenset() if config.state is None else config.state.topics,
         on_internal_error=OnInternalError(config.on_internal_error),
     )

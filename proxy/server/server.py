@@ -2,9 +2,11 @@
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import structlog
@@ -27,6 +29,7 @@ from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
+from sluicegate.proxy.reload.topic_policies import Configured
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
@@ -44,15 +47,18 @@ from sluicegate.proxy.server.housekeeping import Housekeeping, repeat_forever
 from sluicegate.proxy.server.registry_watch import RegistryWatch
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.server.server_state import ServerState
-from sluicegate.proxy.server.startup import CannotStart, Outputs, open_state, open_violations
+from sluicegate.proxy.server.startup import CHANGE_SECONDS, CannotStart, Outputs, open_state, open_violations
+from sluicegate.proxy.server.topic_policies import Commit, TopicPoliciesInForce
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
+from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
+from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status, Successes
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.origins import NOWHERE
-from sluicegate.validation.rulebook import FilePolicies, Rulebook, SuspendedTopics
+from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.rules.rule import RuleUnusable
 
 if TYPE_CHECKING:
@@ -72,6 +78,7 @@ class _Started:
     parts: ProxyParts
     outputs: Outputs
     state: ServerState
+    topics: TopicPoliciesInForce
 
 
 class Server:
@@ -86,13 +93,16 @@ class Server:
         policy_query: PolicyQuery | None = None,
         probes_brokers: bool = True,
         source: Source = NOWHERE,
+        change_settings: Commit | None = None,
+        settings: Mapping[str, TopicValues] = MappingProxyType({}),
     ) -> None:
         """`violations` receives the events instead of the configured sinks.
 
         `bind` creates the listening sockets. `mark` identifies the requests of a proxy that has several processes.
         `policy_query` explains the policies in force. `probes_brokers` is true in the one process of a proxy that
         probes each broker and the cluster's clock. `source` contains the places of the configuration's keys, for use
-        without `policy_query`.
+        without `policy_query`. `change_settings` stores topic settings in a proxy with several processes, whose state
+        another process reads; None if this process reads it. `settings` are the topic settings at the start.
         """
         self._source = source if policy_query is None else policy_query.loaded.source
         self._probes_brokers = probes_brokers
@@ -117,6 +127,9 @@ class Server:
         self._rule_makers = RuleMakers(self._wait_budget, self.counters, config.limits)
         self._waiting_records = WaitingRecords()
         self._schema_watch: SchemaWatch | None = None
+        self._change_settings = change_settings
+        self._settings_at_start = settings
+        self._storing: set[asyncio.Task[dict[str, str]]] = set()
 
     @property
     def bootstrap_address(self) -> HostPort:
@@ -148,11 +161,12 @@ class Server:
 
         Return a function that puts them in force. Raises RuleUnusable.
         """
-        parts, state = self._running.parts, self._running.state
-        policies = await in_daemon_thread(lambda: self._policies_of(config, source))
+        parts, state, topics = self._running.parts, self._running.state, self._running.topics
+        configured = await in_daemon_thread(lambda: self._configured(config, source))
+        of_topics = await topics.compile_all(configured)
 
         def activate_policies() -> None:
-            parts.rules.adopt(policies)
+            topics.configure(configured, of_topics)
             if self._schema_watch is not None:
                 self._schema_watch.configure(config)
             state.config_generation += 1
@@ -160,13 +174,18 @@ class Server:
 
         return activate_policies
 
+    async def adopt_settings(self, changes: Mapping[str, TopicValues | None]) -> None:
+        """Put changed topic settings of the cluster in force. None stands for a topic without settings."""
+        await self._running.topics.adopt(changes)
+
     def suspend(self, suspended: SuspendedTopics) -> None:
         """Suspend enforcement for exactly these topics."""
         self._running.parts.rules.suspend(suspended)
 
-    def _policies_of(self, config: Config, source: Source) -> FilePolicies:
-        """Return the policies. Read the files that rules name unless `source` has read them. Raises RuleUnusable."""
-        return file_policies_of(config, self._rule_makers.for_registries(config.registries, source.schemas), source)
+    def _configured(self, config: Config, source: Source) -> Configured:
+        """Compile a configuration. Reads the files of rules unless `source` has read them. Raises RuleUnusable."""
+        maker = self._rule_makers.for_registries(config.registries, source.schemas)
+        return Configured(config, file_policies_of(config, maker, source), maker, source)
 
     def _query_of_policies(self) -> PolicyQuery:
         """Return an object that explains the policies in force, with the cluster's settings and the current
@@ -180,7 +199,8 @@ class Server:
     def _settings_of(self, topic: str) -> SettingsRead:
         """Return the cluster's settings that apply to `topic`, or will apply to its first batch. Blocks."""
         in_force = self._running.parts.rules.rulebook.settings_of(topic)
-        return SettingsRead(in_force) if in_force is not None else read_settings_now(self._config.upstream, topic)
+        read = SettingsRead(in_force) if in_force is not None else read_settings_now(self._config.upstream, topic)
+        return replace(read, shared=self._running.topics.settings_of(topic))
 
     def snapshot(self) -> Snapshot:
         """Return the current counters and gauges. Thread-safe."""
@@ -208,23 +228,21 @@ class Server:
         except BadTlsFiles as error:
             raise CannotStart(str(error)) from error
         try:
-            parts, outputs = self._assemble()
+            parts, outputs, topics = self._assemble()
         except RuleUnusable as error:
             raise CannotStart(str(error)) from error
         state = ServerState(config, parts, self._book, self._probes, self.status)
-        self._started = _Started(parts, outputs, state)
+        self._started = _Started(parts, outputs, state, topics)
+        await topics.adopt(self._settings_at_start)
         enforcement = Enforcement(self.status, self.suspend)
         try:
             self._listeners.open_bootstrap()
             query = self._query_of_policies()
-            self._shared_state = open_state(config, enforcement, query, self.status, outputs.reports, state.snapshot)
-            if config.admin.listen is not None:
-                from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
-                from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
-
-                listen = config.admin.listen
-                changes = changes_of(config, query, enforcement, self._shared_state, state.live_state, self.reload)
-                self._admin = serve(config, listen, state.snapshot, self.status, state.live_state, query, changes)
+            if self._change_settings is None:
+                self._shared_state = open_state(
+                    config, enforcement, topics.adopt, query, self.status, outputs.reports, state.snapshot
+                )
+            self._serve_admin(query, enforcement, state)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         for node_id in self._book.node_ids:
@@ -279,6 +297,17 @@ class Server:
                 exempt=[exempt.given for exempt in config.exempt],
             )
 
+    def _serve_admin(self, query: PolicyQuery, enforcement: Enforcement, state: ServerState) -> None:
+        """Open the admin endpoint, if one is configured. Raises CannotListen."""
+        config = self._config
+        if config.admin.listen is None:
+            return
+        from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
+        from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
+
+        changes = changes_of(config, query, enforcement, self._shared_state, state.live_state, self.reload)
+        self._admin = serve(config, config.admin.listen, state.snapshot, self.status, state.live_state, query, changes)
+
     def _steps_of_one_process(self, parts: ProxyParts, state: ServerState) -> list[Callable[[], Awaitable[None]]]:
         """Return the periodic work that one process of a proxy does for all workers."""
         config, status = self._config, self.status
@@ -313,6 +342,7 @@ class Server:
         if parts.settings is not None:
             parts.settings.close()
         parts.scheduler.close()
+        self._running.topics.close()
         await asyncio.to_thread(self._rule_makers.close)
         await asyncio.to_thread(outputs.dead_letters.close)
         parts.log.flush()
@@ -323,7 +353,7 @@ class Server:
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 
-    def _assemble(self) -> tuple[ProxyParts, Outputs]:
+    def _assemble(self) -> tuple[ProxyParts, Outputs, TopicPoliciesInForce]:
         config = self._config
         loop = asyncio.get_running_loop()
         sockets = native_sockets(loop)
@@ -343,13 +373,28 @@ class Server:
             wait_budget=self._wait_budget,
             keep_trace=outputs.keep_trace,
         )
-        rulebook = Rulebook(self._policies_of(config, self._source))
+        configured = self._configured(config, self._source)
+        rules = RulesInForce(Rulebook(configured.file))
+        topics = TopicPoliciesInForce(rules, configured, self.status, self._change_settings or self._store_settings)
+        runtime = replace(runtime, topic_settings=None if config.state is None else topics)
         violations = self._violations
         if violations is None:
             violations = open_violations(config, self.counters, outputs.reports)
-        parts = assembled(config, runtime, rulebook, self.counters, self._book, self._leading_back, violations)
+        parts = assembled(config, runtime, rules, self.counters, self._book, self._leading_back, violations)
         self._frontend.serve(parts, sockets)
-        return parts, outputs
+        return parts, outputs, topics
+
+    def _store_settings(
+        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        """Store topic settings in the state topic, in a thread."""
+        shared, loop = self._shared_state, asyncio.get_running_loop()
+        assert shared is not None  # topic_policies need it
+        store = partial(shared.change_settings, changes, requester, CHANGE_SECONDS)
+        task = loop.create_task(in_daemon_thread(store))
+        task.add_done_callback(lambda done: report(done.result()))
+        self._storing.add(task)
+        task.add_done_callback(self._storing.discard)
 
     def _make_settings(self, rules: RulesInForce) -> TopicSettingsReader:
         return TopicSettingsReader(self._config.upstream, self._broker_tls, rules)

@@ -1,8 +1,7 @@
 """Opens the configured outputs for violation events (file, topic), quarantined records and OpenTelemetry."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Mapping
 from errno import ENOENT, EROFS
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.server.announcing import announcing
 from sluicegate.proxy.state.agreed_state import AgreedState
+from sluicegate.proxy.state.settings_table import SettingsTable, TopicValues
 from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from sluicegate.proxy.telemetry.span_push import SpanPush
 
 
+AdoptSettings = Callable[[Mapping[str, TopicValues | None]], Coroutine[Any, Any, None]]
+"""Puts changed topic settings in force; None stands for a topic without settings."""
+CHANGE_SECONDS = 10.0
+"""The time (s) within which changes of topic settings must be stored and in force."""
+_ADOPT_SECONDS = 60.0
 # After this timeout of a quarantine write, the producer gets a retriable error.
 _KEEP_SECONDS = 10.0
 
@@ -100,25 +105,36 @@ def open_violations(config: Config, counters: Counters, health: WriteHealth) -> 
 def open_state(
     config: Config,
     enforcement: Enforcement,
+    adopt_settings: AdoptSettings,
     query: PolicyQuery,
     status: Status,
     health: WriteHealth,
     snapshot: Callable[[], Snapshot],
 ) -> SharedState | None:
-    """Start to read `state.topic`.
+    """Start to read `state.topic`, and return None if no such topic is configured.
 
-    Its state is put in force on this event loop. Return None if no such topic is configured. Changes of the state and
-    of the policies of `query` are written to the history. `snapshot` returns the counters that this proxy announces.
-    Raises CannotStart.
+    Its state is put in force on this event loop; `adopt_settings` does so with changed topic settings. Changes of the
+    state and of the policies of `query` are written to the history. `snapshot` returns the counters that this proxy
+    announces. Raises CannotStart.
     """
     if config.state is None:
         return None
     check_may_write("state.topic")
     loop = asyncio.get_running_loop()
 
+    known = SettingsTable()
+
     def adopt(state: AgreedState) -> None:
-        with suppress(RuntimeError):  # the event loop is closed
+        nonlocal known
+        changes = state.settings.changes_since(known)
+        try:
             loop.call_soon_threadsafe(enforcement.adopt, state.suspensions)
+            if changes:
+                in_force = asyncio.run_coroutine_threadsafe(adopt_settings(changes), loop)
+                in_force.result(_ADOPT_SECONDS)
+        except RuntimeError:  # the event loop is closed
+            return
+        known = state.settings
 
     def write_down(reload: PolicyReload) -> None:
         shared.add_reload(reload.time_ms, reload.named_files, dict(reload.changes or {}))

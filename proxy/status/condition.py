@@ -81,6 +81,7 @@ class Condition(Enum):
     STATE_UNREADABLE = "state_unreadable"
     STATE_RECORD_INVALID = "state_record_invalid"
     STATE_SNAPSHOT_FAILING = "state_snapshot_failing"
+    TOPIC_SETTING_UNUSABLE = "topic_setting_unusable"
     ENFORCEMENT_SUSPENDED = "enforcement_suspended"
     WORKER_RESTARTED = "worker_restarted"
     WORKER_UNRESPONSIVE = "worker_unresponsive"
@@ -303,6 +304,14 @@ TYPES = {
         "at once",
         "with the next write that succeeds, within 65 s",
         "Make its folder writable, or its volume larger.",
+    ),
+    Condition.TOPIC_SETTING_UNUSABLE: _needs_attention(
+        "A topic setting (`sluicegate.*`) has no effect: `topic_policies` no longer delegates it, or its value is not "
+        "valid for the configuration in force. The topic's other settings apply.",
+        "when the settings or the configuration change",
+        "when the setting is valid, delegated or deleted",
+        "Delegate the key in `topic_policies`, or delete the setting with `kafka-configs.sh --alter --delete-config`. "
+        "`sluicegate explain TOPIC` shows what applies ([topic settings](topic-policies.md)).",
     ),
     Condition.ENFORCEMENT_SUSPENDED: _needs_attention(
         "An operator has suspended enforcement (`sluicegate suspend`): violations are reported, and every batch "

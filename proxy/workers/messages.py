@@ -2,7 +2,7 @@
 loop.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -16,6 +16,8 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
+from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.status import ActiveCondition, Successes
 from sluicegate.validation.rulebook import SuspendedTopics
 
@@ -100,6 +102,38 @@ class Suspended:
 
 
 @dataclass(frozen=True, slots=True)
+class AdoptSettings:
+    """The supervisor's request to put changed topic settings in force. None stands for a topic without settings."""
+
+    changes: Mapping[str, TopicValues | None]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsAdopted:
+    """The topic settings in the request with this number are in force."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSettings:
+    """A worker's request to store changes of topic settings for a client."""
+
+    changes: tuple[SettingsChange, ...]
+    requester: Requester
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """The supervisor's response to the request with this number: the reason for each topic whose change failed."""
+
+    failed: Mapping[str, str]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotRequest:
     """The supervisor's request for a snapshot, sent while the web UI is open."""
 
@@ -115,9 +149,19 @@ class WorkerSnapshot:
     number: int
 
 
-Request = Command | Compile | Adopt | Suspend | SnapshotRequest
+Request = Command | Compile | Adopt | Suspend | AdoptSettings | SettingsChanged | SnapshotRequest
 """The messages from a supervisor to a worker."""
-Message = WorkerSnapshot | WorkerStarted | CouldNotStart | Report | PoliciesCompiled | Adopted | Suspended
+Message = (
+    WorkerSnapshot
+    | WorkerStarted
+    | CouldNotStart
+    | Report
+    | PoliciesCompiled
+    | Adopted
+    | Suspended
+    | SettingsAdopted
+    | ChangeSettings
+)
 """The messages from a worker to its supervisor."""
 
 

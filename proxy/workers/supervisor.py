@@ -6,7 +6,9 @@ A worker that ends unexpectedly is restarted.
 import asyncio
 import multiprocessing
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -16,7 +18,7 @@ from sluicegate.config.files.source import Problem, Source
 from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.cluster.topics import read_settings_now
+from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.reload.config_check import check_policies
@@ -26,14 +28,17 @@ from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.server.housekeeping import report_failing
-from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push, open_state
+from sluicegate.proxy.server.startup import CHANGE_SECONDS, CannotStart, check_telemetry, metric_push, open_state
 from sluicegate.proxy.session.opening.loop_detection import new_mark
+from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.workers.messages import (
     Adopt,
     Adopted,
+    AdoptSettings,
+    ChangeSettings,
     Command,
     Compile,
     CouldNotStart,
@@ -42,6 +47,8 @@ from sluicegate.proxy.workers.messages import (
     Outbox,
     PoliciesCompiled,
     Report,
+    SettingsAdopted,
+    SettingsChanged,
     Suspend,
     Suspended,
     WorkerSnapshot,
@@ -80,7 +87,7 @@ class Supervisor:
     ) -> None:
         """`policy_query` explains the policies in force. `inherited` are sockets that the workers share."""
         self._query = policy_query or PolicyQuery(Loaded(config, NOWHERE, (), ()))
-        self._query.read_settings = partial(read_settings_now, config.upstream)
+        self._query.read_settings = self._read_settings
         self._query.suspended = lambda: self._enforcement.in_force
         self._places = self._query.loaded.source.only_places(POLICIES)
         self._inherited = inherited
@@ -97,6 +104,9 @@ class Supervisor:
         self.reload: Reload | None = None
         self._enforcement = Enforcement(self.status, self._suspend, all_in_force=self._all_suspended)
         self._suspensions = 0
+        self._settings: dict[str, TopicValues] = {}
+        self._settings_number = 0
+        self._changing: set[asyncio.Task[None]] = set()
         self._shared_state: SharedState | None = None
         self.counters = Counters()
         self._reports = WorkerReports(self._workers, self.status, self.counters)
@@ -116,7 +126,13 @@ class Supervisor:
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             self._shared_state = open_state(
-                self._config, self._enforcement, self._query, self.status, self._pushes, self._reports.snapshot
+                self._config,
+                self._enforcement,
+                self.adopt_settings,
+                self._query,
+                self.status,
+                self._pushes,
+                self._reports.snapshot,
             )
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
@@ -191,6 +207,38 @@ class Supervisor:
         if late:
             self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)
 
+    def _read_settings(self, topic: str) -> SettingsRead:
+        """Return the settings of a topic that the workers apply. Blocks."""
+        read, its = read_settings_now(self._config.upstream, topic), self._settings.get(topic)
+        return read if its is None else replace(read, shared=its.values)
+
+    async def adopt_settings(self, changes: Mapping[str, TopicValues | None]) -> None:
+        """Put changed topic settings in force in all workers. Logs an error if one does not respond."""
+        for topic, its in changes.items():
+            if its is None:
+                self._settings.pop(topic, None)
+            else:
+                self._settings[topic] = its
+        self._settings_number = number = self._settings_number + 1
+        asked = [worker for worker in self._workers if worker.takes_connections]
+        self._workers.send(AdoptSettings(dict(changes), number))
+        await self._workers.wait_until_all(
+            lambda worker: worker not in asked or worker.settings >= number, _RELOAD_STEP_SECONDS
+        )
+        late = [worker.index for worker in self._workers if worker in asked and worker.settings < number]
+        if late:
+            self._log.error("workers still use the previous topic settings", workers=late)
+
+    async def _change_settings(self, worker: WorkerProcess, message: ChangeSettings) -> None:
+        """Store changes of topic settings for a worker, and respond when they are in force in all workers."""
+        shared = self._shared_state
+        if shared is None:
+            failed = dict.fromkeys((each.topic for each in message.changes), "the proxy is starting")
+        else:
+            change = partial(shared.change_settings, message.changes, message.requester, CHANGE_SECONDS)
+            failed = await asyncio.to_thread(change)
+        worker.outbox.send(SettingsChanged(failed, message.number))
+
     def _suspend(self, suspended: SuspendedTopics) -> None:
         self._suspensions += 1
         self._workers.send(Suspend(suspended, self._suspensions))
@@ -221,7 +269,15 @@ class Supervisor:
         source = self._places.only_places(POLICIES)  # with the current content of files
         process = self._workshop.Process(
             target=run_worker,
-            args=(index, self._for_workers, self._mark, there, self._inherited.sockets, source),
+            args=(
+                index,
+                self._for_workers,
+                self._mark,
+                there,
+                self._inherited.sockets,
+                source,
+                tuple(self._settings.items()),
+            ),
             name=f"sluicegate-worker-{index}",
         )
         process.start()
@@ -245,6 +301,12 @@ class Supervisor:
                 worker.adopted = number
             case Suspended(number):
                 worker.suspended = number
+            case SettingsAdopted(number):
+                worker.settings = number
+            case ChangeSettings():
+                task = self._loop.create_task(self._change_settings(worker, message))
+                self._changing.add(task)
+                task.add_done_callback(self._changing.discard)
             case CouldNotStart(reason) if not self._tasks:
                 self._cannot_start = reason
             case CouldNotStart(reason):  # a restarted worker, whose restart is tried again

@@ -6,7 +6,7 @@ They exchange messages over one pipe. If the supervisor's end closes, the worker
 import asyncio
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import assert_never
 
@@ -22,9 +22,13 @@ from sluicegate.proxy.reporting.logs.setup import queued_logging
 from sluicegate.proxy.server.process_resources import reserve_descriptors
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
+from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
+from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.workers.messages import (
     Adopt,
     Adopted,
+    AdoptSettings,
+    ChangeSettings,
     Command,
     Compile,
     CouldNotStart,
@@ -33,6 +37,8 @@ from sluicegate.proxy.workers.messages import (
     PoliciesCompiled,
     Report,
     Request,
+    SettingsAdopted,
+    SettingsChanged,
     SnapshotRequest,
     Suspend,
     Suspended,
@@ -50,11 +56,12 @@ def run_worker(
     supervisor: Connection,
     inherited: tuple[socket.socket, ...],
     source: Source = NOWHERE,
+    settings: tuple[tuple[str, TopicValues], ...] = (),
 ) -> None:
     """Run a worker process until SIGTERM, or until its supervisor requests a drain or ends.
 
     `mark` and `source` are passed to the worker's server. `inherited` are listening sockets that the parent process has
-    opened.
+    opened. `settings` are the topic settings at the start.
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor handles SIGHUP
     # Ctrl-C reaches the whole process group, and the supervisor passes it on
@@ -63,7 +70,7 @@ def run_worker(
     adopt_contents(source.kept)
     structlog.contextvars.bind_contextvars(worker=index)
     with queued_logging(config.log):
-        uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited), index == 1, source).run())
+        uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited), index == 1, source, settings).run())
 
 
 class _Worker:
@@ -75,15 +82,27 @@ class _Worker:
         inherited: InheritedSockets,
         probes_brokers: bool,
         source: Source,
+        settings: Sequence[tuple[str, TopicValues]],
     ) -> None:
         bind = inherited.inherited_or_bind(bind_shared)
-        self._server = Server(config, bind=bind, mark=mark, probes_brokers=probes_brokers, source=source)
+        self._server = Server(
+            config,
+            bind=bind,
+            mark=mark,
+            probes_brokers=probes_brokers,
+            source=source,
+            change_settings=self._change_settings,
+            settings=dict(settings),
+        )
         self._supervisor = supervisor
         self._outbox = Outbox(supervisor, "to-supervisor")
         self._ended = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None
         self._compiled: tuple[int, Callable[[], None]] | None = None
         self._snapshot_task: asyncio.Task[None] | None = None
+        self._settings_task: asyncio.Task[None] | None = None
+        self._awaited: dict[int, Callable[[Mapping[str, str]], None]] = {}
+        self._requests = 0
 
     async def run(self) -> None:
         try:
@@ -116,10 +135,30 @@ class _Worker:
             case Suspend(suspended, number):
                 self._server.suspend(suspended)
                 self._outbox.send(Suspended(number))
+            case AdoptSettings():
+                self._settings_task = asyncio.get_running_loop().create_task(
+                    self._adopt_settings(message, self._settings_task)
+                )
+            case SettingsChanged(failed, number):
+                self._awaited.pop(number)(failed)
             case Compile() | Adopt():
                 self._reloading = asyncio.get_running_loop().create_task(self._reload(message, self._reloading))
             case _:
                 assert_never(message)
+
+    def _change_settings(
+        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        """Let the supervisor store changes of topic settings."""
+        self._requests += 1
+        self._awaited[self._requests] = report
+        self._outbox.send(ChangeSettings(tuple(changes), requester, self._requests))
+
+    async def _adopt_settings(self, message: AdoptSettings, before: "asyncio.Task[None] | None") -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        await self._server.adopt_settings(message.changes)
+        self._outbox.send(SettingsAdopted(message.number))
 
     async def _send_snapshot(self, message: SnapshotRequest) -> None:
         state = await asyncio.to_thread(self._server.live_state, message.query)

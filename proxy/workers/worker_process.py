@@ -23,7 +23,7 @@ class WorkerProcess:
 
     Times are monotonic, in seconds. `unanswered` is the number of regular requests for a report since its last message.
     `compiled` and `adopted` are numbers of reloads, and `problem` explains why it could not compile the last one.
-    `suspended` is the number of the suspensions in force.
+    `suspended` and `settings` are the numbers of the suspensions and of the topic settings in force.
     """
 
     index: int
@@ -39,6 +39,7 @@ class WorkerProcess:
     problem: str | None = None
     adopted: int = 0
     suspended: int = 0
+    settings: int = 0
     report: Report | None = None
 
     def close(self) -> None:

@@ -94,10 +94,14 @@ def test_the_errors_are_those_of_a_broker_without_authorization(tmp_path: Path) 
         kafka.stop()
 
 
-def test_an_administrator_changes_an_own_topic_only_at_the_cluster(kafka_bootstrap: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_administrator_changes_an_own_topic_only_at_the_cluster(
+    kafka_bootstrap: str, tmp_path: Path, workers: int
+) -> None:
     topic, other = (create_topic(kafka_bootstrap, STATE, partitions=1) for _ in range(2))
     direct = AdminClient({"bootstrap.servers": kafka_bootstrap})
     process = with_state(tmp_path, kafka_bootstrap, topic)
+    process.config["workers"] = workers
     try:
         process.start()
         through = AdminClient({"bootstrap.servers": process.bootstrap})

@@ -26,6 +26,8 @@ _DECLARED = {
     "pipeline/kafka/cluster.py _leaders": "Leaders of partitions (pipeline)",
     "pipeline/kafka/tokens.py _granted": _TOKENS,
     "pipeline/source/tasks.py _freeze_once": _FIXED,
+    "protocol/change_responses.py _created_settings": _FIXED,
+    "protocol/described_settings.py _setting_program": _FIXED,
     "protocol/frame_pool.py _kept": _STATE,
     "protocol/response_walks.py _program": _FIXED,
     "protocol/response_walks.py codes_program": _FIXED,

@@ -3,6 +3,7 @@
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
+from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import Actor, ResumeEnforcement, StateChange, SuspendEnforcement
 from sluicegate.proxy.state.history_entry import Taken, entry_of
 from sluicegate.proxy.webui.responses import HttpResponse, json_response
@@ -16,7 +17,7 @@ ADMIN = Actor("an administrator", "10.1.2.3")
 
 def change(number: int, operation: SuspendEnforcement | ResumeEnforcement) -> dict[str, object]:
     written = StateChange(f"change-{number}", NOW, ADMIN, "gate-1:19092", operation)
-    entry = entry_of(written, (), Taken("<b>gate-1:19092", NOW + 300))
+    entry = entry_of(written, AgreedState(), Taken("<b>gate-1:19092", NOW + 300))
     return entry.as_json()
 
 

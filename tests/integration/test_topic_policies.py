@@ -1,0 +1,274 @@
+"""Policies as topic settings (`sluicegate.*`), set, read and deleted with librdkafka's AdminClient through a proxy."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.condition_views import ends, wait_until_begun
+from tests.integration.test_shared_state import HOUR_MS, STATE, becomes, codes, create, delete, options
+from tests.integration.topics import UNVALIDATED, create_topic
+from tests.oracle.java_program import java_command
+from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
+from tests.proxy.cli.test_commands import sluicegate
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+IN_FUTURE = 32
+DELEGATED = ["mode", "enforce.*", "owner", "owner.contact", "rules", "quarantine", "message.timestamp.after.max.ms"]
+_ADMINS: dict[str, AdminClient] = {}
+"""Kept, because a client that is collected ends its requests."""
+FLOOR = {"match": "floored-*", "message.timestamp.after.max.ms": HOUR_MS, "mode": "reject"}
+
+
+def admin(bootstrap: str) -> AdminClient:
+    return _ADMINS.setdefault(bootstrap, AdminClient({"bootstrap.servers": bootstrap, "socket.timeout.ms": 30_000}))
+
+
+def alter(bootstrap: str, topic: str, validate_only: bool = False, **values: str | None) -> None:
+    """Set settings of a topic, or delete those whose value is None. Raises KafkaException."""
+    kinds = AlterConfigOpType
+    entries = [
+        ConfigEntry(name.replace("__", "."), value, incremental_operation=kinds.DELETE if value is None else kinds.SET)
+        for name, value in values.items()
+    ]
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+    admin(bootstrap).incremental_alter_configs([resource], validate_only=validate_only)[resource].result(60)
+
+
+def described(bootstrap: str, topic: str) -> dict[str, ConfigEntry]:
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    found: dict[str, ConfigEntry] = admin(bootstrap).describe_configs([resource])[resource].result(60)
+    return found
+
+
+def set_values(bootstrap: str, topic: str) -> dict[str, str]:
+    """Return the settings of ours that are set."""
+    found = described(bootstrap, topic)
+    return {name: its.value for name, its in found.items() if name.startswith("sluicegate.") and its.source == 1}
+
+
+def refusal(change: Callable[[], Any]) -> tuple[str, str]:
+    """Return the name and the text of the error of a change."""
+    with pytest.raises(KafkaException) as raised:
+        change()
+    return raised.value.args[0].name(), raised.value.args[0].str()
+
+
+@pytest.fixture(scope="module")
+def state_topic(kafka_bootstrap: str) -> str:
+    name = create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
+    for other in ("presence", "history"):
+        create(kafka_bootstrap, f"{name}-{other}")
+    return name
+
+
+@pytest.fixture
+def topic(kafka_bootstrap: str) -> str:
+    return create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders")
+
+
+@pytest.fixture(scope="module")
+def gates(
+    kafka_bootstrap: str, state_topic: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[ProxyProcess, ProxyProcess]]:
+    """A proxy with two workers, and one with one."""
+    made = []
+    for workers in (2, 1):
+        folder = tmp_path_factory.mktemp("gate")
+        token = folder / "token"
+        token.write_text("sesame")
+        process = ProxyProcess(folder, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR_MS}})
+        process.config |= {
+            "workers": workers,
+            "state": {"topic": state_topic},
+            "floor": [FLOOR],
+            "topics": [{"match": "orders-of-file-*", "mode": "reject"}],
+            "topic_policies": [{"topics": ["orders-*", "floored-*"], "keys": DELEGATED}],
+        }
+        process.config["admin"]["token_file"] = str(token)
+        made.append(process.start())
+    yield made[0], made[1]
+    for process in made:
+        process.stop()
+
+
+def test_a_setting_is_in_force_when_the_client_has_its_response(
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str
+) -> None:
+    one, other = gates
+    assert codes(one, topic) == codes(other, topic) == {IN_FUTURE}
+
+    alter(one.bootstrap, topic, sluicegate__mode="observe", sluicegate__owner="payments")
+
+    assert codes(one, topic) == {0}  # all workers
+    began = time.monotonic()
+    becomes([other], topic, 0)
+    assert time.monotonic() - began < 10  # two seconds, on an idle machine
+    assert set_values(other.bootstrap, topic) == {"sluicegate.mode": "observe", "sluicegate.owner": "payments"}
+    explained = sluicegate("explain", str(one.folder / "sluicegate.yaml"), topic)
+    assert "observe  (sluicegate topic setting sluicegate.mode)" in explained.stdout, (
+        explained.stdout + explained.stderr
+    )
+    event = one.violations_of(topic)[-1]
+    assert event["owner"]["team"] == "payments"
+    history = sluicegate("history", *options(other))
+    assert f"topic setting sluicegate.mode of {topic}" in history.stdout, history.stdout + history.stderr
+
+    alter(one.bootstrap, topic, sluicegate__mode=None)
+    assert codes(one, topic) == {IN_FUTURE}
+    assert set_values(one.bootstrap, topic) == {"sluicegate.owner": "payments"}
+    becomes([other], topic, IN_FUTURE)
+
+
+def test_the_broker_gets_its_own_settings_and_none_of_ours(
+    gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
+) -> None:
+    one, _ = gates
+    alter(one.bootstrap, topic, sluicegate__mode="observe", retention__ms="7200000")
+
+    found = described(one.bootstrap, topic)
+    assert (found["retention.ms"].value, found["sluicegate.mode"].value) == ("7200000", "observe")
+    at_the_broker = described(kafka_bootstrap, topic)
+    assert at_the_broker["retention.ms"].value == "7200000"
+    assert not [name for name in at_the_broker if name.startswith("sluicegate.")]
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "text"),
+    [
+        ({"sluicegate.mode": "observ"}, "INVALID_CONFIG", "did you mean observe?"),
+        ({"sluicegate.nope": "1"}, "INVALID_CONFIG", "no such key"),
+        ({"sluicegate.framing": "strict"}, "POLICY_VIOLATION", "does not delegate this key"),
+        ({"sluicegate.rules": "["}, "INVALID_CONFIG", "expected a JSON text"),
+        ({"sluicegate.quarantine": "elsewhere"}, "INVALID_CONFIG", "beyond the topics of this delegation"),
+        ({"sluicegate.mode": "observe", "retention.ms": "soon"}, "INVALID_CONFIG", "retention.ms"),
+    ],
+)
+def test_an_invalid_setting_changes_nothing(
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str, values: dict[str, str], error: str, text: str
+) -> None:
+    one, _ = gates
+    given = {name.replace(".", "__"): value for name, value in values.items()}
+
+    name, said = refusal(lambda: alter(one.bootstrap, topic, **given))
+
+    assert name == error
+    assert text in said
+    assert set_values(one.bootstrap, topic) == {}
+
+
+def test_validation_alone_stores_nothing(gates: tuple[ProxyProcess, ProxyProcess], topic: str) -> None:
+    one, _ = gates
+    alter(one.bootstrap, topic, validate_only=True, sluicegate__mode="observe")
+    assert set_values(one.bootstrap, topic) == {}
+    assert codes(one, topic) == {IN_FUTURE}
+
+
+def test_a_floor_and_an_entry_of_a_file_are_not_lowered(
+    gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str
+) -> None:
+    one, _ = gates
+    floored = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="floored")
+    filed = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders-of-file")
+    for each in (floored, filed):
+        alter(one.bootstrap, each, sluicegate__mode="observe")
+        assert codes(one, each) == {IN_FUTURE}
+
+
+def test_a_topic_is_created_with_settings_and_a_new_one_of_the_name_has_none(
+    gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
+) -> None:
+    one, other = gates
+    through = admin(one.bootstrap)
+    name = f"{topic}-made"
+    through.create_topics([NewTopic(name, 1, 1, config={**UNVALIDATED, "sluicegate.mode": "observe"})])[name].result(60)
+    eventually(lambda: codes(one, name) == {0}, what="the topic")
+    becomes([other], name, 0)
+
+    through.delete_topics([name])[name].result(60)
+    eventually(lambda: name not in admin(kafka_bootstrap).list_topics(timeout=30).topics, what="a deleted topic")
+    admin(kafka_bootstrap).create_topics([NewTopic(name, 1, 1, config=UNVALIDATED)])[name].result(60)
+
+    eventually(lambda: codes(one, name) == {IN_FUTURE}, what="a topic without settings")
+    assert set_values(one.bootstrap, name) == {}
+
+
+def test_a_setting_that_is_no_longer_delegated_is_a_condition_and_doctor_names_it(
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str, web_ui: "Page | None"
+) -> None:
+    one, other = gates
+    alter(one.bootstrap, topic, sluicegate__mode="observe", sluicegate__owner="payments")
+    becomes([other], topic, 0)
+    file = other.folder / "sluicegate.yaml"
+    before = file.read_text()
+    narrower = {**other.config, "topic_policies": [{"topics": ["orders-*"], "keys": ["owner"]}]}
+    file.write_text(yaml.safe_dump(narrower, sort_keys=False))
+    try:
+        wait_until_begun(other, "topic_setting_unusable", web_ui)
+        assert f"topic settings of {topic} without effect: sluicegate.mode: " in other.get("/readyz")[1]
+        assert codes(other, topic) == {IN_FUTURE}
+        checked = sluicegate("doctor", "--config", str(file))
+        assert f"{topic}: sluicegate.mode: topic_policies" in " ".join(checked.stdout.split()), checked.stdout
+    finally:
+        file.write_text(before)
+    ends(other, "topic_setting_unusable")
+    becomes([other], topic, 0)
+
+
+def test_a_topic_that_is_deleted_past_the_proxies_loses_its_settings(
+    gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
+) -> None:
+    one, _ = gates
+    alter(one.bootstrap, topic, sluicegate__mode="observe")
+
+    delete(kafka_bootstrap, topic)
+    eventually(lambda: topic not in admin(kafka_bootstrap).list_topics(timeout=30).topics, what="a deleted topic")
+    admin(kafka_bootstrap).create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)])[topic].result(60)
+
+    eventually(lambda: set_values(one.bootstrap, topic) == {}, 60, what="a topic without settings")
+    eventually(lambda: codes(one, topic) == {IN_FUTURE}, 30, what="the defaults")
+
+
+def configs(bootstrap: str, topic: str, *arguments: str) -> str:
+    """Run `kafka-configs.sh` of the newest Kafka, and return what it prints. Raises AssertionError if it fails."""
+    command = java_command(kafka_folder(KAFKA_NEW), "kafka.admin.ConfigCommand")
+    about = ["--bootstrap-server", bootstrap, "--entity-type", "topics", "--entity-name", topic]
+    done = subprocess.run([*command, *about, *arguments], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.long
+def test_kafka_configs_sets_reads_and_deletes(
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str, tmp_path: Path
+) -> None:
+    one, _ = gates
+    rules = '[{"name": "has-a-value", "value": {"required": true, "max_size": 1000}}]'
+    file = tmp_path / "add.properties"
+    file.write_text(f"sluicegate.rules={rules}\n")
+    added = "sluicegate.mode=observe,sluicegate.enforce.clients=[billing-*,web-*],retention.ms=7200000"
+
+    configs(one.bootstrap, topic, "--alter", "--add-config", added)
+    configs(one.bootstrap, topic, "--alter", "--add-config-file", str(file))
+    listed = configs(one.bootstrap, topic, "--describe")
+    configs(one.bootstrap, topic, "--alter", "--delete-config", "sluicegate.mode,sluicegate.rules")
+    left = configs(one.bootstrap, topic, "--describe")
+
+    assert "sluicegate.mode=observe sensitive=false" in listed
+    assert "sluicegate.enforce.clients=billing-*,web-*" in listed
+    assert f"sluicegate.rules={rules}" in listed
+    assert "retention.ms=7200000" in listed
+    assert "sluicegate.mode=observe" not in left
+    assert "sluicegate.rules=[" not in left
+    assert "sluicegate.enforce.clients=billing-*,web-*" in left
+    assert "sluicegate.mode" in configs(one.bootstrap, topic, "--describe", "--all")
