@@ -51,7 +51,8 @@ def add_licence(component: dict[str, Any]) -> None:
     if component.get("licenses"):
         return
     try:
-        licence = metadata(component["name"]).get("License")
+        stated = metadata(component["name"])
+        licence = stated["License"] if "License" in stated else None
     except PackageNotFoundError:
         return
     if licence:
