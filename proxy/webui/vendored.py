@@ -51,8 +51,7 @@ def add_licence(component: dict[str, Any]) -> None:
     if component.get("licenses"):
         return
     try:
-        stated = metadata(component["name"])
-        licence = stated["License"] if "License" in stated else None
+        licence = next(iter(metadata(component["name"]).get_all("License", [])), None)
     except PackageNotFoundError:
         return
     if licence:

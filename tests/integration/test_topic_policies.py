@@ -18,7 +18,7 @@ from tests.integration.test_shared_state import HOUR_MS, STATE, becomes, codes, 
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.java_program import java_command
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
-from tests.proxy.cli.test_commands import sluicegate
+from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -217,7 +217,7 @@ def test_a_setting_that_is_no_longer_delegated_is_a_condition_and_doctor_names_i
         wait_until_begun(other, "topic_setting_unusable", web_ui)
         assert f"topic settings of {topic} without effect: sluicegate.mode: " in other.get("/readyz")[1]
         assert codes(other, topic) == {IN_FUTURE}
-        checked = sluicegate("doctor", "--config", str(file))
+        checked = sluicegate_process("doctor", "--config", str(file))
         assert f"{topic}: sluicegate.mode: topic_policies" in " ".join(checked.stdout.split()), checked.stdout
     finally:
         file.write_text(before)
