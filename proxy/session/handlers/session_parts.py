@@ -141,7 +141,7 @@ def make_parts(
     login = LoginHandler(
         identity, sasl, forwarding, delivery, runner, produce, given.counts, of_produce.clock, given.log
     )
-    changes = _topic_change_handler(given, identity, account, forwarding, runner, effects)
+    changes = _topic_change_handler(given, identity, account, forwarding, delivery, runner, effects)
     requests = RequestHandler(
         shared=of_requests,
         identity=identity,
@@ -202,6 +202,7 @@ def _topic_change_handler(
     identity: ClientIdentity,
     account: Account,
     forwarding: Forwarding,
+    delivery: Delivery,
     runner: RequestRunner,
     effects: ProduceEffects,
 ) -> TopicChangeHandler | None:
@@ -209,7 +210,7 @@ def _topic_change_handler(
     shared, perform, settings = given.requests.produce, effects.perform, None
     stored = shared.topic_settings
     if stored is not None:
-        perform = SettingEffects(shared, stored, identity, account, forwarding, perform).perform
+        perform = SettingEffects(shared, stored, identity, account, forwarding, delivery, perform).perform
         reports = SettingReports(identity, given.counts, given.log)
         settings = TopicSettingHandler(stored, identity, shared.clock, reports)
     elif not shared.own_topics:

@@ -17,9 +17,11 @@ from sluicegate.protocol.change_responses import (
     with_results,
 )
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
 from sluicegate.proxy.session.settings.described_topics import listed_settings
 from sluicegate.proxy.session.settings.divided_request import DividedRequest
+from sluicegate.proxy.session.settings.pieces import in_pieces
 from sluicegate.proxy.session.settings.requested_values import is_ours
 from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
 
@@ -53,21 +55,30 @@ class BrokersResponse:
 def client_response(
     api_key: int,
     version: int,
-    correlation_id: int,
     divided: DividedRequest,
-    brokers: BrokersResponse | None,
+    brokers: BrokersResponse,
     failures: Mapping[str, str],
     stored: TopicSettings,
     give_way: GiveWay,
-) -> bytes:
-    """Return the response. `brokers` is None if nothing was left for the broker.
+) -> Parts:
+    """Return the response, in parts, to a request of which the broker got a part.
 
     `failures` has the reason for each topic whose settings could not be stored.
     """
     merging = _Merging(ApiKey(api_key), version, divided, failures, stored, give_way)
-    if brokers is None:
-        return b"".join(own_response(api_key, version, correlation_id, list(merging.refusals())))
-    return b"".join(with_results(brokers.frame, brokers.read, list(merging.results(brokers))))
+    return in_pieces(with_results(brokers.frame, brokers.read, list(merging.results(brokers))), give_way)
+
+
+def refusing_response(
+    api_key: int, version: int, correlation_id: int, divided: DividedRequest, give_way: GiveWay
+) -> bytes:
+    """Return the response to a request whose items are all refused."""
+    results = []
+    for number, error in divided.refused.items():
+        give_way()
+        item = divided.request.items[number]
+        results.append(encode_error(api_key, version, item.kind, item.name, error))
+    return b"".join(own_response(api_key, version, correlation_id, results))
 
 
 class _Merging:
@@ -86,11 +97,6 @@ class _Merging:
         self._failures = failures
         self._stored = stored
         self._give_way = give_way
-
-    def refusals(self) -> Iterator[bytes]:
-        for number in self._divided.refused:
-            self._give_way()
-            yield self._refusal(number)
 
     def results(self, brokers: BrokersResponse) -> Iterator[bytes]:
         """Yield the results in the order of the request, then those for what the request does not mention."""

@@ -11,7 +11,9 @@ from sluicegate.protocol.described_settings import (
     read_describing,
     with_settings,
 )
+from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
+from sluicegate.proxy.session.settings.pieces import in_pieces
 from sluicegate.proxy.session.topic_settings import TopicSettings
 
 GiveWay = Callable[[], None]
@@ -36,10 +38,11 @@ def asked_topics(
     return read_describing(frame, version, body_at, lambda topic: bool(stored.settings_of(topic)), PREFIX, give_way)
 
 
-def described(version: int, response: bytearray, asked: Describing, stored: TopicSettings, give_way: GiveWay) -> bytes:
-    """Return the client's response. Raises MalformedMessage."""
+def described(version: int, response: bytearray, asked: Describing, stored: TopicSettings, give_way: GiveWay) -> Parts:
+    """Return the client's response, in parts. Raises MalformedMessage."""
     body_at = response_body_at(response, APIS[ApiKey.DESCRIBE_CONFIGS].response_header_version(version))
-    return b"".join(with_settings(response, version, body_at, _Added(version, asked, stored).of_topic, give_way))
+    added = _Added(version, asked, stored).of_topic
+    return in_pieces(with_settings(response, version, body_at, added, give_way), give_way)
 
 
 class _Added:

@@ -8,13 +8,14 @@ from typing import Any
 from sluicegate.proxy.scheduling.background_thread import BackgroundJob
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.effect import Effect
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.request_runner import Perform, Resume, Wait
-from sluicegate.proxy.session.settings.effects import AskClientsBroker, InBackground, StoreSettings
+from sluicegate.proxy.session.settings.effects import AskClientsBroker, Deliver, InBackground, StoreSettings
 from sluicegate.proxy.session.topic_settings import Requester, TopicSettings
 
 _UNNAMED = "unknown"
@@ -30,6 +31,7 @@ class SettingEffects:
         identity: ClientIdentity,
         account: Account,
         forwarding: Forwarding,
+        delivery: Delivery,
         others: Perform,
     ) -> None:
         self._shared = shared
@@ -37,6 +39,7 @@ class SettingEffects:
         self._identity = identity
         self._account = account
         self._forwarding = forwarding
+        self._delivery = delivery
         self._others = others
 
     def perform(self, effect: Effect[Any]) -> object:
@@ -68,6 +71,9 @@ class SettingEffects:
         requester = Requester(principal or identity.client_id or _UNNAMED, identity.peer)
         return Wait(PauseReason.SETTINGS, partial(self._stored.commit, effect.changes, requester))
 
+    def _deliver(self, effect: Deliver) -> None:
+        self._delivery.deliver(effect.response)
+
 
 def _pass_on(resume: Resume, response: bytearray) -> None:
     resume(response)
@@ -77,4 +83,5 @@ _PERFORM: dict[type, Callable[[SettingEffects, Any], object]] = {
     AskClientsBroker: SettingEffects._ask_broker,
     InBackground: SettingEffects._in_background,
     StoreSettings: SettingEffects._store,
+    Deliver: SettingEffects._deliver,
 }

@@ -40,3 +40,10 @@ class StoreSettings(Effect[Mapping[str, str]]):
     """Store changes of topic settings. The result has the reason for each topic whose change failed."""
 
     changes: Sequence[SettingsChange]
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver(Effect[None]):
+    """Send the client the response to a request after the broker has responded to it. No other request is in flight."""
+
+    response: Parts

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.change_responses import TOPIC_RESOURCE, ChangeError, encode_error, read_results, with_results
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
+from sluicegate.proxy.session.settings.pieces import in_pieces
 from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
 
 GiveWay = Callable[[], None]
@@ -33,8 +35,8 @@ def topics_that_lose_settings(
 
 def with_failures(
     api_key: int, version: int, response: bytes | bytearray, failures: Mapping[str, str], give_way: GiveWay
-) -> bytes:
-    """Return the response of AlterConfigs with an error for each topic that keeps settings of sluicegate."""
+) -> Parts:
+    """Return the response of AlterConfigs, in parts, with an error for each topic that keeps settings of sluicegate."""
     body_at = response_body_at(response, APIS[api_key].response_header_version(version))
     read = read_results(api_key, version, response, body_at, give_way)
     view = memoryview(response)
@@ -51,4 +53,4 @@ def with_failures(
         )
         error = ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
         results.append(encode_error(api_key, version, result.kind, result.name or "", error))
-    return b"".join(with_results(response, read, results))
+    return in_pieces(with_results(response, read, results), give_way)

@@ -20,10 +20,10 @@ from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.effects import ForwardAsItCame, Respond
 from sluicegate.proxy.session.request_clock import RequestClock
-from sluicegate.proxy.session.settings.client_response import BrokersResponse, client_response
+from sluicegate.proxy.session.settings.client_response import BrokersResponse, client_response, refusing_response
 from sluicegate.proxy.session.settings.described_topics import asked_topics, described
 from sluicegate.proxy.session.settings.divided_request import DividedRequest, divide
-from sluicegate.proxy.session.settings.effects import AskClientsBroker, InBackground, StoreSettings
+from sluicegate.proxy.session.settings.effects import AskClientsBroker, Deliver, InBackground, StoreSettings
 from sluicegate.proxy.session.settings.followed_changes import topics_that_lose_settings, with_failures
 from sluicegate.proxy.session.settings.setting_reports import SettingReports
 from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
@@ -75,7 +75,7 @@ class TopicSettingHandler:
             whole = yield from InBackground(partial(described, version, response, asked, self._stored))
         except MalformedMessage as error:
             raise MalformedResponse(str(error)) from error
-        yield from Respond(InFlightRequest(response=whole))
+        yield from Deliver(whole)
 
     def _change(self, request: "_Request") -> Steps[None]:
         """Divide a request that names a setting of sluicegate, and ask the broker about its part first."""
@@ -85,24 +85,25 @@ class TopicSettingHandler:
             yield from self._follow(request) if key in _FOLLOWED else self._forward(request)
             return
         self._reports.refused(request.api, divided)
-        brokers: BrokersResponse | None = None
-        failures: Mapping[str, str] = {}
-        if divided.for_broker is not None:
-            frame = yield from request.ask((divided.for_broker,))
-            try:
-                brokers, accepted = yield from _read(partial(_accepted, key, version, frame, divided), frame)
-            except MalformedMessage as error:
-                raise MalformedResponse(str(error)) from error
-            failures = yield from self._store(request, list(accepted.values()))
+        if divided.for_broker is None:
+            refusing = partial(refusing_response, key, version, request.correlation_id, divided)
+            yield from Respond(InFlightRequest(response=(yield from InBackground(refusing))))
+            return
+        frame = yield from request.ask((divided.for_broker,))
+        try:
+            brokers, accepted = yield from _read(partial(_accepted, key, version, frame, divided), frame)
+        except MalformedMessage as error:
+            raise MalformedResponse(str(error)) from error
+        failures = yield from self._store(request, list(accepted.values()))
         whole = yield from InBackground(
-            partial(client_response, key, version, request.correlation_id, divided, brokers, failures, self._stored)
+            partial(client_response, key, version, divided, brokers, failures, self._stored)
         )
-        yield from Respond(InFlightRequest(response=whole))
+        yield from Deliver(whole)
 
     def _follow(self, request: "_Request") -> Steps[None]:
         """Forward a request without a setting of sluicegate, and change what topics lose by it."""
         key, version, frame = request.api.key, request.version, request.frame
-        response: bytes | bytearray = yield from request.ask((frame,))
+        response = yield from request.ask((frame,))
         try:
             lost = yield from _read(partial(topics_that_lose_settings, key, version, response, self._stored), response)
         except MalformedMessage as error:
@@ -112,8 +113,9 @@ class TopicSettingHandler:
             lost = [] if read.is_validation else lost
         failures = yield from self._store(request, lost)
         if failures and key == ApiKey.ALTER_CONFIGS:  # a topic that is gone or new has no settings in any case
-            response = yield from InBackground(partial(with_failures, key, version, response, failures))
-        yield from Respond(InFlightRequest(response=bytes(response)))
+            yield from Deliver((yield from InBackground(partial(with_failures, key, version, response, failures))))
+            return
+        yield from Deliver((response,))
 
     def _store(self, request: "_Request", changes: list[SettingsChange]) -> Steps[Mapping[str, str]]:
         if not changes:

@@ -12,6 +12,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.change_requests import RequestedSetting
 from sluicegate.protocol.change_responses import ChangeError
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.walk import MAX_STRING_BYTES
 
 
 class _Operation(IntEnum):
@@ -82,7 +83,11 @@ def _changed(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
             if key is None or key.type is not SettingType.LIST:
                 message = f"Can't {operation.name} to key {setting.name} because its type is not LIST."
                 return ChangeError(ErrorCode.INVALID_CONFIG, message)
-            values[setting.name] = _list_of(current.get(setting.name, key.default), setting.value or "", operation)
+            grown = _list_of(current.get(setting.name, key.default), setting.value or "", operation)
+            if len(grown.encode()) > MAX_STRING_BYTES:  # no response could have it
+                message = f"The value of {setting.name} would have more than {MAX_STRING_BYTES} bytes."
+                return ChangeError(ErrorCode.INVALID_CONFIG, message)
+            values[setting.name] = grown
         else:
             return ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, None)
     return RequestedValues(values, frozenset(removed))

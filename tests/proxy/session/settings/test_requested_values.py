@@ -4,6 +4,7 @@ import pytest
 
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.change_requests import RequestedSetting
+from sluicegate.protocol.change_responses import ChangeError
 from sluicegate.proxy.session.settings.requested_values import RequestedValues, requested_values
 from tests.proxy.session.settings.scene import CLIENTS
 
@@ -27,3 +28,11 @@ def test_a_list_has_the_value_that_a_broker_has(current: str, operation: int, va
     found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: current})
 
     assert found == RequestedValues({CLIENTS: expected})
+
+
+def test_a_list_grows_to_what_a_response_can_have() -> None:
+    asked = RequestedSetting(CLIENTS, APPEND, "b" * 20_000, 0, 0)
+
+    found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: "a" * 20_000})
+
+    assert found == ChangeError(40, f"The value of {CLIENTS} would have more than 32767 bytes.")
