@@ -130,7 +130,7 @@ def _deny(bootstrap: str) -> None:
         create(bootstrap, name)
     rights = [((ResourceType.BROKER, "kafka-cluster"), AclOperation.CLUSTER_ACTION, allow)]
     rights += [((ResourceType.TOPIC, name), operation, deny) for name, operation in _DENIED.items()]
-    rights += [((ResourceType.TOPIC, name), AclOperation.DESCRIBE, allow) for name in _DENIED]
+    rights += [((ResourceType.TOPIC, name), AclOperation.ALL, allow) for name in _DENIED]
     rights.append(((ResourceType.TOPIC, _MAY_NOT_BE_CREATED), AclOperation.CREATE, deny))
     bindings = [
         AclBinding(*about, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", operation, permission)
