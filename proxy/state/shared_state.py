@@ -28,6 +28,8 @@ from sluicegate.proxy.state.topic_plan import plans_of
 from sluicegate.proxy.status.status import Status
 
 _MOST_FILES = 3
+_LOOK_UP_SECONDS = 5.0
+_AGAIN_SECONDS = 0.05
 
 
 class SharedState:
@@ -95,7 +97,11 @@ class SharedState:
             if each.is_deleted:
                 operations = [] if known is None else deletions_of(each.topic, known)
             elif topic_id is None:
-                failed[each.topic] = "the proxy's own login cannot describe the topic; it needs the ACL DESCRIBE"
+                failed[each.topic] = (
+                    "the brokers do not list the topic yet"
+                    if each.topic in ids
+                    else "the proxy's own login cannot describe the topic; it needs the ACL DESCRIBE"
+                )
                 continue
             else:
                 operations = operations_of(NewSettings(each.topic, topic_id, each.values, each.removed), table)
@@ -113,8 +119,17 @@ class SharedState:
         if unknown := [each.topic for each in kept if each.topic_id is None]:
             if self._admin is None:
                 self._admin = admin_client(self._upstream)
-            ids |= ids_of(self._admin, unknown)
+            ids |= self._looked_up(unknown)
         return ids
+
+    def _looked_up(self, topics: Sequence[str]) -> dict[str, str | None]:
+        """Return the ids of topics. Brokers list a new topic only after a moment. Raises TopicUnavailable."""
+        deadline = time.monotonic() + _LOOK_UP_SECONDS
+        found = ids_of(self._admin, topics)
+        while (missing := [topic for topic, its in found.items() if its is None]) and time.monotonic() < deadline:
+            time.sleep(_AGAIN_SECONDS)
+            found |= ids_of(self._admin, missing)
+        return found
 
     def add_reload(self, time_ms: int, files: list[str], changes: dict[str, list[str]]) -> None:
         """Add policies that were reloaded from these files. `changes` contains lines by their effect."""
