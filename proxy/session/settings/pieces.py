@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 _PIECE_BYTES = 1 << 20
 
 
-def in_pieces(parts: Iterable[bytes | memoryview], give_way: Callable[[], None]) -> list[bytes]:
+def in_pieces(parts: Iterable[bytes | bytearray | memoryview], give_way: Callable[[], None]) -> list[bytes]:
     """Return a message in pieces of about a megabyte. `give_way` is called between them."""
     return list(_pieces(parts, give_way))
 
 
-def _pieces(parts: Iterable[bytes | memoryview], give_way: Callable[[], None]) -> Iterator[bytes]:
-    gathered: list[bytes | memoryview] = []
+def _pieces(parts: Iterable[bytes | bytearray | memoryview], give_way: Callable[[], None]) -> Iterator[bytes]:
+    gathered: list[bytes | bytearray | memoryview] = []
     size = 0
     for part in parts:
         for start in range(0, len(part), _PIECE_BYTES):
