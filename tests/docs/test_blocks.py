@@ -17,7 +17,10 @@ from tests.docs.blocks import BLOCKS, Block
 from tests.docs.walk import Reader
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 
-LANGUAGES = {"sh", "yaml", "json", "python", "java", "go", "javascript", "c", "dockerfile", "ini", "text", ""}
+LANGUAGES = {
+    *("sh", "yaml", "json", "python", "java", "go", "javascript", "c"),
+    *("dockerfile", "ini", "properties", "text", ""),
+}
 """Without a name: drawings, and parts of a screen that is updated."""
 
 NO_CONFIGURATION = {
