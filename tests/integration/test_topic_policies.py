@@ -10,6 +10,9 @@ import pytest
 import yaml
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+from kafka.admin import ConfigResource as PythonResource
+from kafka.admin import ConfigResourceType as PythonResourceType
+from kafka.admin import KafkaAdminClient
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
@@ -272,3 +275,54 @@ def test_kafka_configs_sets_reads_and_deletes(
     assert "sluicegate.rules=[" not in left
     assert "sluicegate.enforce.clients=billing-*,web-*" in left
     assert "sluicegate.mode" in configs(one.bootstrap, topic, "--describe", "--all")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("incremental", [True, False])
+def test_kafka_python_sets_reads_and_deletes(
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str, incremental: bool
+) -> None:
+    """Its own check of names knows only those that DescribeConfigs lists, so it is off (`raise_on_unknown`)."""
+    one, _ = gates
+    client = KafkaAdminClient(bootstrap_servers=one.bootstrap)
+
+    def change(**values: str) -> None:
+        given = {name.replace("__", "."): value for name, value in values.items()}
+        resource = PythonResource(PythonResourceType.TOPIC, topic, configs=given)
+        done = client.alter_configs([resource], raise_on_unknown=False, incremental=incremental)
+        assert done == {"topic": {topic: "OK"}}
+
+    try:
+        change(retention__ms="7200000", sluicegate__mode="observe")
+        change(sluicegate__owner="payments")
+        assert set_values(one.bootstrap, topic) == {"sluicegate.mode": "observe", "sluicegate.owner": "payments"}
+        (found,) = client.describe_configs([PythonResource(PythonResourceType.TOPIC, topic)], config_filter="modified")[
+            "topic"
+        ].values()
+        assert found["sluicegate.owner"]["value"] == "payments"
+        refused = client.alter_configs(
+            [PythonResource(PythonResourceType.TOPIC, topic, configs={"sluicegate.mode": "observ"})],
+            raise_on_unknown=False,
+            incremental=incremental,
+        )
+        assert "did you mean observe?" in refused["topic"][topic]
+    finally:
+        client.close()
+
+
+def test_a_reconciliation_changes_what_differs_and_then_nothing(
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str
+) -> None:
+    """As Strimzi's topic operator does for a KafkaTopic: describe, compare, alter the difference."""
+    one, other = gates
+    wanted = {"retention.ms": "7200000", "sluicegate.mode": "observe", "sluicegate.enforce.percent": "10"}
+    rounds = []
+    for proxy in (one, one, other):
+        found = {name: its.value for name, its in described(proxy.bootstrap, topic).items() if its.source == 1}
+        difference: dict[str, str | None] = {name: v for name, v in wanted.items() if found.get(name) != v}
+        difference |= {name: None for name in found if name not in wanted}
+        rounds.append(set(difference))
+        if difference:
+            alter(proxy.bootstrap, topic, **{name.replace(".", "__"): value for name, value in difference.items()})
+    assert rounds[0] >= set(wanted)
+    assert rounds[1:] == [set(), set()]
