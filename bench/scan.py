@@ -27,8 +27,7 @@ from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted
-from tests.bounds.frames import header as request_header
-from tests.bounds.frames import produce
+from tests.bounds.frames import request_header, sized_produce_request
 from tests.broker.child_processes import killed_with_parent
 
 _SOURCE = Path(__file__).with_name("LogValidatorBench.java")
@@ -102,7 +101,7 @@ def _on_the_fast_path(data: memoryview, now_ms: int) -> Callable[[], object] | N
     if ordinary is None:
         raise RuntimeError("there is no fast path: it was not compiled")
     ordinary.add_topic(_TOPIC_ID, True, "bench", rules.rulebook.policy_of("bench"))
-    frame = bytearray(produce(_VERSION, {_TOPIC_ID: [(0, bytes(data))]})[4:])
+    frame = bytearray(sized_produce_request(_VERSION, {_TOPIC_ID: [(0, bytes(data))]})[4:])
     view, start, end = memoryview(frame), len(request_header(0, _VERSION)), len(frame)
     if ordinary.validate(view, start, end, _VERSION) != GOOD:
         return None

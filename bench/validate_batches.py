@@ -13,7 +13,7 @@ from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
-from tests.bounds.frames import header, produce
+from tests.bounds.frames import request_header, sized_produce_request
 from tests.wire.batches import CODECS, NONE, Rec, batch
 
 _NOW_MS = 1_800_000_000_000
@@ -31,7 +31,7 @@ def repeating(what: str) -> Callable[[int], None]:
         Rec(_NOW_MS + i % 50, b"key%d" % i, (b'{"order":%d,' % i + b"abcdefghij" * 10)[:100]) for i in range(_RECORDS)
     ]
     data = batch(records[:1] if what in ("one", "slow") else records, CODECS.get(what, NONE))
-    frame = bytearray(produce(_VERSION, {_TOPIC_ID: [(0, data)]})[4:])
+    frame = bytearray(sized_produce_request(_VERSION, {_TOPIC_ID: [(0, data)]})[4:])
     validate = _on_the_slow_path(frame) if what == "slow" else _on_the_fast_path(frame)
 
     def repeat(repetitions: int) -> None:
@@ -50,13 +50,13 @@ def _on_the_fast_path(frame: bytearray) -> Callable[[], bool]:
     ordinary = make_ordinary_requests(ValidationLimits(), 1000, lambda: _NOW_MS, rules)
     assert ordinary is not None, "there is no fast path: it was not compiled"
     ordinary.add_topic(_TOPIC_ID, True, "bench", rules.rulebook.policy_of("bench"))
-    view, start, end = memoryview(frame), len(header(0, _VERSION)), len(frame)
+    view, start, end = memoryview(frame), len(request_header(0, _VERSION)), len(frame)
     return lambda: ordinary.validate(view, start, end, _VERSION) == GOOD
 
 
 def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:
     rules, memo, limits, decompressor = _rules(), PolicyMemo(), ValidationLimits(), Decompressor()
-    start = len(header(0, _VERSION))
+    start = len(request_header(0, _VERSION))
 
     def validate() -> bool:
         request = walk_produce_request(frame, _VERSION, start, 1000)

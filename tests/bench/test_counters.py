@@ -37,7 +37,7 @@ def test_the_output_of_perf_is_parsed(text: str, counted: int | None) -> None:
 
 
 @pytest.fixture
-def counted_with(tmp_path: Path) -> Iterator[tuple[Counter, subprocess.Popen[str]]]:
+def perf_stat_output(tmp_path: Path) -> Iterator[tuple[Counter, subprocess.Popen[str]]]:
     try:
         with_counter = counter(tmp_path)
     except RuntimeError as error:
@@ -50,9 +50,9 @@ def counted_with(tmp_path: Path) -> Iterator[tuple[Counter, subprocess.Popen[str
 
 @pytest.mark.long
 def test_twice_the_work_takes_twice_the_counted_instructions(
-    counted_with: tuple[Counter, subprocess.Popen[str]],
+    perf_stat_output: tuple[Counter, subprocess.Popen[str]],
 ) -> None:
-    with_counter, process = counted_with
+    with_counter, process = perf_stat_output
     assert process.stdin is not None and process.stdout is not None
     to, answers = process.stdin, process.stdout
 

@@ -10,7 +10,7 @@ import pytest
 
 from bench.figures import Figure
 from bench.one_session import schemas_used
-from tests.oracle.java_program import SHORT_LIVED, from_archive
+from tests.oracle.java_program import SHORT_LIVED, class_archive_options
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 
 ROOT = Path(__file__).parent.parent.parent
@@ -33,7 +33,7 @@ def test_a_figure_meets_its_goal_at_most_or_at_least_at_the_bound(value: float, 
 def test_the_short_benchmark_writes_every_figure_and_plot(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench", "--short", "--out", str(tmp_path)]
     # A JVM with the options of the tests, because this test does not measure its speed.
-    java = {"JAVA_TOOL_OPTIONS": " ".join([*from_archive(kafka_folder(KAFKA_NEW)), *SHORT_LIVED])}
+    java = {"JAVA_TOOL_OPTIONS": " ".join([*class_archive_options(kafka_folder(KAFKA_NEW)), *SHORT_LIVED])}
     completed = subprocess.run(command, cwd=ROOT, env=os.environ | java, capture_output=True, text=True, check=False)
 
     assert completed.returncode == 0, completed.stderr[-4000:]

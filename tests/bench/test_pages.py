@@ -29,18 +29,18 @@ def stored_results(block: str) -> Any:
     return json.loads((RESULTS / HELD_IN[block]).read_text())
 
 
-def tables_of(block: str) -> Iterator[tuple[str, list[list[str]]]]:
+def parse_tables(block: str) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield the header and the rows of each table in a generated block."""
     for table in re.findall(r"(?:^\|.*\n)+", BLOCKS[block], re.MULTILINE):
         header, _, *rows = (line.strip("| ") for line in table.splitlines())
         yield header, [row.split(" | ") for row in rows]
 
 
-def stated_goals(block: str) -> list[tuple[str, ...]]:
-    return [tuple(row) for header, rows in tables_of(block) if header == _GOALS for row in rows]
+def goals_on_page(block: str) -> list[tuple[str, ...]]:
+    return [tuple(row) for header, rows in parse_tables(block) if header == _GOALS for row in rows]
 
 
-def in_words(row: dict[str, Any]) -> tuple[str, ...]:
+def format_result_row(row: dict[str, Any]) -> tuple[str, ...]:
     """Return a result as the texts of a table row."""
     bound = "at least" if row["met"] is not (row["value"] <= row["goal"]) else "at most"
     value = f"{row['value']:,.2f} {row['unit']}"
@@ -49,17 +49,17 @@ def in_words(row: dict[str, Any]) -> tuple[str, ...]:
 
 def test_every_generated_table_is_compared() -> None:
     assert set(BLOCKS) == set(HELD_IN)
-    assert sum(len(rows) for block in BLOCKS for _, rows in tables_of(block)) > 50
+    assert sum(len(rows) for block in BLOCKS for _, rows in parse_tables(block)) > 50
 
 
 @pytest.mark.parametrize("block", [name for name in HELD_IN if name != "rules"])
 def test_goals_on_the_page_are_those_of_the_results(block: str) -> None:
-    assert stated_goals(block) == [in_words(row) for row in stored_results(block) if row["goal"] is not None]
+    assert goals_on_page(block) == [format_result_row(row) for row in stored_results(block) if row["goal"] is not None]
 
 
 @pytest.mark.parametrize("block", ["encrypted", "live rules"])
 def test_costs_of_targets_on_the_page_are_those_of_the_results(block: str) -> None:
-    (rows,) = (rows for header, rows in tables_of(block) if header == "target | ms CPU per MB")
+    (rows,) = (rows for header, rows in parse_tables(block) if header == "target | ms CPU per MB")
     medians = {figure["figure"]: f"{figure['value']:.2f}" for figure in stored_results(block)}
 
     for target, cost in rows:
@@ -68,7 +68,7 @@ def test_costs_of_targets_on_the_page_are_those_of_the_results(block: str) -> No
 
 
 def test_costs_of_scans_on_the_page_are_those_of_the_results() -> None:
-    ((header, rows),) = ((header, rows) for header, rows in tables_of("scan") if header != _GOALS)
+    ((header, rows),) = ((header, rows) for header, rows in parse_tables("scan") if header != _GOALS)
     figures = [name.removesuffix(", ns per record") for name in header.split(" | ")[1:]]
     measured = {(row["figure"], row["load"]): f"{row['value']:.1f}" for row in stored_results("scan")}
 
@@ -77,7 +77,7 @@ def test_costs_of_scans_on_the_page_are_those_of_the_results() -> None:
 
 
 def test_costs_of_rules_on_the_page_are_those_of_the_results() -> None:
-    ((_, rows),) = tables_of("rules")
+    ((_, rows),) = parse_tables("rules")
 
     assert rows == [
         [name, f"{found['ms_per_mb']:.2f}", f"{found['ms_per_mb'] * found['value_bytes'] / 1000:.1f}"]
@@ -93,7 +93,7 @@ def test_the_costliest_hostile_inputs_on_the_page_are_those_of_the_results() -> 
     page = bounds.PAGE.read_text()
     known = {case.name for case in ALL_CASES}
 
-    assert page[page.index(bounds.BEGIN) + len(bounds.BEGIN) + 1 : page.index(bounds.END)] == bounds.section(
+    assert page[page.index(bounds.BEGIN) + len(bounds.BEGIN) + 1 : page.index(bounds.END)] == bounds.page_section(
         bounds.read_results()
     )
     assert set(bounds.read_results()) <= known

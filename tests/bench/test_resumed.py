@@ -13,30 +13,30 @@ from bench.targets import Target
 from bench.unfinished import UnfinishedRun
 
 
-def git(folder: Path, *arguments: str) -> None:
+def run_git(folder: Path, *arguments: str) -> None:
     who = ("-c", "user.name=n", "-c", "user.email=e@example.com")
     subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-def commit(folder: Path, name: str, text: str) -> None:
+def commit_all(folder: Path, name: str, text: str) -> None:
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
-    git(folder, "add", name)
-    git(folder, "commit", "-m", "change")
+    run_git(folder, "add", name)
+    run_git(folder, "commit", "-m", "change")
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    git(tmp_path, "init")
-    commit(tmp_path, "proxy/__init__.py", "1")
+    run_git(tmp_path, "init")
+    commit_all(tmp_path, "proxy/__init__.py", "1")
     return tmp_path
 
 
 def test_result_files_and_pages_are_not_part_of_the_measured_code(repository: Path) -> None:
     before = commit_of_code(repository)
 
-    commit(repository, "bench/results/bench.json", "{}")
-    commit(repository, "docs/performance.md", "figures")
+    commit_all(repository, "bench/results/bench.json", "{}")
+    commit_all(repository, "docs/performance.md", "figures")
 
     assert before is not None
     assert commit_of_code(repository) == before
@@ -49,7 +49,7 @@ def test_changed_code_has_no_commit_until_it_is_committed(repository: Path, name
     (repository / name).write_text("2")
 
     uncommitted = commit_of_code(repository)
-    commit(repository, name, "2")
+    commit_all(repository, name, "2")
 
     assert uncommitted is None
     assert commit_of_code(repository) not in (None, before)

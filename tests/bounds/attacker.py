@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import uvloop
 
-from tests.bounds.case import Case, Ends, Extent
+from tests.bounds.case import Case, CaseSize, ExpectedEnd
 from tests.bounds.cases import CASES
 from tests.bounds.other_address import connect_from_other_address
 from tests.bounds.side_process import fork_for_each, report
@@ -38,20 +38,20 @@ class Sender:
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by each response, and by the end of the connection."""
 
-    def ended(self, ends: Ends) -> bool:
+    def ends_as_expected(self, ends: ExpectedEnd) -> bool:
         responded = self.whole and self.responses >= self.wanted
         match ends:
-            case Ends.RESPONDED:
+            case ExpectedEnd.RESPONDED:
                 return responded
-            case Ends.CLOSED:
+            case ExpectedEnd.CLOSED:
                 return self.closed
-            case Ends.RESPONDED_OR_CLOSED:
+            case ExpectedEnd.RESPONDED_OR_CLOSED:
                 return responded or self.closed
         return True
 
 
 class Attack:
-    def __init__(self, case: Case, extent: Extent, settings: dict[str, Any]) -> None:
+    def __init__(self, case: Case, extent: CaseSize, settings: dict[str, Any]) -> None:
         self._case = case
         self._extent = extent
         self._settings = settings
@@ -80,7 +80,7 @@ class Attack:
                 async with asyncio.timeout_at(self._until):
                     await self._talk(sender, reader, writer, pieces)
         finally:
-            sender.in_time = sender.ended(self._case.ends)
+            sender.in_time = sender.ends_as_expected(self._case.ends)
             writer.transport.abort()
 
     async def _talk(
@@ -89,9 +89,9 @@ class Attack:
         listening = asyncio.create_task(self._listen(sender, reader, writer))
         try:
             await self._send(sender, writer, pieces)
-            if self._case.ends in (Ends.STAYS, Ends.GONE):
+            if self._case.ends in (ExpectedEnd.STAYS, ExpectedEnd.GONE):
                 await asyncio.sleep(max(0.0, self._until - asyncio.get_running_loop().time()))
-            while not (sender.closed or sender.ended(self._case.ends)):
+            while not (sender.closed or sender.ends_as_expected(self._case.ends)):
                 await sender.heard.wait()
                 sender.heard.clear()
         finally:

@@ -10,7 +10,7 @@ RULES_PROCESS_BYTES = (256 + 64) * MIB
 """Memory that a rules process may use: limits.rule_memory_bytes and its libraries."""
 
 
-class Ends(Enum):
+class ExpectedEnd(Enum):
     """How each sender's connection must end before its time is up."""
 
     RESPONDED_OR_CLOSED = "responded to or closed"
@@ -21,7 +21,7 @@ class Ends(Enum):
 
 
 @dataclass(frozen=True)
-class Extent:
+class CaseSize:
     """The size of a case: `amount` is passed to `sends`; senders stay at most `seconds`."""
 
     amount: int = 1
@@ -47,9 +47,9 @@ class Case:
 
     name: str
     pieces_to_send: Sends
-    short: Extent = Extent()
-    thorough: Extent | None = None
-    ends: Ends = Ends.RESPONDED_OR_CLOSED
+    short: CaseSize = CaseSize()
+    thorough: CaseSize | None = None
+    ends: ExpectedEnd = ExpectedEnd.RESPONDED_OR_CLOSED
     held: int | None = None
     beside: int = 0
     reads: bool = True
@@ -64,11 +64,11 @@ class Case:
     stagger_seconds: float = 0.0
     log_bytes: int = MIB
 
-    def extent(self, thorough: bool) -> Extent:
+    def extent(self, thorough: bool) -> CaseSize:
         return self.thorough if thorough and self.thorough is not None else self.short
 
 
-def one_piece(make: Callable[[int], bytes]) -> Sends:
+def send_one_piece(make: Callable[[int], bytes]) -> Sends:
     """Return a function by which each connection sends the same single piece."""
     made: dict[int, bytes] = {}
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from tests.bounds.cases.rules import serve_schemas
-from tests.bounds.measurement import Stages
+from tests.bounds.measurement import SharedStages
 from tests.bounds.stage import Stage, StageMaker
-from tests.bounds.table import MEASURED, PAGE, read_results, store, with_new, write_page
+from tests.bounds.table import MEASURED, PAGE, merge_new_results, read_results, write_page, write_results
 
 THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
 
 
 @pytest.fixture(scope="module")
-def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
+def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedStages]:
     serve_schemas()
-    made = Stages(tmp_path_factory.mktemp("bounds"), THOROUGH)
+    made = SharedStages(tmp_path_factory.mktemp("bounds"), THOROUGH)
     yield made
     made.close()
 
@@ -29,15 +29,15 @@ def stage_of(tmp_path: Path) -> Iterator[StageMaker]:
     """Return a function that starts a stage with the given settings; the stage stops after the test."""
     with ExitStack() as made:
 
-        def make(honest: bool = False, **settings: Any) -> Stage:
+        def start_stage(honest: bool = False, **settings: Any) -> Stage:
             stage = Stage(tmp_path / "stage", **settings)
             made.callback(stage.stop)
             return stage.start(honest)
 
-        yield make
+        yield start_stage
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if os.environ.get("SLUICEGATE_WRITE_BOUNDS") and MEASURED:
-        store(with_new(read_results(), MEASURED))
+        write_results(merge_new_results(read_results(), MEASURED))
         write_page(PAGE, read_results())

@@ -7,7 +7,7 @@ from typing import Any
 MANY_WORDS = [f"word-{i:06d}-" + "x" * 60 for i in range(5_000)]
 
 
-def enum_of(words: int) -> str:
+def json_schema_with_long_enum(words: int) -> str:
     return json.dumps({"type": "array", "items": {"enum": MANY_WORDS[:words]}})
 
 
@@ -38,14 +38,14 @@ def all_of_chain_schema(depth: int) -> str:
 
 
 @cache
-def patterns(count: int, salt: int = 0) -> str:
+def json_schema_with_patterns(count: int, salt: int = 0) -> str:
     """Return a JSON Schema of `count` properties, each with its own pattern."""
     names = {f"p{i}": {"type": "string", "pattern": f"^[a-z]{{1,{20 + i % 20}}}-{salt}-{i}$"} for i in range(count)}
     return json.dumps({"type": "object", "properties": names})
 
 
 @cache
-def messages(count: int) -> str:
+def proto_with_messages(count: int) -> str:
     return 'syntax = "proto3";\n' + "\n".join(f"message M{i} {{ string f = 1; }}" for i in range(count))
 
 

@@ -4,7 +4,7 @@ import random
 import struct
 from collections.abc import Callable
 
-from tests.bounds.frames import endless_varint, equal_tags, int32, sized_frame, uvarint
+from tests.bounds.frames import endless_varint, equal_tagged_fields, int32, sized_frame, uvarint
 
 Forgery = Callable[[bytes, bytes], bytes]
 """(the sound response with its size, the request) -> the bytes written instead."""
@@ -43,14 +43,14 @@ def _with_tags(tags: bytes) -> Forgery:
 def _with_host(host: bytes) -> Forgery:
     """Replace the first host of a response, in either encoding of strings."""
 
-    def forge(sound: bytes, _request: bytes) -> bytes:
+    def frame_with_forged_body(sound: bytes, _request: bytes) -> bytes:
         old = b"127.0.0.1"
         frame = sound[4:]
         frame = frame.replace(struct.pack(">h", len(old)) + old, struct.pack(">h", len(host)) + host, 1)
         frame = frame.replace(uvarint(len(old) + 1) + old, uvarint(len(host) + 1) + host, 1)
         return sized_frame(frame)
 
-    return forge
+    return frame_with_forged_body
 
 
 FORGED_RESPONSES: dict[str, Forgery] = {
@@ -71,7 +71,7 @@ FORGED_RESPONSES: dict[str, Forgery] = {
     "a varint without an end after the header": lambda sound, _request: sized_frame(
         sound[4:9] + endless_varint(400_000)
     ),
-    "a million tags": _with_tags(equal_tags(1_000_000)),
+    "a million tags": _with_tags(equal_tagged_fields(1_000_000)),
     "a host a..b": _with_host(b"a..b"),
     "a host with a label of 70": _with_host(b"x" * 70 + b".example"),
     "a host of 30,000 letters": _with_host(b"h" * 30_000),

@@ -28,7 +28,7 @@ def sized_frame(frame: bytes) -> bytes:
     return int32(len(frame)) + frame
 
 
-def announced(size: int, sent: bytes) -> bytes:
+def incomplete_frame(size: int, sent: bytes) -> bytes:
     """Return a frame that announces `size` bytes and has fewer."""
     return int32(size) + sent
 
@@ -45,7 +45,7 @@ def request_head(key: int, version: int, correlation_id: int = 1) -> bytes:
     return struct.pack(">hhi", key, version, correlation_id)
 
 
-def header(
+def request_header(
     key: int, version: int, correlation_id: int = 1, client_id: bytes = b"hostile", tags: bytes | None = None
 ) -> bytes:
     """Return a request's header; flexible versions get `tags`, by default none."""
@@ -54,21 +54,21 @@ def header(
     return request_head(key, version, correlation_id) + short_string(client_id) + end
 
 
-def request(key: int, version: int, body: bytes, correlation_id: int = 1, client_id: bytes = b"hostile") -> bytes:
-    return sized_frame(header(key, version, correlation_id, client_id) + body)
+def sized_request(key: int, version: int, body: bytes, correlation_id: int = 1, client_id: bytes = b"hostile") -> bytes:
+    return sized_frame(request_header(key, version, correlation_id, client_id) + body)
 
 
-def empty_tags(count: int) -> bytes:
+def empty_tagged_fields(count: int) -> bytes:
     """Return `count` tagged fields of no bytes."""
     return uvarint(count) + b"".join(uvarint(tag) + b"\0" for tag in range(count))
 
 
-def equal_tags(count: int) -> bytes:
+def equal_tagged_fields(count: int) -> bytes:
     """Return the shortest encoding of `count` tagged fields; it repeats one tag, which no real client does."""
     return uvarint(count) + b"\x7f\0" * count
 
 
-def one_tag(size: int) -> bytes:
+def one_large_tagged_field(size: int) -> bytes:
     return uvarint(1) + b"\x05" + uvarint(size) + bytes(size)
 
 
@@ -113,7 +113,7 @@ class ProduceLayout:
         return no_transactional_id + int16(acks) + int32(1000) + self.count(len(parts)) + b"".join(parts) + self.tags
 
 
-def produce(
+def sized_produce_request(
     version: int,
     topics: dict[bytes, list[tuple[int, bytes | None]]],
     acks: int = 1,
@@ -125,7 +125,7 @@ def produce(
     written = [
         layout.topic(key, (layout.partition(i, records) for i, records in parts)) for key, parts in topics.items()
     ]
-    return request(0, version, layout.body(written, acks), correlation_id, client_id)
+    return sized_request(0, version, layout.body(written, acks), correlation_id, client_id)
 
 
 def good_batch(now_ms: int, size: int = 10) -> bytes:

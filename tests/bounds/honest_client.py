@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any
 
-from tests.bounds.frames import good_batch, produce, request
+from tests.bounds.frames import good_batch, sized_produce_request, sized_request
 from tests.bounds.side_process import report, serve_commands, settings_from_arguments
 from tests.broker.eventually import eventually
 
@@ -108,8 +108,8 @@ def connect(settings: dict[str, Any]) -> socket.socket:
 
 def main() -> None:
     settings = settings_from_arguments()
-    stored = produce(9, {b"honest": [(0, good_batch(time.time_ns() // 1_000_000))]}, client_id=_CLIENT)
-    versions = request(18, 2, b"", client_id=_CLIENT)
+    stored = sized_produce_request(9, {b"honest": [(0, good_batch(time.time_ns() // 1_000_000))]}, client_id=_CLIENT)
+    versions = sized_request(18, 2, b"", client_id=_CLIENT)
     probes = [
         Probe("Produce", settings, stored, _EVERY_SECONDS, True),
         Probe("ApiVersions", settings, versions, _EVERY_SECONDS, True),

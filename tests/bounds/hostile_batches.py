@@ -37,7 +37,7 @@ def small_batch_of(codec: int, plain_bytes: int) -> bytes:
 
 
 @cache
-def legacy_set(magic: int, codec: int, count: int) -> bytes:
+def batch_as_message_set(magic: int, codec: int, count: int) -> bytes:
     """Return a compressed message set of `count` inner messages in an old format."""
     inner = message(magic, b"", key=None, timestamp=now())
     return wrapper(magic, [inner * count], codec, offset=count - 1, timestamp=now())
@@ -141,7 +141,7 @@ def snappy_claims(size: int) -> bytes:
     return _with(SNAPPY, bytes(out) + bytes([claim]) + bytes(size))
 
 
-def bomb(codec: int) -> Callable[[int], bytes]:
+def decompression_bomb(codec: int) -> Callable[[int], bytes]:
     """Return a function that makes a batch with one record of zeros."""
     return lambda plain_bytes: batch([Rec(now(), value=bytes(plain_bytes))], codec)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.bounds.case import MIB, Case, Ends
+from tests.bounds.case import MIB, Case, ExpectedEnd
 from tests.bounds.machine import slowness
 from tests.bounds.resident import PeakMeter, resident_bytes
 from tests.bounds.side_process import SideProcess
@@ -33,7 +33,7 @@ _MAX_METRICS_BYTES = 1 * MIB
 
 
 @dataclass
-class Measured:
+class CaseMeasurement:
     """The cost of one run of a case; `violations` describes each limit that it exceeded."""
 
     name: str
@@ -69,7 +69,7 @@ class Measured:
         )
 
 
-class Run:
+class CaseRun:
     """One case on one stage; `attacker` is the process with the senders, `neighbour` one that only sleeps and wakes."""
 
     def __init__(self, case: Case, stage: Stage, attacker: SideProcess, neighbour: SideProcess, thorough: bool) -> None:
@@ -81,18 +81,18 @@ class Run:
         assert stage.honest is not None
         self._honest = stage.honest
 
-    def measure(self) -> Measured:
+    def measure(self) -> CaseMeasurement:
         case, stage = self._case, self._stage
         log_from = stage.log_bytes()
         prepared = self._prepare(stage.proxy.broker_port(1), stage.ca_file, self._sender_seconds())
         sent = prepared["bytes"]
-        result = Measured(case.name, sent, prepared["connections"], case.held if case.held is not None else sent)
+        result = CaseMeasurement(case.name, sent, prepared["connections"], case.held if case.held is not None else sent)
         self._honest.ask("start")
         meter = PeakMeter(stage.pid)
         result.before = meter.begin()
         self._neighbour.ask("start")
         self._attacker.send("go")
-        if case.ends is Ends.GONE:
+        if case.ends is ExpectedEnd.GONE:
             self._wait_until_closed(result, case.extent(self._thorough).seconds)
         outcome = self._attacker.response()
         self._record_waits(result)
@@ -104,7 +104,7 @@ class Run:
     def _sender_seconds(self) -> float | None:
         """Return how long senders wait for their end (s), unless the case is about that time."""
         case = self._case
-        if self._thorough or case.ends in (Ends.STAYS, Ends.GONE):
+        if self._thorough or case.ends in (ExpectedEnd.STAYS, ExpectedEnd.GONE):
             return None
         return case.extent(self._thorough).seconds * slowness()
 
@@ -130,7 +130,7 @@ class Run:
         settings = {"case": self._case.name, "thorough": self._thorough, "host": HOST, "port": port}
         return self._attacker.ask(json.dumps(settings | {"ca_file": ca_file, "seconds": seconds}))
 
-    def _wait_until_closed(self, result: Measured, seconds: float) -> None:
+    def _wait_until_closed(self, result: CaseMeasurement, seconds: float) -> None:
         """Wait until the proxy has closed the connections of senders that are still open on their side."""
         begun = time.monotonic()
         eventually(lambda: self._stage.open_connections() > _HONEST_CONNECTIONS, seconds, "the senders' connections")
@@ -142,7 +142,7 @@ class Run:
                 return
             time.sleep(0.1)
 
-    def _record_waits(self, result: Measured) -> None:
+    def _record_waits(self, result: CaseMeasurement) -> None:
         """Record the honest client's waits and lost requests, and the wait of the idle neighbour."""
         waits = self._stage.honest_waits()
         result.longest_where = max(waits["waits"], key=lambda name: waits["waits"][name])
@@ -153,9 +153,11 @@ class Run:
                 f"the honest client lost {len(waits['failures'])} requests: {waits['failures'][0]}"
             )
 
-    def _check_afterwards(self, result: Measured, outcome: dict[str, Any], meter: PeakMeter, log_from: int) -> None:
+    def _check_afterwards(
+        self, result: CaseMeasurement, outcome: dict[str, Any], meter: PeakMeter, log_from: int
+    ) -> None:
         case, stage, violations = self._case, self._stage, result.violations
-        if case.ends not in (Ends.STAYS, Ends.GONE) and outcome["unended"]:
+        if case.ends not in (ExpectedEnd.STAYS, ExpectedEnd.GONE) and outcome["unended"]:
             unended = f"{outcome['unended']} of {result.connections} senders"
             violations.append(f"{unended} not {case.ends.value} in {outcome['seconds']:.0f} s")
         if not stage.is_alive:
@@ -182,7 +184,7 @@ class Run:
         violations += stage.faults_in_files(log_from)
 
 
-class Stages:
+class SharedStages:
     """Proxies that cases share until one fails; in the thorough form each case has its own."""
 
     def __init__(self, folder: Path, thorough: bool) -> None:
@@ -194,7 +196,7 @@ class Stages:
         self._attacker = SideProcess("tests.bounds.attacker").wait_ready()
         self._neighbour = SideProcess("tests.bounds.idle_neighbour").wait_ready()
 
-    def measure(self, case: Case) -> tuple[Measured, Measured | None]:
+    def measure(self, case: Case) -> tuple[CaseMeasurement, CaseMeasurement | None]:
         """Return the decisive run and, if it was repeated, the run before."""
         before = None
         last = self._measure_once(case)
@@ -205,8 +207,8 @@ class Stages:
             before, last = last, self._measure_once(case)
         return last, before
 
-    def _measure_once(self, case: Case) -> Measured:
-        run = Run(case, self._stage_for(case), self._attacker, self._neighbour, self._thorough)
+    def _measure_once(self, case: Case) -> CaseMeasurement:
+        run = CaseRun(case, self._stage_for(case), self._attacker, self._neighbour, self._thorough)
         result = run.measure()
         if result.left_bytes > NOISE_BYTES + case.beside and not result.violations:
             again = run.measure()
@@ -219,7 +221,7 @@ class Stages:
         if result.longest_wait > LONGEST_WAIT_SECONDS or self._thorough:
             if not self._stage_for(case).is_alive or result.violations:
                 self._leave_stage()
-                run = Run(case, self._stage_for(case), self._attacker, self._neighbour, self._thorough)
+                run = CaseRun(case, self._stage_for(case), self._attacker, self._neighbour, self._thorough)
             result.baseline = run.measure_idle()
             if result.longest_wait > allowed + max(result.baseline, result.idle_wait):
                 result.violations.insert(

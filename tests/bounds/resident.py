@@ -6,7 +6,7 @@ from pathlib import Path
 _EVERY_SECONDS = 0.01
 
 
-def tree(pid: int) -> list[int]:
+def process_and_descendants(pid: int) -> list[int]:
     """Return the ids of a process and of all its descendants."""
     found = [pid]
     for parent in found:
@@ -37,7 +37,7 @@ def proportional_bytes(pid: int) -> int:
 
 def resident_bytes(pid: int) -> int:
     """Return VmRSS of one process; with workers, the sum of their proportional set sizes."""
-    pids = tree(pid)
+    pids = process_and_descendants(pid)
     return status_bytes(pid, "VmRSS") if len(pids) == 1 else sum(map(proportional_bytes, pids))
 
 
@@ -53,7 +53,7 @@ class PeakMeter:
 
     def begin(self) -> int:
         """Start measuring and return the current resident memory."""
-        self._alone = len(tree(self._pid)) == 1
+        self._alone = len(process_and_descendants(self._pid)) == 1
         Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # resets VmHWM
         if not self._alone:
             self._thread = threading.Thread(target=self._sample, daemon=True)

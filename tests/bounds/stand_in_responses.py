@@ -188,7 +188,7 @@ def produce_response(frame: bytes, version: int, at: int) -> bytes | None:
     flexible = version >= 9
     position = at
 
-    def length() -> int:
+    def read_length() -> int:
         nonlocal position
         if not flexible:
             position += 4
@@ -204,7 +204,7 @@ def produce_response(frame: bytes, version: int, at: int) -> bytes | None:
 
     if version >= 3:
         if flexible:
-            size = length()
+            size = read_length()
             position += max(0, size)
         else:
             position += 2 + max(0, _INT16.unpack_from(frame, position)[0])
@@ -221,25 +221,25 @@ def produce_response(frame: bytes, version: int, at: int) -> bytes | None:
     )
     stored, unknown = int16(0) + stored, int16(_UNKNOWN_TOPIC) + stored
     tags = 1 if flexible else 0
-    topics = length()
+    topics = read_length()
     out = [uvarint(topics + 1) if flexible else int32(topics)]
     for _ in range(topics):
         key_at = position
         if version >= 13:
             position += 16
         elif flexible:
-            size = length()
+            size = read_length()
             position += size
         else:
             position += 2 + _INT16.unpack_from(frame, position)[0]
         out.append(frame[key_at:position])
         entry = unknown if INVENTED in frame[key_at:position] else stored
-        partitions = length()
+        partitions = read_length()
         out.append(uvarint(partitions + 1) if flexible else int32(partitions))
         for _ in range(partitions):
             out += (frame[position : position + 4], entry)
             position += 4
-            size = length()
+            size = read_length()
             position += max(0, size) + tags
         position += tags
         if flexible:

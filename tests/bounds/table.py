@@ -11,20 +11,20 @@ from typing import Any
 
 from tests.bounds.case import MIB
 from tests.bounds.cases import ALL_CASES
-from tests.bounds.measurement import Measured
+from tests.bounds.measurement import CaseMeasurement
 from tests.oracle.kafka_java import ROOT
 
 PAGE = ROOT / "bench" / "results" / "reliability.md"
 RESULTS = ROOT / "bench" / "results" / "bounds.json"
 BEGIN, END = "<!-- written by make bounds: begin -->", "<!-- written by make bounds: end -->"
-MEASURED: list[Measured] = []
+MEASURED: list[CaseMeasurement] = []
 
 _COSTLIEST = 12
 _HEAD = "| input | sent | connections | longest wait | idle neighbour | memory at most | kept | held |"
 Results = Mapping[str, Mapping[str, Any]]
 
 
-def result_of(measured: Measured) -> dict[str, Any]:
+def result_row(measured: CaseMeasurement) -> dict[str, Any]:
     """Return the result of a case as the file has it."""
     return {
         "sent_bytes": measured.sent,
@@ -39,9 +39,9 @@ def result_of(measured: Measured) -> dict[str, Any]:
     }
 
 
-def with_new(results: Results, measured: Iterable[Measured]) -> Results:
+def merge_new_results(results: Results, measured: Iterable[CaseMeasurement]) -> Results:
     """Return the results after a run, in the order of the cases; those of cases that no longer exist are left out."""
-    found = {**results, **{one.name: result_of(one) for one in measured}}
+    found = {**results, **{one.name: result_row(one) for one in measured}}
     return {case.name: found[case.name] for case in ALL_CASES if case.name in found}
 
 
@@ -51,13 +51,13 @@ def read_results() -> Results:
     return results
 
 
-def store(results: Results) -> None:
+def write_results(results: Results) -> None:
     """Write the results, one case a line."""
     lines = (f" {json.dumps(name, ensure_ascii=False)}: {json.dumps(each)}" for name, each in results.items())
     RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def section(results: Results) -> str:
+def page_section(results: Results) -> str:
     """Return the part of the page between the markers."""
     held = sum(each["held"] for each in results.values())
     dates = sorted({each["date"] for each in results.values()})
@@ -77,7 +77,7 @@ def write_page(page: Path, results: Results) -> None:
     """Replace the part of the page between the markers."""
     first, _, rest = page.read_text().partition(BEGIN)
     _, _, last = rest.partition(END)
-    page.write_text(f"{first}{BEGIN}\n{section(results)}{END}{last}")
+    page.write_text(f"{first}{BEGIN}\n{page_section(results)}{END}{last}")
 
 
 def _row(name: str, each: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ import pytest
 from tests.bounds.case import Case
 from tests.bounds.cases import ALL_CASES
 from tests.bounds.conftest import THOROUGH
-from tests.bounds.measurement import Stages
+from tests.bounds.measurement import SharedStages
 from tests.bounds.table import MEASURED
 
 _CASES = [
@@ -17,7 +17,7 @@ _CASES = [
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", _CASES)
-def test_an_abusive_client_keeps_memory_and_delays_within_bounds(case: Case, stages: Stages) -> None:
+def test_an_abusive_client_keeps_memory_and_delays_within_bounds(case: Case, stages: SharedStages) -> None:
     measured, repeated = stages.measure(case)
     MEASURED.append(measured)
     print(measured.summary())

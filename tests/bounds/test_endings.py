@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.frames import announced, good_batch, header, produce, request
+from tests.bounds.frames import good_batch, incomplete_frame, request_header, sized_produce_request, sized_request
 from tests.bounds.stage import HOST, Stage, StageMaker
 from tests.broker.eventually import eventually
 from tests.wire.batches import ZSTD
@@ -17,14 +17,14 @@ from tests.wire.raw_client import RawClient
 
 
 def good_request(topic: bytes) -> bytes:
-    return produce(9, {topic: [(0, good_batch(hostile.now()))]})
+    return sized_produce_request(9, {topic: [(0, good_batch(hostile.now()))]})
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_drain_ends_while_a_large_batch_is_validated(workers: int, stage_of: StageMaker) -> None:
     stage = stage_of(config={"drain_timeout_seconds": 2, "workers": workers})
     one = hostile.small_batch_of(ZSTD, (1 << 20) - 100)
-    giant = produce(9, {b"attacked": [(i, one) for i in range(3_000_000 // len(one))]})
+    giant = sized_produce_request(9, {b"attacked": [(i, one) for i in range(3_000_000 // len(one))]})
     clients = [RawClient(f"{HOST}:{stage.port(1)}", 5) for _ in range(3)]
     senders = [threading.Thread(target=send_all, args=(client.socket, giant), daemon=True) for client in clients]
     for sender in senders:
@@ -58,7 +58,10 @@ def test_a_drain_ends_in_time_with_silent_or_deaf_brokers_and_partial_responses(
     stage = stage_of(broker=mode, config={"drain_timeout_seconds": 2})
     clients = [RawClient(f"{HOST}:{stage.port(1)}", 5) for _ in range(20)]
     for number, client in enumerate(clients):
-        send_all(client.socket, (good_request(b"a"), request(18, 0, b""), announced(1000, header(0, 9)))[number % 3])
+        send_all(
+            client.socket,
+            (good_request(b"a"), sized_request(18, 0, b""), incomplete_frame(1000, request_header(0, 9)))[number % 3],
+        )
     eventually(lambda: stage.open_connections() >= 20, 10)
 
     begun = time.monotonic()

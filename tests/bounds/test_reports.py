@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.frames import compact_string, int32, produce, request, short_string
+from tests.bounds.frames import compact_string, int32, short_string, sized_produce_request, sized_request
 from tests.bounds.resident import status_bytes
 from tests.bounds.stage import HOST, Stage, StageMaker
 from tests.broker.eventually import eventually
@@ -21,7 +21,7 @@ from tests.wire.raw_client import RawClient
 
 
 def rejected_request(topic: bytes = b"attacked", client_id: bytes = b"hostile") -> bytes:
-    return produce(9, {topic: [(0, hostile.bad_records(NONE, 1))]}, client_id=client_id)
+    return sized_produce_request(9, {topic: [(0, hostile.bad_records(NONE, 1))]}, client_id=client_id)
 
 
 def written_or_lost_events(stage: Stage) -> float:
@@ -129,7 +129,7 @@ def is_closed(connection: socket.socket) -> bool:
 def oauth_login(subject: str) -> bytes:
     claims = base64.urlsafe_b64encode(json.dumps({"sub": subject}).encode()).rstrip(b"=")
     token = b"n,,\x01auth=Bearer x." + claims + b".y\x01\x01"
-    return request(17, 1, short_string(b"OAUTHBEARER")) + request(36, 2, compact_string(token) + b"\0")
+    return sized_request(17, 1, short_string(b"OAUTHBEARER")) + sized_request(36, 2, compact_string(token) + b"\0")
 
 
 ODD_NAMES = [
@@ -168,7 +168,9 @@ def test_a_pretty_log_escapes_control_characters_from_clients(stage_of: StageMak
     stage = stage_of(config={"log": {"format": "pretty"}})
 
     count_responses(stage, *(rejected_request(b"odd", name.encode("utf-8", "surrogatepass")) for name in ODD_NAMES))
-    count_responses(stage, request(18, 3, compact_string(b"\x1b]0;x\x07") + compact_string(b"\xc2\x9b1m") + b"\0"))
+    count_responses(
+        stage, sized_request(18, 3, compact_string(b"\x1b]0;x\x07") + compact_string(b"\xc2\x9b1m") + b"\0")
+    )
 
     eventually(lambda: "odd" in stage.proxy.log(), 10)
     text = stage.proxy.log()
@@ -194,8 +196,8 @@ def test_invented_topic_names_get_no_labels(stage_of: StageMaker) -> None:
 def test_a_client_has_no_principal_before_the_broker_accepts_its_login(stage_of: StageMaker) -> None:
     stage = stage_of(broker="rejects logins")
     token = b"\0alice\0wrong"
-    raw = request(17, 0, short_string(b"PLAIN")) + int32(len(token)) + token
-    framed = request(17, 1, short_string(b"PLAIN")) + request(36, 1, int32(len(token)) + token)
+    raw = sized_request(17, 0, short_string(b"PLAIN")) + int32(len(token)) + token
+    framed = sized_request(17, 1, short_string(b"PLAIN")) + sized_request(36, 1, int32(len(token)) + token)
 
     for number, login in enumerate((raw, framed)):
         with RawClient(f"{HOST}:{stage.port(1)}", 5) as client:

@@ -14,7 +14,7 @@ from tests.oracle.java_program import class_archive_path
 from tests.oracle.kafka_java import kafka_folder
 
 
-def make(version: str) -> None:
+def make_class_archive(version: str) -> None:
     """Start a broker and stop it cleanly; Java writes the archive at its end."""
     archive = class_archive_path(kafka_folder(version))
     archive.unlink(missing_ok=True)
@@ -32,4 +32,4 @@ def make(version: str) -> None:
 
 
 if __name__ == "__main__":
-    make(sys.argv[1])
+    make_class_archive(sys.argv[1])

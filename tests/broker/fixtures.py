@@ -28,7 +28,7 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     elif docker_is_running():
         yield from running_container()
     else:
-        yield from (kafka.bootstrap for kafka in running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
+        yield from (kafka.bootstrap for kafka in run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
 
 
 @pytest.fixture(scope="session", params=[KAFKA_NEW, pytest.param(KAFKA_OLD, marks=pytest.mark.long)])
@@ -41,16 +41,16 @@ def kafka_version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def validating_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """A broker with the limits on its topics: the oracle."""
-    yield from running(Kafka(kafka_version, tmp_path_factory.mktemp("validating")))
+    yield from run_kafka(Kafka(kafka_version, tmp_path_factory.mktemp("validating")))
 
 
 @pytest.fixture(scope="session")
 def trusting_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """A broker behind the proxy, without limits on its topics."""
-    yield from running(Kafka(kafka_version, tmp_path_factory.mktemp("trusting")))
+    yield from run_kafka(Kafka(kafka_version, tmp_path_factory.mktemp("trusting")))
 
 
-def running(kafka: Kafka) -> Iterator[Kafka]:
+def run_kafka(kafka: Kafka) -> Iterator[Kafka]:
     """Start a broker and stop it at the end."""
     try:
         yield kafka.start()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.broker.child_processes import killed_with_parent
 from tests.broker.ports import free_ports
-from tests.broker.storage import an_id, format_storage
+from tests.broker.storage import format_storage, random_uuid
 from tests.oracle.java_program import SHORT_LIVED, java_command
 from tests.oracle.kafka_java import kafka_folder
 
@@ -84,7 +84,7 @@ class Kafka:
         ports = range(first, first + 3 * self.size, 3)
         self.nodes = [Node(self.first_id + i, port, port + 1, port + 2) for i, port in enumerate(ports)]
         self._controllers = tuple(self.nodes)
-        self._cluster_id = an_id()
+        self._cluster_id = random_uuid()
         for node in self.nodes:
             self._prepare(node)
         for node in self.nodes:

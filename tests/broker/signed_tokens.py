@@ -49,7 +49,7 @@ def validation_settings(keys: Path, claim: str) -> dict[str, str]:
     }
 
 
-def allowing(url: str) -> str:
+def allow_url_option(url: str) -> str:
     """Return the option of Java with which Kafka asks this URL for tokens or keys; since 4.0 it asks no other."""
     return f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={url}"
 

@@ -16,7 +16,7 @@ _CHECKPOINT, _IDS = "bootstrap.checkpoint", "meta.properties"
 _checkpoints: dict[str, bytes] = {}
 
 
-def an_id() -> str:
+def random_uuid() -> str:
     """Return a random id as Kafka's Uuid: 16 bytes in base64, without a leading dash, which tools reject."""
     made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return f"A{made[1:]}" if made.startswith("-") else made
@@ -33,5 +33,5 @@ def format_storage(version: str, config: Path, data: Path, cluster_id: str, node
         return
     data.mkdir(exist_ok=True)  # it may be a mounted disk
     (data / _CHECKPOINT).write_bytes(_checkpoints[version])
-    ids = {"version": 1, "cluster.id": cluster_id, "node.id": node_id, "directory.id": an_id()}
+    ids = {"version": 1, "cluster.id": cluster_id, "node.id": node_id, "directory.id": random_uuid()}
     (data / _IDS).write_text("".join(f"{name}={value}\n" for name, value in ids.items()))

@@ -66,7 +66,7 @@ SUITES: dict[str, Callable[[Path, str, str, Path, Path], Results]] = {"FRANZ_GO"
 
 
 @contextmanager
-def a_broker(folder: Path, *, is_proxied: bool) -> Iterator[str]:
+def run_broker_or_proxy(folder: Path, *, is_proxied: bool) -> Iterator[str]:
     """Yield the address for clients: of a new broker, or of a proxy in front of it, with defaults."""
     folder.mkdir()
     broker = Kafka(KAFKA_NEW, folder / "kafka")
@@ -101,7 +101,7 @@ def load_coordinators(bootstrap: str) -> None:
     consumer.close()
 
 
-def differences(direct: Results, through: Results) -> list[str]:
+def different_results(direct: Results, through: Results) -> list[str]:
     """Return a line for each test whose results differ."""
     return [
         f"  {name}: {direct.get(name, 'not run')} at the broker, {through.get(name, 'not run')} through the proxy"
@@ -117,14 +117,14 @@ def compare_suite(suite: str, checkout: Path, selected: str) -> bool:
     with tempfile.TemporaryDirectory() as place:
         for run, is_proxied in enumerate((False, True)):
             folder = Path(place, str(run))
-            with a_broker(folder, is_proxied=is_proxied) as bootstrap:
+            with run_broker_or_proxy(folder, is_proxied=is_proxied) as bootstrap:
                 output = _OUTPUT / f"{suite}-{'through-the-proxy' if is_proxied else 'at-the-broker'}.log"
                 both.append(SUITES[suite](checkout, bootstrap, selected, folder, output))
     direct, through = both
     for where, results in (("at the broker", direct), ("through the proxy", through)):
         counted = {state: list(results.values()).count(state) for state in sorted(set(results.values()))}
         print(f"{suite} {where}: {', '.join(f'{count} {state}' for state, count in counted.items()) or 'no tests'}")
-    print("\n".join(differences(direct, through)) or "  no difference", flush=True)
+    print("\n".join(different_results(direct, through)) or "  no difference", flush=True)
     passed = {name for name, state in direct.items() if state in _PASSED}
     return bool(direct) and all(through.get(name) in _PASSED for name in passed)
 

@@ -39,12 +39,12 @@ class Program:
 
 def _command(*command: str) -> Run:
     def run(what: str, bootstrap: str, topic: str, *more: str) -> str:
-        return output_of([*command, bootstrap, what, topic, *more])
+        return run_for_output([*command, bootstrap, what, topic, *more])
 
     return run
 
 
-def output_of(command: list[str], stdin: str = "") -> str:
+def run_for_output(command: list[str], stdin: str = "") -> str:
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
     return done.stdout
@@ -68,7 +68,7 @@ def javascript_record(bootstrap: str, topic: str, timestamp: int, options: Mappi
     if node is None or not (modules / "kafkajs").exists():
         pytest.skip("Node.js and kafkajs are not installed (make clients)")
     program = ["env", f"NODE_PATH={modules}", node, str(HERE / "one_record.js")]
-    return output_of([*program, bootstrap, topic, str(timestamp), json.dumps(options)]).strip()
+    return run_for_output([*program, bootstrap, topic, str(timestamp), json.dumps(options)]).strip()
 
 
 def _java(version: str) -> Run:
@@ -107,18 +107,20 @@ def _kcat(what: str, bootstrap: str, topic: str, *more: str) -> str:
     kcat = ["kcat", "-b", bootstrap]
     match what:
         case "produce-default":
-            return output_of([*kcat, "-P", "-t", topic, "-K:"], "".join(f"k:default {i}\n" for i in range(COUNT)))
+            return run_for_output([*kcat, "-P", "-t", topic, "-K:"], "".join(f"k:default {i}\n" for i in range(COUNT)))
         case "produce-strict":
             strict = ["-X", "enable.idempotence=true", "-X", "acks=all", "-z", "zstd"]
-            return output_of(
+            return run_for_output(
                 [*kcat, *strict, "-P", "-t", topic, "-K:"], "".join(f"k:strict {i}\n" for i in range(COUNT))
             )
         case "consume":
-            return output_of([*kcat, "-G", f"{topic}-group", "-X", "auto.offset.reset=earliest", "-c", more[0], topic])
+            return run_for_output(
+                [*kcat, "-G", f"{topic}-group", "-X", "auto.offset.reset=earliest", "-c", more[0], topic]
+            )
         case "topics":
-            return output_of([*kcat, "-L"])
+            return run_for_output([*kcat, "-L"])
         case "create":
-            return output_of([*kcat, "-P", "-t", topic], "made by writing\n")
+            return run_for_output([*kcat, "-P", "-t", topic], "made by writing\n")
         case _:
             done = subprocess.run(
                 [*kcat, "-P", "-t", topic], input="no key\n", capture_output=True, text=True, timeout=60, check=False

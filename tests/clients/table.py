@@ -15,7 +15,7 @@ the same error as with a broker that has the same limits.
 
 
 @dataclass
-class Row:
+class ClientRow:
     """One client; `version` is None if it is not installed, `requirements` names what to install."""
 
     name: str
@@ -35,10 +35,10 @@ class Row:
         return [self.name, self.version, *marks, "as at a broker" if self.rejection else "**no**"]
 
 
-ROWS: dict[str, Row] = {}
+ROWS: dict[str, ClientRow] = {}
 
 
-def write(file: Path, kafka: str) -> None:
+def write_page(file: Path, kafka: str) -> None:
     """Replace the table of the page."""
     headings = ["client", "version", *COLUMNS, "rejection"]
     lines = [headings, ["---"] * len(headings), *(row.cells() for row in ROWS.values())]

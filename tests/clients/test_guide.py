@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def bootstraps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def broker_and_proxy_addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The addresses of a broker without limits and of the proxy with them."""
     folder = tmp_path_factory.mktemp("guide")
     broker = Kafka(KAFKA_NEW, folder / "kafka")
@@ -84,10 +84,12 @@ PROGRAMS = [block for block in blocks_of(ROOT / "docs/clients-guide.md") if bloc
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.file)
-def test_a_program_shows_what_the_page_shows(program: Block, bootstraps: tuple[str, str], tmp_path: Path) -> None:
+def test_a_program_shows_what_the_page_shows(
+    program: Block, broker_and_proxy_addresses: tuple[str, str], tmp_path: Path
+) -> None:
     assert program.file is not None
     assert program.shown is not None, "the output is a `text` block directly after the program"
-    broker, proxy = bootstraps
+    broker, proxy = broker_and_proxy_addresses
     topic = create_topic(broker, UNVALIDATED, partitions=1, prefix="guide")
     file = tmp_path / program.file
     file.write_text(program.text)

@@ -23,11 +23,11 @@ from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.security import bearer_login, security_settings
-from tests.broker.signed_tokens import SigningKey, allowing, validation_settings
+from tests.broker.signed_tokens import SigningKey, allow_url_option, validation_settings
 from tests.clients.programs import java_record, javascript_record
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
-from tests.pipeline.bearers import CLIENT, SECRET, token, token_endpoint
+from tests.pipeline.bearers import CLIENT, SECRET, token_endpoint, unsecured_token
 
 pytestmark = pytest.mark.long
 
@@ -61,10 +61,10 @@ class Cluster:
 def _unsecured(folder: Path, stack: ExitStack) -> Cluster:
     broker = Kafka(KAFKA_NEW, folder, settings=_SETTINGS, program=PROGRAM, first_id=_NODE)
     stack.callback(broker.stop)
-    (file := folder.with_name("own-token")).write_text(token(_PROXY, **{_CLAIM: _PROXY}))
+    (file := folder.with_name("own-token")).write_text(unsecured_token(_PROXY, **{_CLAIM: _PROXY}))
     claims = f'unsecuredLoginStringClaim_sub="{_SUBJECT}" unsecuredLoginStringClaim_{_CLAIM}="{_USER}"'
     java = {"sasl.jaas.config": f"{_LOGIN} {claims};"}
-    return Cluster(broker.start(), token, (java, ()), {"token_file": str(file)})
+    return Cluster(broker.start(), unsecured_token, (java, ()), {"token_file": str(file)})
 
 
 def _with_keys(folder: Path, stack: ExitStack) -> Cluster:
@@ -72,7 +72,7 @@ def _with_keys(folder: Path, stack: ExitStack) -> Cluster:
     folder.mkdir(parents=True, exist_ok=True)
     (keys := folder / "keys.json").write_text(key.key_set())
     settings = _SETTINGS | validation_settings(keys, _CLAIM)
-    options = (allowing(keys.as_uri()),)
+    options = (allow_url_option(keys.as_uri()),)
     broker = Kafka(KAFKA_NEW, folder, settings=settings, program=PROGRAM, options=options, first_id=_NODE)
     stack.callback(broker.stop)
     for_client, for_proxy = (
@@ -86,7 +86,7 @@ def _with_keys(folder: Path, stack: ExitStack) -> Cluster:
         "sasl.jaas.config": f'{_LOGIN} clientId="{CLIENT}" clientSecret="{SECRET}" scope="kafka";',
     }
     oauth = {"token_url": for_proxy.url, "client_id": CLIENT, "client_secret_file": str(secret), "scope": "kafka"}
-    return Cluster(broker.start(), key.token, (java, (allowing(for_client.url),)), {"oauth": oauth})
+    return Cluster(broker.start(), key.token, (java, (allow_url_option(for_client.url),)), {"oauth": oauth})
 
 
 @pytest.fixture(scope="module", params=[_unsecured, _with_keys], ids=["unsecured", "with keys"])
@@ -182,7 +182,9 @@ def test_the_live_view_names_the_principal_that_the_broker_accepted_and_no_other
     cluster: Cluster, proxy: ProxyProcess
 ) -> None:
     """A token that another key signed, or that has expired, is rejected by the broker, and its name is not shown."""
-    made = partial(token, lasts_seconds=-3600) if cluster.token is token else SigningKey("first").token
+    made = (
+        partial(unsecured_token, lasts_seconds=-3600) if cluster.token is unsecured_token else SigningKey("first").token
+    )
     forged = partial(made, _FORGER, **{_CLAIM: _FORGER})
     outcomes: list[str] = []
     forger = AdminClient(

@@ -44,7 +44,9 @@ class BrokerAndProxy:
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerAndProxy]:
+def broker_and_proxy(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrokerAndProxy]:
     folder = tmp_path_factory.mktemp(f"kafka-{request.param}")
     broker = Kafka(request.param, folder / "kafka")
     limits = {name: int(value) for name, value in VALIDATED.items()}
@@ -61,7 +63,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module", autouse=True)
-def table() -> Iterator[None]:
+def compatibility_table() -> Iterator[None]:
     """Write the table of the page after all tests, in `make kafkas`."""
     yield
     if os.environ.get("SLUICEGATE_WRITE_KAFKAS"):
@@ -95,9 +97,11 @@ def _result(version: str, client: str) -> Path:
 
 
 @pytest.mark.parametrize("program", CLIENTS, ids=lambda program: program.name)
-def test_a_client_works_with_each_release_and_reports_the_same_errors(program: Program, pair: BrokerAndProxy) -> None:
+def test_a_client_works_with_each_release_and_reports_the_same_errors(
+    program: Program, broker_and_proxy: BrokerAndProxy
+) -> None:
     done: list[str] = []
-    result = _result(pair.broker.version, program.name)
+    result = _result(broker_and_proxy.broker.version, program.name)
     result.parent.mkdir(parents=True, exist_ok=True)
     result.write_text("0")
 
@@ -105,6 +109,6 @@ def test_a_client_works_with_each_release_and_reports_the_same_errors(program: P
         done.append(what)
         result.write_text(str(len(done)))
 
-    assert run_client_program(program, pair.broker, pair.proxy, mark_passed)
+    assert run_client_program(program, broker_and_proxy.broker, broker_and_proxy.proxy, mark_passed)
     assert tuple(done) == COLUMNS
     result.write_text(str(len(COLUMNS) + 1))

@@ -9,7 +9,7 @@ import pytest
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.clients.programs import COUNT, PROGRAMS, Program
-from tests.clients.table import ROWS, Row
+from tests.clients.table import ROWS, ClientRow
 from tests.conformance.differences import without_diagnosis
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -49,7 +49,7 @@ def proxy(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 def test_a_client_works_through_the_proxy_and_reports_the_same_errors(
     program: Program, broker: Kafka, proxy: ProxyProcess
 ) -> None:
-    row = ROWS.setdefault(program.name, Row(program.name, program.version, program.requirements))
+    row = ROWS.setdefault(program.name, ClientRow(program.name, program.version, program.requirements))
     if program.version is None:
         pytest.skip(f"requires {program.requirements}")
     row.rejection = run_client_program(program, broker, proxy, row.passed)

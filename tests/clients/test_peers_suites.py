@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.peers_suites import differences
+from tests.clients.peers_suites import different_results
 from tests.oracle.kafka_java import ROOT
 
 _SUITE = """package kgo
@@ -51,7 +51,7 @@ def test_a_suite_of_go_runs_twice_and_a_test_that_fails_only_through_the_proxy_i
 
 
 def test_a_test_that_ran_on_one_side_only_is_a_difference() -> None:
-    assert differences({"a": "pass", "b": "fail"}, {"b": "fail", "c": "skip"}) == [
+    assert different_results({"a": "pass", "b": "fail"}, {"b": "fail", "c": "skip"}) == [
         "  a: pass at the broker, not run through the proxy",
         "  c: not run at the broker, skip through the proxy",
     ]

@@ -9,7 +9,7 @@ import yaml
 from sluicegate.config.keys import Key, each_key_of, is_list
 from sluicegate.config.model import Config
 from sluicegate.config.reference.page import sections
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 RULE = SMALLEST + "defaults:\n  rules:\n    - name: r\n      "
 REQUEST = SMALLEST + "requests:\n  - name: r\n    "
@@ -62,7 +62,7 @@ TRIED = {
 
 @pytest.mark.parametrize(("text", "line"), TRIED.items(), ids=[text.splitlines()[-1] for text in TRIED])
 def test_a_common_misspelling_is_an_error_with_the_line_to_write(text: str, line: str) -> None:
-    found = problems(text + "\n")
+    found = problems_of_text(text + "\n")
 
     corrections = [problem for problem in found if problem.endswith(f"; write {line}")]
     assert len(corrections) == 1, found
@@ -72,21 +72,24 @@ def test_a_common_misspelling_is_an_error_with_the_line_to_write(text: str, line
 
 @pytest.mark.parametrize("word", ["false", "off"])
 def test_a_section_that_is_switched_off_is_left_out(word: str) -> None:
-    (found,) = problems(f"upstream: {{bootstrap: h:1, tls: {word}}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n")
+    (found,) = problems_of_text(f"upstream: {{bootstrap: h:1, tls: {word}}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n")
 
     assert found == "c.yaml:1: upstream.tls: expected a section; leave the key out"
 
 
 def test_acks_of_minus_one_are_not_taken_for_one() -> None:
-    (found,) = problems(REQUEST + "acks: [-1]\n")
+    (found,) = problems_of_text(REQUEST + "acks: [-1]\n")
 
     assert found == "c.yaml:5: requests[0].acks[0]: expected 'all', '1' or '0'; found -1; write acks: [all]"
 
 
 def test_a_bare_word_that_may_be_a_secret_is_not_repeated() -> None:
     for section in ("admin: hunter2", "registries: {main: hunter2}", "otel: hunter2"):
-        assert not any("hunter2" in problem for problem in problems(SMALLEST + section))
-    assert "hunter2" not in problems(f"upstream: {{bootstrap: h:1, sasl: hunter2}}\n{SMALLEST.splitlines()[1]}\n")[0]
+        assert not any("hunter2" in problem for problem in problems_of_text(SMALLEST + section))
+    assert (
+        "hunter2"
+        not in problems_of_text(f"upstream: {{bootstrap: h:1, sasl: hunter2}}\n{SMALLEST.splitlines()[1]}\n")[0]
+    )
 
 
 def keys_with_corrections() -> Iterator[tuple[str, Key]]:
@@ -116,7 +119,7 @@ def test_a_declared_correction_is_a_line_of_yaml_with_known_keys(section: str, k
 
 @pytest.mark.parametrize("pattern", ["/orders", "orders/", "/", "eu/orders"])
 def test_a_regular_expression_with_one_slash_is_an_error(pattern: str) -> None:
-    (found,) = problems(SMALLEST + f"topics:\n  - match: {pattern}\n")
+    (found,) = problems_of_text(SMALLEST + f"topics:\n  - match: {pattern}\n")
 
     assert found.startswith("c.yaml:4: topics[0].match: no topic has a slash in its name; a regular expression has one")
     assert found.endswith("'/orders/'" if pattern in ("/orders", "orders/") else "/'")
@@ -125,7 +128,7 @@ def test_a_regular_expression_with_one_slash_is_an_error(pattern: str) -> None:
 def test_every_mistake_of_a_rule_is_reported() -> None:
     rule = "{name: r, time: {monotonic: true}, options: {a: 1}}"
 
-    found = problems(RULE.replace("- name: r\n      ", f"- {rule}\n"))
+    found = problems_of_text(RULE.replace("- name: r\n      ", f"- {rule}\n"))
 
     assert [problem.partition("rule r: ")[2].partition(" ")[0] for problem in found] == ["options", "time"]
 
@@ -135,7 +138,7 @@ def test_every_unknown_registry_is_reported_with_its_line() -> None:
     for number, name in enumerate(("a", "b")):
         rules += f"    - {{name: r{number}, value: {{schema: {{registry: {name}}}}}}}\n"
 
-    found = problems(SMALLEST + rules)
+    found = problems_of_text(SMALLEST + rules)
 
     assert [problem.partition(": rule")[0] for problem in found] == [
         "c.yaml:5: defaults.rules[0].value.schema.registry",
@@ -145,7 +148,7 @@ def test_every_unknown_registry_is_reported_with_its_line() -> None:
 
 @pytest.mark.parametrize("text", ["defaults:\n\tmode: observe\n", "topics:\n  - match: a\n\t- match: b\n"])
 def test_an_indent_with_a_tab_names_its_line(text: str) -> None:
-    (found,) = problems(SMALLEST + text)
+    (found,) = problems_of_text(SMALLEST + text)
 
     line = 2 + next(number for number, each in enumerate(text.splitlines(), 1) if "\t" in each)
     assert found == f"c.yaml:{line}: not YAML: line {line} is indented with a tab; indent with blanks"
@@ -160,7 +163,7 @@ def test_an_indent_with_a_tab_names_its_line(text: str) -> None:
     ],
 )
 def test_a_variable_with_single_underscores_is_unknown(variable: str, right: str) -> None:
-    (found,) = problems(SMALLEST, **{variable: "S3CRET"})
+    (found,) = problems_of_text(SMALLEST, **{variable: "S3CRET"})
 
     expected = f"unknown variable; parts are separated by two underscores: {right}"
     assert found == f"environment {variable}: {expected}"
@@ -169,7 +172,7 @@ def test_a_variable_with_single_underscores_is_unknown(variable: str, right: str
 def test_environment_variables_with_single_underscores_are_ignored() -> None:
     names = ("SLUICEGATE_SERVICE_HOST", "SLUICEGATE_PORT_9092_TCP_ADDR", "SLUICEGATE_REVISION", "SLUICEGATE_PORT")
 
-    assert loaded(SMALLEST, **dict.fromkeys(names, "x")).config == loaded(SMALLEST).config
+    assert load_text(SMALLEST, **dict.fromkeys(names, "x")).config == load_text(SMALLEST).config
 
 
 def test_declared_corrections_are_found_in_nested_sections() -> None:

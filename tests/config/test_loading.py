@@ -8,7 +8,7 @@ from sluicegate.config.files.source import Source
 from sluicegate.config.loading import ConfigError, Option, load, load_file
 from sluicegate.config.values.address import HostPort, parse_host_port
 from sluicegate.protocol.integers import LONG_MAX
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ def test_the_readme_explains_every_line_of_the_example() -> None:
 
 
 def test_missing_keys_get_the_documented_defaults() -> None:
-    config = loaded(SMALLEST).config
+    config = load_text(SMALLEST).config
 
     assert config.listen.host_for_clients == "127.0.0.1"
     assert config.listen.port_of(0) == 3
@@ -58,7 +58,7 @@ def test_missing_keys_get_the_documented_defaults() -> None:
     ],
 )
 def test_every_key_can_be_set_by_the_environment(variable: str, value: str, path: str, expected: object) -> None:
-    found: object = loaded(SMALLEST + "topics: [{match: orders}]\n", **{variable: value}).config
+    found: object = load_text(SMALLEST + "topics: [{match: orders}]\n", **{variable: value}).config
     for part in path.split("."):
         found = found[int(part)] if part.isdigit() else getattr(found, part)
 
@@ -71,7 +71,7 @@ def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
         + "defalts:\n  x: 1\nlimits:\n  max_frame_bites: 5\ntopics:\n  - match: t\n    cleanup.polici: compact\n"
     )
 
-    assert set(problems(text)) == {
+    assert set(problems_of_text(text)) == {
         "c.yaml:3: defalts: no such key; did you mean defaults?",
         "c.yaml:6: limits.max_frame_bites: no such key; did you mean max_frame_bytes?",
         "c.yaml:9: topics[0].cleanup.polici: no such key; did you mean cleanup.policy?",
@@ -96,7 +96,7 @@ def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
     ],
 )
 def test_a_misspelled_key_is_not_also_reported_as_missing(text: str, found: set[str]) -> None:
-    assert set(problems(text)) == found
+    assert set(problems_of_text(text)) == found
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ def test_a_misspelled_key_is_not_also_reported_as_missing(text: str, found: set[
     ],
 )
 def test_errors_name_key_and_problem(text: str, problem: str) -> None:
-    assert any(found.startswith(problem) for found in problems(text)), problems(text)
+    assert any(found.startswith(problem) for found in problems_of_text(text)), problems_of_text(text)
 
 
 def test_a_wrong_variable_is_named() -> None:
-    assert problems(SMALLEST, SLUICEGATE__ADMIN__LISTN="x:1") == [
+    assert problems_of_text(SMALLEST, SLUICEGATE__ADMIN__LISTN="x:1") == [
         "environment SLUICEGATE__ADMIN__LISTN: no key 'LISTN' here; did you mean LISTEN?"
     ]
-    (bad_value,) = problems(SMALLEST, SLUICEGATE__ADMIN__LISTEN="nonsense")
+    (bad_value,) = problems_of_text(SMALLEST, SLUICEGATE__ADMIN__LISTEN="nonsense")
     assert bad_value.startswith("environment SLUICEGATE__ADMIN__LISTEN: admin.listen: expected host:port")
 
 
@@ -152,13 +152,13 @@ def test_a_wrong_variable_is_named() -> None:
 def test_a_variable_that_replaces_a_list_or_section_is_named_as_its_source(variable: str, value: str, key: str) -> None:
     file = SMALLEST + "topics:\n  - match: a\n    mode: observe\ndefaults:\n  mode: observe\n"
 
-    (problem,) = problems(file, **{f"SLUICEGATE__{variable}": value})
+    (problem,) = problems_of_text(file, **{f"SLUICEGATE__{variable}": value})
 
     assert problem.startswith(f"environment SLUICEGATE__{variable}: {key}: ")
 
 
 def test_an_option_that_replaces_a_list_of_the_file_is_named_as_the_source() -> None:
-    (problem,) = problems(SMALLEST, Option("--upstream", ("upstream", "bootstrap"), "nohost"))
+    (problem,) = problems_of_text(SMALLEST, Option("--upstream", ("upstream", "bootstrap"), "nohost"))
 
     assert problem.startswith("--upstream: upstream.bootstrap[0]: ")
 
@@ -179,22 +179,22 @@ def test_an_option_that_replaces_a_list_of_the_file_is_named_as_the_source() -> 
     ],
 )
 def test_a_renamed_key_is_rejected_with_its_new_name(text: str, key: str, current: str) -> None:
-    assert problems(SMALLEST + text) == [f"c.yaml:3: {key}: no such key; it was renamed to {current}"]
+    assert problems_of_text(SMALLEST + text) == [f"c.yaml:3: {key}: no such key; it was renamed to {current}"]
 
 
 def test_a_renamed_variable_is_rejected_with_its_new_name() -> None:
-    assert problems(SMALLEST, SLUICEGATE__DRAIN_SECONDS="5") == [
+    assert problems_of_text(SMALLEST, SLUICEGATE__DRAIN_SECONDS="5") == [
         "environment SLUICEGATE__DRAIN_SECONDS: no key 'DRAIN_SECONDS' here; did you mean DRAIN_TIMEOUT_SECONDS?"
     ]
 
 
 def test_a_renamed_value_is_rejected_with_its_new_name() -> None:
-    (problem,) = problems(SMALLEST + "defaults: {mode: refuse}")
+    (problem,) = problems_of_text(SMALLEST + "defaults: {mode: refuse}")
     assert "expected 'reject', 'observe' or 'mark'; refuse was renamed to reject" in problem
 
 
 def test_the_deprecated_difference_is_accepted_with_a_warning() -> None:
-    found = loaded(SMALLEST + "defaults:\n  message.timestamp.difference.max.ms: 5\n")
+    found = load_text(SMALLEST + "defaults:\n  message.timestamp.difference.max.ms: 5\n")
 
     assert found.config.defaults.difference_max_ms == 5
     (warning,) = found.warnings
@@ -239,7 +239,7 @@ def test_rejects_addresses_without_a_host_and_a_port(text: object) -> None:
     ],
 )
 def test_inconsistent_listener_tls_keys_are_errors(listen: str, message: str) -> None:
-    (problem,) = problems(f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:2', {listen}}}\n")
+    (problem,) = problems_of_text(f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:2', {listen}}}\n")
 
     assert message in problem
 
@@ -250,14 +250,14 @@ def test_upstream_tls_and_sasl_are_loaded_with_a_password_from_the_environment()
         "{bootstrap: ['h:1'], topic_settings: true, tls: {ca_file: ca.pem}, "
         "sasl: {mechanism: SCRAM-SHA-256, username: u, password: p}}",
     )
-    upstream = loaded(text, SLUICEGATE__UPSTREAM__SASL__PASSWORD="from the environment").config.upstream
+    upstream = load_text(text, SLUICEGATE__UPSTREAM__SASL__PASSWORD="from the environment").config.upstream
 
     assert upstream.tls is not None
     assert upstream.tls.verify_hostname
     assert upstream.sasl is not None
     assert upstream.sasl.password.get_secret_value() == "from the environment"
     assert "from the environment" not in repr(upstream)
-    (problem,) = problems(SMALLEST.replace("'h:1']", "'h:1'], tls: {certificate_file: c}"))
+    (problem,) = problems_of_text(SMALLEST.replace("'h:1']", "'h:1'], tls: {certificate_file: c}"))
     assert "certificate_file and key_file belong together" in problem
 
 
@@ -270,7 +270,7 @@ def test_workers_share_the_limit_of_new_connections(all_together: int | None, ea
         "max_in_flight_total",
     )
     given = {} if all_together is None else dict.fromkeys(keys, all_together)
-    config = loaded(SMALLEST + f"limits: {given}\nworkers: 4\n").config
+    config = load_text(SMALLEST + f"limits: {given}\nworkers: 4\n").config
 
     limits = config.of_one_worker(config.listen.bootstrap).limits
 

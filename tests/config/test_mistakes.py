@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import ConfigError, Option, load, load_file
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ROOT / "sluicegate.yaml").read_text()
@@ -56,7 +56,7 @@ BROKEN = [
 ]
 
 
-def outcome(text: str, environment: dict[str, str] | None = None) -> list[str]:
+def problems_in_words(text: str, environment: dict[str, str] | None = None) -> list[str]:
     """Return the reported problems, if any. Any exception other than ConfigError fails the test."""
     try:
         load(read_yaml(text, "c.yaml"), environment or {})
@@ -71,8 +71,8 @@ def outcome(text: str, environment: dict[str, str] | None = None) -> list[str]:
 
 @pytest.mark.parametrize("text", BROKEN)
 def test_broken_yaml_has_a_readable_error(text: str) -> None:
-    assert outcome(text)
-    outcome(SMALLEST + text)
+    assert problems_in_words(text)
+    problems_in_words(SMALLEST + text)
 
 
 @pytest.mark.long
@@ -102,7 +102,7 @@ def test_broken_yaml_has_a_readable_error(text: str) -> None:
 )
 def test_an_odd_value_anywhere_is_accepted_or_an_error(where: str) -> None:
     for odd in ODD:
-        outcome(where.replace("X", odd))
+        problems_in_words(where.replace("X", odd))
 
 
 @given(st.lists(st.tuples(st.integers(0, len(EXAMPLE)), st.text(max_size=4) | st.sampled_from(ODD)), max_size=4))
@@ -111,7 +111,7 @@ def test_a_corrupt_file_has_a_readable_error(damage: list[tuple[int, str]]) -> N
     text = EXAMPLE
     for at, what in damage:
         text = text[:at] + what + text[at + len(what) % 3 :]
-    outcome(text)
+    problems_in_words(text)
 
 
 _KEY_TEXTS = st.sampled_from(KEYS) | st.text(max_size=3)
@@ -132,7 +132,7 @@ _TEXTS = st.text(string.printable, max_size=8) | st.sampled_from([*KEYS, *ODD])
 def test_any_shape_of_data_has_a_readable_error(tree: dict[str, object]) -> None:
     import yaml  # noqa: PLC0415
 
-    outcome(yaml.safe_dump(tree, allow_unicode=True))
+    problems_in_words(yaml.safe_dump(tree, allow_unicode=True))
 
 
 @given(st.binary(max_size=60) | st.text(max_size=30).map(lambda text: text.encode("utf-16")))
@@ -159,7 +159,7 @@ _PARTS = st.sampled_from([*(key.upper() for key in KEYS), "0", "1", "99", "²", 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_any_variables_have_a_readable_error(variables: dict[str, str]) -> None:
     environment = {f"SLUICEGATE__{name}": value for name, value in variables.items()}
-    outcome(SMALLEST + "admin: [x]\ntopics:\n", environment)
+    problems_in_words(SMALLEST + "admin: [x]\ntopics:\n", environment)
 
 
 @given(_TEXTS, _TEXTS)
@@ -207,7 +207,7 @@ def test_merge_keys_are_honoured_and_own_keys_go_before_them() -> None:
         "topics:\n  - &strict\n    match: a\n    cleanup.policy: compact\n    checks: all\n"
         "  - <<: *strict\n    match: b\n  - <<: [*strict]\n    match: c\n    checks: none\n"
     )
-    topics = loaded(text).config.topics
+    topics = load_text(text).config.topics
 
     assert [(topic.match, topic.cleanup_policy, topic.checks) for topic in topics] == [
         ("a", "compact", "all"),
@@ -217,16 +217,18 @@ def test_merge_keys_are_honoured_and_own_keys_go_before_them() -> None:
 
 
 def test_an_empty_section_equals_a_missing_one() -> None:
-    config = loaded(SMALLEST + "topics:\ndefaults:\nadmin:\nlimits:\n  max_in_flight:\nviolations:\nworkers:\n").config
+    config = load_text(
+        SMALLEST + "topics:\ndefaults:\nadmin:\nlimits:\n  max_in_flight:\nviolations:\nworkers:\n"
+    ).config
 
-    assert config == loaded(SMALLEST).config
-    assert problems("upstream:\nlisten:\n  bootstrap:\n") == [
+    assert config == load_text(SMALLEST).config
+    assert problems_of_text("upstream:\nlisten:\n  bootstrap:\n") == [
         "c.yaml:1: upstream: it is empty",
         "c.yaml:3: listen.bootstrap: it is empty",
     ]
 
 
 def test_an_empty_tls_section_does_not_mean_plaintext() -> None:
-    (problem,) = problems("upstream:\n  bootstrap: h:1\n  tls:\nlisten: {bootstrap: '127.0.0.1:2'}\n")
+    (problem,) = problems_of_text("upstream:\n  bootstrap: h:1\n  tls:\nlisten: {bootstrap: '127.0.0.1:2'}\n")
 
     assert problem == ("c.yaml:3: upstream.tls: it is empty; write tls: {} for its defaults, or leave the key out")

@@ -13,7 +13,7 @@ from sluicegate.config.values.quantity import Quantity
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.from_keys import rulebook_of
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 BEFORE, AFTER, BYTES = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"
 
@@ -31,7 +31,7 @@ def sections_with_paths(section: type, path: tuple[str, ...] = ()) -> dict[type,
 @pytest.mark.parametrize("key", [BEFORE, AFTER, "message.timestamp.difference.max.ms", BYTES])
 @pytest.mark.parametrize("word", ["none", "'none'", "9223372036854775807", "'9223372036854775807'"])
 def test_none_is_no_bound_of_a_topic_and_overrides_the_defaults(key: str, word: str) -> None:
-    config = loaded(
+    config = load_text(
         f"{SMALLEST}defaults: {{{key}: 7}}\ntopics: [{{match: free, {key}: {word}}}, {{match: bound}}]"
     ).config
     book = rulebook_of(config)
@@ -43,7 +43,7 @@ def test_none_is_no_bound_of_a_topic_and_overrides_the_defaults(key: str, word: 
 
 def test_the_clusters_own_bound_applies_to_a_topic_with_none() -> None:
     words = f"{{match: t, {BEFORE}: none, {AFTER}: none, {BYTES}: none}}"
-    book = rulebook_of(loaded(f"{SMALLEST}topics: [{words}]").config)
+    book = rulebook_of(load_text(f"{SMALLEST}topics: [{words}]").config)
 
     policy = book.with_settings({"t": ClusterSettings(before_max_ms=5, after_max_ms=6, max_message_bytes=7)}).policy_of(
         "t"
@@ -54,22 +54,22 @@ def test_the_clusters_own_bound_applies_to_a_topic_with_none() -> None:
 
 def test_a_floor_with_none_has_no_bound() -> None:
     text = f"{SMALLEST}floor: [{{match: '*', {AFTER}: none}}]\ntopics: [{{match: t, {AFTER}: 1h}}]"
-    assert rulebook_of(loaded(text).config).policy_of("t").after_max_ms == 3_600_000
+    assert rulebook_of(load_text(text).config).policy_of("t").after_max_ms == 3_600_000
 
 
 def test_none_for_an_optional_number_equals_a_missing_key() -> None:
-    names = [key.name for key in each_key_of(type(loaded(SMALLEST).config.limits)) if takes_none(key.annotation)]
+    names = [key.name for key in each_key_of(type(load_text(SMALLEST).config.limits)) if takes_none(key.annotation)]
     assert "max_connections" in names
     text = "limits: {" + ", ".join(f"{name}: none" for name in names) + "}"
 
-    assert loaded(SMALLEST + text).config.limits == loaded(SMALLEST).config.limits
-    assert loaded(SMALLEST, SLUICEGATE__LIMITS__MAX_CONNECTIONS="none").config.limits.max_connections is None
+    assert load_text(SMALLEST + text).config.limits == load_text(SMALLEST).config.limits
+    assert load_text(SMALLEST, SLUICEGATE__LIMITS__MAX_CONNECTIONS="none").config.limits.max_connections is None
     rule = "rules: [{name: r, value: {required: true, max_size: none}}]"
-    assert loaded(f"{SMALLEST}topics: [{{match: t, {rule}}}]").config.topics[0].rules[0].value.max_size is None
+    assert load_text(f"{SMALLEST}topics: [{{match: t, {rule}}}]").config.topics[0].rules[0].value.max_size is None
 
 
 def test_a_required_number_rejects_none() -> None:
-    assert problems(SMALLEST + "limits: {max_in_flight: none}") == [
+    assert problems_of_text(SMALLEST + "limits: {max_in_flight: none}") == [
         "c.yaml:3: limits.max_in_flight: expected a whole number, as 1; found 'none'"
     ]
 

@@ -63,12 +63,12 @@ def calls_on_files(source: str) -> Iterator[str]:
             yield "cafile"
 
 
-def modules() -> list[str]:
+def python_modules() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
 
 def test_only_the_listed_modules_read_files() -> None:
-    found = {module: list(calls_on_files((ROOT / module).read_text())) for module in modules()}
+    found = {module: list(calls_on_files((ROOT / module).read_text())) for module in python_modules()}
 
     assert {module: calls for module, calls in found.items() if calls and module not in ALLOWED} == {}
     assert [module for module in ALLOWED if not found[module]] == []

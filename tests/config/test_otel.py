@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.config.values.http import headers_in
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 SECRET = "S3CRET"
 
@@ -37,7 +37,7 @@ def test_headers_are_read_as_opentelemetry_writes_them_in_its_variable(text: str
     ],
 )
 def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
-    (problem,) = problems(configuration_with_otel(f"headers: '{text}'"))
+    (problem,) = problems_of_text(configuration_with_otel(f"headers: '{text}'"))
 
     assert problem.startswith("c.yaml:3: otel: headers: ")
     assert SECRET not in problem
@@ -52,14 +52,14 @@ def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
     ],
 )
 def test_errors_in_the_otel_section_name_the_key(keys: str, words: str) -> None:
-    (problem,) = problems(configuration_with_otel(keys))
+    (problem,) = problems_of_text(configuration_with_otel(keys))
 
     assert problem.startswith(words)
 
 
 def test_rejects_an_otel_endpoint_with_a_login() -> None:
-    (no_url,) = problems(SMALLEST + "otel: {endpoint: 'c:4318'}")
-    (login,) = problems(SMALLEST + f"otel: {{endpoint: 'http://u:{SECRET}@c'}}")
+    (no_url,) = problems_of_text(SMALLEST + "otel: {endpoint: 'c:4318'}")
+    (login,) = problems_of_text(SMALLEST + f"otel: {{endpoint: 'http://u:{SECRET}@c'}}")
 
     assert "otel.endpoint: expected a URL, as http://collector.internal:4318" in no_url
     assert "otel.endpoint: expected a URL without a user or password" in login
@@ -67,7 +67,7 @@ def test_rejects_an_otel_endpoint_with_a_login() -> None:
 
 
 def test_several_workers_share_the_traces_and_leave_metrics_to_their_supervisor() -> None:
-    config = loaded(configuration_with_otel("traces_per_second: 10") + "workers: 4").config
+    config = load_text(configuration_with_otel("traces_per_second: 10") + "workers: 4").config
 
     otel = config.of_one_worker(config.listen.bootstrap).otel
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
 
@@ -24,11 +24,11 @@ QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
     ],
 )
 def test_an_error_names_key_and_line(text: str, wrong: str) -> None:
-    (problem,) = problems(text)
+    (problem,) = problems_of_text(text)
     assert wrong in problem
     assert problem.startswith("c.yaml:")
 
 
 def test_byte_rates_of_quotas_accept_units() -> None:
-    (quota,) = loaded(QUOTA % "principal: 'User:*', client_id: etl, bytes_per_second: 5MiB").config.quotas
+    (quota,) = load_text(QUOTA % "principal: 'User:*', client_id: etl, bytes_per_second: 5MiB").config.quotas
     assert quota.bytes_per_second == 5 * 1024 * 1024

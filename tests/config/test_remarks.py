@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.config.values.glob_cover import covers, misses_dashes
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 
-def topics(*matches: str) -> str:
+def configuration_matching(*matches: str) -> str:
     return SMALLEST + "topics:\n" + "".join(f"  - match: '{match}'\n" for match in matches)
 
 
@@ -26,7 +26,7 @@ def topics(*matches: str) -> str:
     ],
 )
 def test_a_pattern_that_never_decides_is_reported(matches: tuple[str, ...], line: int, first: str) -> None:
-    warning = loaded(topics(*matches)).warnings[0]
+    warning = load_text(configuration_matching(*matches)).warnings[0]
 
     assert warning.startswith(f"c.yaml:{line}: topics[{line - 4}].match {matches[line - 4]} never decides: {first}")
 
@@ -35,7 +35,7 @@ def test_a_pattern_that_never_decides_is_reported(matches: tuple[str, ...], line
     "matches", [("a", "b"), ("orders-eu*", "orders*"), ("/a.*/", "/ab/"), ("t?", "t*"), ("a*", "*")]
 )
 def test_patterns_that_decide_some_topic_are_not_reported(matches: tuple[str, ...]) -> None:
-    assert loaded(topics(*matches)).warnings == ()
+    assert load_text(configuration_matching(*matches)).warnings == ()
 
 
 GLOBS = st.text("ab*?", min_size=1, max_size=5)
@@ -56,11 +56,11 @@ def test_a_long_glob_is_compared_within_bounded_work() -> None:
 def test_many_topics_are_compared_in_time() -> None:
     matches = [f"t{i}-*" for i in range(2000)] + [f"exact-{i}" for i in range(2000)]
 
-    assert loaded(topics(*matches)).warnings == ()
+    assert load_text(configuration_matching(*matches)).warnings == ()
 
 
 def test_a_glob_with_a_literal_dot_before_a_wildcard_is_a_hint() -> None:
-    found = loaded(topics("compacted.*", "a.b.*", "x*", "/y.*/"))
+    found = load_text(configuration_matching("compacted.*", "a.b.*", "x*", "/y.*/"))
 
     assert found.warnings == ()
     (hint,) = found.hints
@@ -77,7 +77,7 @@ def test_two_listeners_with_one_port_are_reported(admin: str, said: str) -> None
         f"upstream: {{bootstrap: h:1}}\nlisten: {{bootstrap: '127.0.0.1:9092'}}\nadmin: {{listen: '0.0.0.0:{admin}'}}"
     )
 
-    (warning,) = loaded(text).warnings
+    (warning,) = load_text(text).warnings
     assert said in warning
 
 
@@ -85,14 +85,14 @@ def test_two_listeners_with_one_port_are_reported(admin: str, said: str) -> None
 def test_a_broker_that_is_the_proxy_itself_is_reported(broker: str, count: int) -> None:
     text = f"upstream: {{bootstrap: ['h:1', '{broker}']}}\nlisten: {{bootstrap: '127.0.0.1:9092'}}\n"
 
-    assert [words.partition(": ")[2] for words in loaded(text).warnings] == [
+    assert [words.partition(": ")[2] for words in load_text(text).warnings] == [
         "upstream.bootstrap[1] is listen.bootstrap, this proxy itself: name a broker"
     ] * count
 
 
 def test_rules_that_are_never_evaluated_are_reported() -> None:
     rules = "rules: [{name: keyed, key: {required: true}}]"
-    found = loaded(f"{SMALLEST}topics:\n  - {{match: a, checks: none, {rules}}}\n  - {{match: b, {rules}}}\n")
+    found = load_text(f"{SMALLEST}topics:\n  - {{match: a, checks: none, {rules}}}\n  - {{match: b, {rules}}}\n")
 
     assert [words.partition(": ")[2] for words in found.warnings] == [
         "topics[0].rules are never evaluated: checks: none forwards all batches unvalidated"
@@ -100,8 +100,8 @@ def test_rules_that_are_never_evaluated_are_reported() -> None:
 
 
 def test_samples_without_an_event_sink_are_reported() -> None:
-    found = loaded(f"{SMALLEST}topics:\n  - {{match: a, samples: true}}\n  - {{match: b, samples: false}}\n")
-    with_file = loaded(f"{SMALLEST}defaults: {{samples: true}}\nviolations: {{file: v.jsonl}}\n")
+    found = load_text(f"{SMALLEST}topics:\n  - {{match: a, samples: true}}\n  - {{match: b, samples: false}}\n")
+    with_file = load_text(f"{SMALLEST}defaults: {{samples: true}}\nviolations: {{file: v.jsonl}}\n")
 
     assert [words.partition(": ")[2] for words in found.warnings] == [
         "topics[0].samples has no effect: neither violations.file nor violations.topic is set"
@@ -125,7 +125,7 @@ UNNAMED = {
 
 @pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
 def test_a_policy_with_principals_and_no_declaration_is_a_warning(policy: str) -> None:
-    (warning,) = loaded(SMALLEST + policy).warnings
+    (warning,) = load_text(SMALLEST + policy).warnings
 
     assert warning.startswith("c.yaml:3: ")
     assert "listen does not declare how the brokers derive principals from logins" in warning
@@ -133,7 +133,7 @@ def test_a_policy_with_principals_and_no_declaration_is_a_warning(policy: str) -
 
 @pytest.mark.parametrize("policy", UNNAMED.values(), ids=UNNAMED)
 def test_a_policy_without_principals_needs_no_declaration(policy: str) -> None:
-    assert loaded(SMALLEST + policy).warnings == ()
+    assert load_text(SMALLEST + policy).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_policy_without_principals_needs_no_declaration(policy: str) -> None:
 def test_a_policy_with_principals_and_a_declaration_has_no_warning(policy: str, key: str) -> None:
     declared = SMALLEST.replace("listen: {", f"listen: {{{key}, ") + policy
 
-    assert loaded(declared).warnings == ()
+    assert load_text(declared).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_policy_with_principals_and_a_declaration_has_no_warning(policy: str, 
     ],
 )
 def test_a_fix_or_enforcement_in_observe_mode_is_never_applied(text: str, keys: list[tuple[str, str]]) -> None:
-    warnings = [words.partition(": ")[2] for words in loaded(SMALLEST + text).warnings]
+    warnings = [words.partition(": ")[2] for words in load_text(SMALLEST + text).warnings]
 
     without_effect = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
     assert warnings == [f"{key} {without_effect} {section}" for key, section in keys]
@@ -168,7 +168,7 @@ def test_a_fix_or_enforcement_in_observe_mode_is_never_applied(text: str, keys: 
 
 @pytest.mark.parametrize("pattern", ["mm", "mirror-*", "CN=mirror", "user:mm"])
 def test_a_principal_without_its_type_matches_no_client(pattern: str) -> None:
-    (warning,) = loaded(SMALLEST + f"exempt: [{{principal: '{pattern}'}}]").warnings
+    (warning,) = load_text(SMALLEST + f"exempt: [{{principal: '{pattern}'}}]").warnings
 
     assert "matches no client" in warning
     assert warning.endswith(f'write principal: "User:{pattern}"')
@@ -178,7 +178,7 @@ def test_a_principal_without_its_type_matches_no_client(pattern: str) -> None:
 def test_a_principal_that_can_match_is_not_reported(pattern: str) -> None:
     assert not [
         words
-        for words in loaded(SMALLEST + f"exempt: [{{principal: '{pattern}'}}]").warnings
+        for words in load_text(SMALLEST + f"exempt: [{{principal: '{pattern}'}}]").warnings
         if "matches no client" in words
     ]
 
@@ -202,7 +202,7 @@ def test_a_bound_that_was_written_in_seconds_is_reported(key: str, bound: str, w
         f"topics: [{{match: t, rehearse: {{{name}: [1h, {bound}]}}}}]": f"topics[0].rehearse.{name}",
     }
 
-    assert {text: loaded(SMALLEST + text).warnings for text in sections} == {
+    assert {text: load_text(SMALLEST + text).warnings for text in sections} == {
         text: (f"c.yaml:3: {place} {words}",) for text, place in sections.items()
     }
 
@@ -211,14 +211,14 @@ def test_a_bound_that_was_written_in_seconds_is_reported(key: str, bound: str, w
     "bound", ["3600ms", "3600s", "1500", "30000", "60000", "3600000", "86400000", "0", "5", "3601"]
 )
 def test_a_bound_with_a_unit_or_in_milliseconds_is_not_reported(bound: str) -> None:
-    assert loaded(SMALLEST + f"topics: [{{match: t, message.timestamp.after.max.ms: {bound}}}]").warnings == ()
+    assert load_text(SMALLEST + f"topics: [{{match: t, message.timestamp.after.max.ms: {bound}}}]").warnings == ()
 
 
 @pytest.mark.parametrize(("base", "broker"), [(9292, 0), (9290, 2), (9200, 92)])
 def test_the_lowest_broker_that_would_get_the_bootstrap_port_is_reported(base: int, broker: int) -> None:
     text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:9292', broker_port_base: {base}}}\n"
 
-    assert loaded(text).warnings == (
+    assert load_text(text).warnings == (
         f"c.yaml:2: listen.bootstrap is the port that broker {broker} would get (listen.broker_port_base): clients "
         "cannot reach it",
     )
@@ -229,8 +229,8 @@ def test_ports_that_leave_none_for_a_second_broker_are_an_error(base: str | None
     port, key = (9292, "broker_port_base") if base else (65535, "bootstrap")
     text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:{port}'{base or ''}}}\n"
 
-    (problem,) = problems(text)
+    (problem,) = problems_of_text(text)
 
     assert f"listen.{key} leaves no port for broker 1, which would need 6553" in problem
     mapped = text[:-2] + ", broker_port_map: {0: 9300, 1: 9301}}\n"
-    assert loaded(mapped).warnings == ()
+    assert load_text(mapped).warnings == ()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import ConfigError, load
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 LOGIN = (
     "upstream:\n  bootstrap: ['h:1']\n  sasl:\n    mechanism: PLAIN\n    username: u\n    {}\n"
@@ -40,7 +40,7 @@ def test_a_password_from_the_environment_stays_unchanged(password: str) -> None:
 
 @pytest.mark.parametrize("password", ["0123456", "2026-13-45", "2026-01-01", "true", "1:30", "1e3", ".inf", "12_3"])
 def test_an_unquoted_password_in_a_file_stays_unchanged(password: str) -> None:
-    sasl = loaded(LOGIN.format(f"password: {password}")).config.upstream.sasl
+    sasl = load_text(LOGIN.format(f"password: {password}")).config.upstream.sasl
 
     assert sasl is not None
     assert sasl.current_password.get() == password
@@ -75,7 +75,7 @@ def test_an_unquoted_password_in_a_file_stays_unchanged(password: str) -> None:
     ],
 )
 def test_no_message_about_a_file_shows_a_secret(line: str) -> None:
-    said = problems(LOGIN.format(line))
+    said = problems_of_text(LOGIN.format(line))
 
     assert said
     assert SECRET not in " ".join(said)
@@ -103,21 +103,21 @@ def test_no_message_about_a_file_shows_a_secret(line: str) -> None:
 )
 def test_no_message_about_a_section_or_a_variable_shows_a_secret(text: str, environment: dict[str, str]) -> None:
     source = f"upstream:\n  bootstrap: h:1\n  {text}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
-    said = problems(source, **{f"SLUICEGATE__UPSTREAM__{name}": value for name, value in environment.items()})
+    said = problems_of_text(source, **{f"SLUICEGATE__UPSTREAM__{name}": value for name, value in environment.items()})
 
     assert said
     assert SECRET not in " ".join(said)
 
 
 def test_no_message_about_an_address_shows_a_login_in_it() -> None:
-    (problem,) = problems(SMALLEST, SLUICEGATE__UPSTREAM__BOOTSTRAP=f"SASL_SSL://user:{SECRET}@host:9092")
+    (problem,) = problems_of_text(SMALLEST, SLUICEGATE__UPSTREAM__BOOTSTRAP=f"SASL_SSL://user:{SECRET}@host:9092")
 
     assert SECRET not in problem
     assert "upstream.sasl" in problem
 
 
 def test_nothing_that_is_loaded_shows_a_secret() -> None:
-    found = loaded(LOGIN.format(f"password: {SECRET}"))
+    found = load_text(LOGIN.format(f"password: {SECRET}"))
 
     assert SECRET not in repr(found) + str(found.config) + repr(found.source)
 
@@ -125,7 +125,7 @@ def test_nothing_that_is_loaded_shows_a_secret() -> None:
 def test_a_password_file_is_read_each_time_and_its_line_end_is_no_part_of_it(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(" old one\n")
-    sasl = loaded(LOGIN.format(f"password_file: {file}")).config.upstream.sasl
+    sasl = load_text(LOGIN.format(f"password_file: {file}")).config.upstream.sasl
     assert sasl is not None
     assert sasl.current_password.get() == " old one"
 
@@ -161,18 +161,18 @@ def test_a_password_file_that_cannot_be_used_is_named(content: bytes | None, rea
 )
 def test_a_keys_password_can_be_in_a_file(tls: str) -> None:
     files = "certificate_file: c, key_file: k, key_password_file: p"
-    config = loaded(tls.replace("X", files)).config
+    config = load_text(tls.replace("X", files)).config
     section = config.upstream.tls or config.listen.tls
 
     assert section is not None
     assert section.password_of_key.file == "p"
     with pytest.raises(ConfigError, match="key_password and key_password_file exclude each other"):
-        loaded(tls.replace("X", files + ", key_password: x"))
+        load_text(tls.replace("X", files + ", key_password: x"))
 
 
 def test_a_login_needs_exactly_one_password() -> None:
-    (neither,) = problems(LOGIN.format(""))
-    (both,) = problems(LOGIN.format("password: x\n    password_file: y"))
+    (neither,) = problems_of_text(LOGIN.format(""))
+    (both,) = problems_of_text(LOGIN.format("password: x\n    password_file: y"))
 
     assert "password or password_file is required" in neither
     assert "password and password_file exclude each other" in both

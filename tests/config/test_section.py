@@ -3,11 +3,11 @@
 import pickle
 from dataclasses import replace
 
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 
 
 def test_a_pickled_configuration_is_equal() -> None:
-    config = loaded(SMALLEST + "defaults: {mode: observe}").config
+    config = load_text(SMALLEST + "defaults: {mode: observe}").config
 
     restored = pickle.loads(pickle.dumps(config))
 

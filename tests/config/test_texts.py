@@ -18,24 +18,26 @@ FILE = 'upstream: {bootstrap: ["127.0.0.1:9"]}\nlisten: {bootstrap: "127.0.0.1:9
 SENSITIVE = FILE + "topics:\n- match: t\n  sensitive: [{name: m, action: mask, fields: [%s], replacement: %s}]"
 
 
-def texts_of(annotation: Any, path: str = "", above: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
+def text_keys_with_types(annotation: Any, path: str = "", above: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
     """Yield the path and the type of each text below `annotation`. Addresses and secrets are read as a whole."""
     if annotation is str:
         yield path, annotation
     elif typing.get_origin(annotation) is typing.Annotated:
-        within = list(texts_of(typing.get_args(annotation)[0], path, above))
+        within = list(text_keys_with_types(typing.get_args(annotation)[0], path, above))
         yield from [(path, annotation)] if within and within[0][0] == path else within
     elif isinstance(annotation, type) and is_section(annotation):
         if annotation not in above:
             hints = typing.get_type_hints(annotation, include_extras=True)
             for each in dataclasses.fields(annotation):
-                yield from texts_of(hints[each.name], f"{path}.{each.name}", (*above, annotation))
+                yield from text_keys_with_types(hints[each.name], f"{path}.{each.name}", (*above, annotation))
     else:
         for i, part in enumerate(typing.get_args(annotation)):
-            yield from texts_of(part, f"{path}[{i}]", above)
+            yield from text_keys_with_types(part, f"{path}[{i}]", above)
 
 
-TEXTS = [each for each in texts_of(Config) if not each[0].endswith("file")]  # the system decides the names of files
+TEXTS = [
+    each for each in text_keys_with_types(Config) if not each[0].endswith("file")
+]  # the system decides the names of files
 
 
 def test_every_text_key_of_a_policy_is_tested_here() -> None:

@@ -5,10 +5,10 @@ import pytest
 from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.policy import TimeFix
 from sluicegate.validation.rules.rule import Mode
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 
-def topics(*entries: str, more: str = "") -> str:
+def configuration_with_topics(*entries: str, more: str = "") -> str:
     return SMALLEST + more + "topics:\n" + "".join(f"  - {{{entry}}}\n" for entry in entries)
 
 
@@ -26,7 +26,7 @@ def topics(*entries: str, more: str = "") -> str:
     ],
 )
 def test_contradicting_quarantine_settings_are_errors(entries: list[str], words: str) -> None:
-    (problem,) = problems(topics(*entries))
+    (problem,) = problems_of_text(configuration_with_topics(*entries))
 
     assert words in problem
 
@@ -44,21 +44,25 @@ def test_contradicting_quarantine_settings_are_errors(entries: list[str], words:
     ],
 )
 def test_each_written_topic_has_one_purpose(entry: str, more: str, words: str) -> None:
-    (problem,) = problems(topics(f"match: a, {entry}", more=f"{more}\n"))
+    (problem,) = problems_of_text(configuration_with_topics(f"match: a, {entry}", more=f"{more}\n"))
 
     assert words in problem
 
 
 def test_an_earlier_entry_excludes_the_dead_letter_topic_from_quarantine() -> None:
-    rules = rulebook_of(loaded(topics("match: a.dead", "match: 'a.*', quarantine: a.dead", "match: a")).config)
+    rules = rulebook_of(
+        load_text(configuration_with_topics("match: a.dead", "match: 'a.*', quarantine: a.dead", "match: a")).config
+    )
 
     assert (rules.policy_of("a.b").mode, rules.policy_of("a.b").dead_letters) == (Mode.QUARANTINE, "a.dead")
     assert (rules.policy_of("a.dead").mode, rules.policy_of("a").mode) == (Mode.REJECT, Mode.REJECT)
 
 
 def test_the_mode_of_an_entry_overrides_the_defaults() -> None:
-    text = topics("match: a, quarantine: b", more="defaults: {mode: observe, fix: {timestamp: now}}\n")
-    rules = rulebook_of(loaded(text).config)
+    text = configuration_with_topics(
+        "match: a, quarantine: b", more="defaults: {mode: observe, fix: {timestamp: now}}\n"
+    )
+    rules = rulebook_of(load_text(text).config)
 
     assert (rules.policy_of("a").mode, rules.policy_of("a").fix) == (Mode.QUARANTINE, None)
     assert (rules.policy_of("b").mode, rules.policy_of("b").fix) == (Mode.OBSERVE, TimeFix.NOW)
@@ -67,7 +71,7 @@ def test_the_mode_of_an_entry_overrides_the_defaults() -> None:
 def test_an_entry_that_observes_copies_to_its_dead_letter_topic_and_a_floor_that_rejects_quarantines() -> None:
     entry, floor = "match: a, quarantine: b, mode: observe", "floor: [{match: a, mode: MODE, max.message.bytes: 9}]\n"
     alone, observing, rejecting = (
-        rulebook_of(loaded(topics(entry, more=more)).config).policy_of("a")
+        rulebook_of(load_text(configuration_with_topics(entry, more=more)).config).policy_of("a")
         for more in ("", floor.replace("MODE", "observe"), floor.replace("MODE", "reject"))
     )
 
@@ -80,7 +84,7 @@ def test_an_entry_that_observes_copies_to_its_dead_letter_topic_and_a_floor_that
 
 
 def test_workers_share_the_quarantine_memory_equally() -> None:
-    config = loaded(topics("match: a, quarantine: b", more="workers: 4\n")).config
+    config = load_text(configuration_with_topics("match: a, quarantine: b", more="workers: 4\n")).config
 
     share = config.of_one_worker(config.listen.bootstrap).limits.max_quarantined_bytes
     assert share == config.limits.max_quarantined_bytes // 4

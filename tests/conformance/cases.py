@@ -84,7 +84,7 @@ def one_partition(records: Callable[[int], bytes | None]) -> Build:
     return lambda now: [(0, records(now))]
 
 
-def times(*offsets: int | None) -> Callable[[int], list[Rec]]:
+def records_around_now(*offsets: int | None) -> Callable[[int], list[Rec]]:
     """Return records at these offsets from now; None is -1, no timestamp."""
     return lambda now: [Rec(-1 if o is None else now + o, value=b"value %d" % i) for i, o in enumerate(offsets)]
 
@@ -94,15 +94,15 @@ def records_at(*timestamps: int) -> Callable[[int], list[Rec]]:
 
 
 TIMES: dict[str, Callable[[int], list[Rec]]] = {
-    "all in range": times(0, -HOUR, HOUR // 2),
-    "near both bounds": times(-DAY + 60_000, HOUR - 60_000),
-    "first too old": times(-DAY - 60_000, 0, 0),
-    "middle too new": times(0, HOUR + 60_000, 0),
-    "last too new": times(0, 0, 2 * HOUR),
-    "several bad": times(-2 * DAY, 0, 2 * HOUR, 0, -3 * DAY),
-    "all bad": times(-2 * DAY, -2 * DAY, 2 * HOUR, 2 * HOUR),
-    "no time": times(None, None),
-    "no time among bad": times(None, -2 * DAY, None),
+    "all in range": records_around_now(0, -HOUR, HOUR // 2),
+    "near both bounds": records_around_now(-DAY + 60_000, HOUR - 60_000),
+    "first too old": records_around_now(-DAY - 60_000, 0, 0),
+    "middle too new": records_around_now(0, HOUR + 60_000, 0),
+    "last too new": records_around_now(0, 0, 2 * HOUR),
+    "several bad": records_around_now(-2 * DAY, 0, 2 * HOUR, 0, -3 * DAY),
+    "all bad": records_around_now(-2 * DAY, -2 * DAY, 2 * HOUR, 2 * HOUR),
+    "no time": records_around_now(None, None),
+    "no time among bad": records_around_now(None, -2 * DAY, None),
     "zero": records_at(0),
     "seconds": lambda now: [Rec(now), Rec(now // 1000)],
     "microseconds": lambda now: [Rec(now), Rec(now * 1000)],
@@ -144,7 +144,7 @@ def _key_cases() -> list[Case]:
     return cases
 
 
-def good(now: int) -> list[Rec]:
+def good_records(now: int) -> list[Rec]:
     return [Rec(now), Rec(now - 1), Rec(now - 2)]
 
 
@@ -189,7 +189,7 @@ def _header_cases() -> list[Case]:
     cases = []
     for what, change in changes.items():
         for codec in (NONE, LZ4):
-            build = one_partition(lambda now, ch=change, c=codec: batch(good(now), c, **ch))
+            build = one_partition(lambda now, ch=change, c=codec: batch(good_records(now), c, **ch))
             kinds = ("bounded", "append-time") if "append time" in what else ("bounded",)
             cases += [Case(f"header: {what}, codec {codec}", kind, build) for kind in kinds]
     two_bad = one_partition(
@@ -200,7 +200,7 @@ def _header_cases() -> list[Case]:
 
 
 def _payload_cases() -> list[Case]:
-    def body(fields: bytes) -> bytes:
+    def sized_record_body(fields: bytes) -> bytes:
         return varint(len(fields)) + fields
 
     start = b"\0" + varint(0) + varint(0)
@@ -209,24 +209,26 @@ def _payload_cases() -> list[Case]:
         "length varint overruns": b"\x80",
         "length varint too long": b"\xff" * 6 + start,
         "length varint too long at the end": b"\xff" * 5,
-        "offset varint too long, then little": body(b"\0" + varint(0) + b"\xff" * 6 + varint(40) + b"k"),
-        "key varint too long at the end": body(start + b"\xff" * 5),
+        "offset varint too long, then little": sized_record_body(b"\0" + varint(0) + b"\xff" * 6 + varint(40) + b"k"),
+        "key varint too long at the end": sized_record_body(start + b"\xff" * 5),
         "length negative": varint(-5) + start + varint(-1) + varint(-1) + varint(0),
         "length too small": varint(3) + start + varint(-1) + varint(-1) + varint(0),
         "length too large": varint(30) + start + varint(-1) + varint(-1) + varint(0),
-        "key overruns": body(start + varint(1000) + b"k"),
-        "key size -2": body(start + varint(-2) + varint(-1) + varint(0)),
-        "value overruns": body(start + varint(-1) + varint(1000) + b"v"),
-        "header count negative": body(start + varint(-1) + varint(-1) + varint(-1)),
-        "header count too large": body(start + varint(-1) + varint(-1) + varint(9999)),
-        "header key negative": body(start + varint(-1) + varint(-1) + varint(1) + varint(-1) + varint(-1)),
-        "header value overruns": body(start + varint(-1) + varint(-1) + varint(1) + varint(1) + b"h" + varint(99)),
-        "time varint too long": body(b"\0" + b"\xff" * 10 + b"\x01"),
-        "offset varint five bytes": body(
+        "key overruns": sized_record_body(start + varint(1000) + b"k"),
+        "key size -2": sized_record_body(start + varint(-2) + varint(-1) + varint(0)),
+        "value overruns": sized_record_body(start + varint(-1) + varint(1000) + b"v"),
+        "header count negative": sized_record_body(start + varint(-1) + varint(-1) + varint(-1)),
+        "header count too large": sized_record_body(start + varint(-1) + varint(-1) + varint(9999)),
+        "header key negative": sized_record_body(start + varint(-1) + varint(-1) + varint(1) + varint(-1) + varint(-1)),
+        "header value overruns": sized_record_body(
+            start + varint(-1) + varint(-1) + varint(1) + varint(1) + b"h" + varint(99)
+        ),
+        "time varint too long": sized_record_body(b"\0" + b"\xff" * 10 + b"\x01"),
+        "offset varint five bytes": sized_record_body(
             b"\0" + varint(0) + b"\x80\x80\x80\x80\x70" + varint(-1) + varint(-1) + varint(0)
         ),
-        "trailing bytes": body(start + varint(-1) + varint(-1) + varint(0)) + b"xyz",
-        "attributes set": body(b"\xff" + varint(0) + varint(0) + varint(-1) + varint(-1) + varint(0)),
+        "trailing bytes": sized_record_body(start + varint(-1) + varint(-1) + varint(0)) + b"xyz",
+        "attributes set": sized_record_body(b"\xff" + varint(0) + varint(0) + varint(-1) + varint(-1) + varint(0)),
     }
     cases = []
     for what, payload in payloads.items():
@@ -240,8 +242,8 @@ def _payload_cases() -> list[Case]:
         if codec == NONE:
             continue
         versions = range(7, 14) if codec == ZSTD else range(3, 14)
-        garbage = one_partition(lambda now, c=codec: batch(good(now), c, compressed=b"this is not compressed"))
-        no_partitions = one_partition(lambda now, c=codec: batch(good(now), c, compressed=b""))
+        garbage = one_partition(lambda now, c=codec: batch(good_records(now), c, compressed=b"this is not compressed"))
+        no_partitions = one_partition(lambda now, c=codec: batch(good_records(now), c, compressed=b""))
         for what, change in (
             ("cut short", lambda data: data[:-3]),
             ("cut in half", lambda data: data[: len(data) // 2]),
@@ -250,12 +252,14 @@ def _payload_cases() -> list[Case]:
             ("a flipped bit", lambda data: data[:-12] + bytes([data[-12] ^ 0x10]) + data[-11:]),
         ):
             changed = one_partition(
-                lambda now, c=codec, ch=change: batch(good(now), c, compressed=ch(compressed(now, c)))
+                lambda now, c=codec, ch=change: batch(good_records(now), c, compressed=ch(compress_records(now, c)))
             )
             cases.append(Case(f"payload: {what}, {codec_name}", "bounded", changed, versions))
             batch_with_bad_time = one_partition(
                 lambda now, c=codec, ch=change: batch(
-                    records_with_late_bad_times(now), c, compressed=ch(compressed(now, c, records_with_late_bad_times))
+                    records_with_late_bad_times(now),
+                    c,
+                    compressed=ch(compress_records(now, c, records_with_late_bad_times)),
                 )
             )
             cases.append(
@@ -265,14 +269,20 @@ def _payload_cases() -> list[Case]:
             Case(f"payload: garbage, {codec_name}", "bounded", garbage, versions),
             Case(f"payload: nothing, {codec_name}", "bounded", no_partitions, versions),
         ]
-    with_size = lambda now: lz4.frame.compress(plain(good(now), now), store_size=True)  # noqa: E731
-    cut_in_block = one_partition(lambda now: batch(good(now), LZ4, compressed=with_size(now)[:-12]))
+    with_size = lambda now: lz4.frame.compress(encode_records(good_records(now), now), store_size=True)  # noqa: E731
+    cut_in_block = one_partition(lambda now: batch(good_records(now), LZ4, compressed=with_size(now)[:-12]))
     skippable = one_partition(
-        lambda now: batch(good(now), LZ4, compressed=b"\x50\x2a\x4d\x18\4\0\0\0abcd" + with_size(now))
+        lambda now: batch(good_records(now), LZ4, compressed=b"\x50\x2a\x4d\x18\4\0\0\0abcd" + with_size(now))
     )
-    wrong_size = one_partition(lambda now: batch(good(now), LZ4, compressed=with_lz4_content_size(with_size(now), 7)))
+    wrong_size = one_partition(
+        lambda now: batch(good_records(now), LZ4, compressed=with_lz4_content_size(with_size(now), 7))
+    )
     wrong_sum = one_partition(
-        lambda now: batch(good(now), LZ4, compressed=lz4_with_checksums(plain(good(now), now))[:-4] + b"wrong"[:4])
+        lambda now: batch(
+            good_records(now),
+            LZ4,
+            compressed=lz4_with_checksums(encode_records(good_records(now), now))[:-4] + b"wrong"[:4],
+        )
     )
     cut_behind_bad_varint = one_partition(
         lambda now: batch(
@@ -282,13 +292,25 @@ def _payload_cases() -> list[Case]:
         )
     )
     linked = one_partition(
-        lambda now: batch(long(now), LZ4, compressed=lz4.frame.compress(plain(long(now), now), block_linked=True))
+        lambda now: batch(
+            long_records(now),
+            LZ4,
+            compressed=lz4.frame.compress(encode_records(long_records(now), now), block_linked=True),
+        )
     )
-    checked = one_partition(lambda now: batch(good(now), LZ4, compressed=lz4_with_checksums(plain(good(now), now))))
+    checked = one_partition(
+        lambda now: batch(good_records(now), LZ4, compressed=lz4_with_checksums(encode_records(good_records(now), now)))
+    )
     sizes = one_partition(
-        lambda now: batch(good(now), LZ4, compressed=lz4.frame.compress(plain(good(now), now), store_size=False))
+        lambda now: batch(
+            good_records(now),
+            LZ4,
+            compressed=lz4.frame.compress(encode_records(good_records(now), now), store_size=False),
+        )
     )
-    members = one_partition(lambda now: batch(good(now), GZIP, compressed=gzip_members(plain(good(now), now))))
+    members = one_partition(
+        lambda now: batch(good_records(now), GZIP, compressed=gzip_members(encode_records(good_records(now), now)))
+    )
     return [
         *cases,
         Case("payload: linked blocks, lz4", "bounded", linked),
@@ -303,12 +325,12 @@ def _payload_cases() -> list[Case]:
     ]
 
 
-def plain(records: list[Rec], base: int) -> bytes:
+def encode_records(records: list[Rec], base: int) -> bytes:
     return b"".join(record(r, i, base) for i, r in enumerate(records))
 
 
-def compressed(now: int, codec: int, records: "Callable[[int], list[Rec]] | None" = None) -> bytes:
-    return compress(codec, plain((records or good)(now), now))
+def compress_records(now: int, codec: int, records: "Callable[[int], list[Rec]] | None" = None) -> bytes:
+    return compress(codec, encode_records((records or good_records)(now), now))
 
 
 def records_with_late_bad_times(now: int) -> list[Rec]:
@@ -316,7 +338,7 @@ def records_with_late_bad_times(now: int) -> list[Rec]:
     return [Rec(now if i % 5 else now * 1000 if i else now, value=b"%d" % (i * 7919)) for i in range(200)]
 
 
-def long(now: int) -> list[Rec]:
+def long_records(now: int) -> list[Rec]:
     return [Rec(now, value=bytes(range(256)) * 300) for _ in range(20)]
 
 
@@ -351,10 +373,12 @@ def _request_cases() -> list[Case]:
         return batch([Rec(now), Rec(now * 1000)])
 
     def good_v2_batch(now: int) -> bytes:
-        return batch(good(now))
+        return batch(good_records(now))
 
-    def transactional(now: int, producer_id: int) -> bytes:
-        return batch(good(now), flags=TRANSACTIONAL_FLAG, producer_id=producer_id, producer_epoch=0, base_sequence=0)
+    def transactional_batch(now: int, producer_id: int) -> bytes:
+        return batch(
+            good_records(now), flags=TRANSACTIONAL_FLAG, producer_id=producer_id, producer_epoch=0, base_sequence=0
+        )
 
     both = lambda now: [(0, good_v2_batch(now)), (1, batch_with_bad_time(now)), (2, good_v2_batch(now))]  # noqa: E731
     return [
@@ -382,12 +406,12 @@ def _request_cases() -> list[Case]:
         Case(
             "request: bad magic in the second partition",
             "bounded",
-            lambda now: [(0, good_v2_batch(now)), (1, batch(good(now), magic=9))],
+            lambda now: [(0, good_v2_batch(now)), (1, batch(good_records(now), magic=9))],
         ),
         Case(
             "request: second batch of bad magic",
             "bounded",
-            lambda now: [(0, good_v2_batch(now) + batch(good(now), magic=9))],
+            lambda now: [(0, good_v2_batch(now) + batch(good_records(now), magic=9))],
         ),
         Case("request: null records", "bounded", lambda _: [(0, None)], range(3, 4), difference=NULL_RECORDS),
         Case(
@@ -395,7 +419,7 @@ def _request_cases() -> list[Case]:
             "bounded",
             lambda now: [(0, message(1, b"v", timestamp=now)), (1, good_v2_batch(now))],
         ),
-        Case("request: zstd", "bounded", lambda now: [(0, batch(good(now), ZSTD)), (1, good_v2_batch(now))]),
+        Case("request: zstd", "bounded", lambda now: [(0, batch(good_records(now), ZSTD)), (1, good_v2_batch(now))]),
         Case("request: no partitions", "bounded", lambda _: []),
         Case(
             "request: oversized",
@@ -407,27 +431,31 @@ def _request_cases() -> list[Case]:
             "small",
             lambda now: [(0, batch([Rec(now, value=b"x" * 2000)], crc=1))],
         ),
-        Case("request: transactional batch, no transactional id", "bounded", lambda now: [(0, transactional(now, 1))]),
+        Case(
+            "request: transactional batch, no transactional id",
+            "bounded",
+            lambda now: [(0, transactional_batch(now, 1))],
+        ),
         Case(
             "request: transactional after bad magic",
             "bounded",
-            lambda now: [(0, batch(good(now), magic=9)), (1, transactional(now, 1))],
+            lambda now: [(0, batch(good_records(now), magic=9)), (1, transactional_batch(now, 1))],
         ),
         Case(
             "request: bad magic after transactional",
             "bounded",
-            lambda now: [(0, transactional(now, 1)), (1, batch(good(now), magic=9))],
+            lambda now: [(0, transactional_batch(now, 1)), (1, batch(good_records(now), magic=9))],
         ),
         Case(
             "request: bad magic after transactional, with its id",
             "bounded",
-            lambda now: [(0, transactional(now, 1)), (1, batch(good(now), magic=9))],
+            lambda now: [(0, transactional_batch(now, 1)), (1, batch(good_records(now), magic=9))],
             transactional_id="t",
         ),
         Case(
             "request: two transactional producers",
             "bounded",
-            lambda now: [(0, transactional(now, 1)), (1, transactional(now, 2))],
+            lambda now: [(0, transactional_batch(now, 1)), (1, transactional_batch(now, 2))],
             transactional_id="t",
         ),
     ]
@@ -436,39 +464,46 @@ def _request_cases() -> list[Case]:
 def _short_batch_cases() -> list[Case]:
     """Batches that end within their header, each beside good and bad batches."""
 
-    def short(now: int, size: int, **changes: int) -> bytes:
-        return batch(good(now), length=size - 12, **changes)[:size]
+    def truncated_batch(now: int, size: int, **changes: int) -> bytes:
+        return batch(good_records(now), length=size - 12, **changes)[:size]
 
-    def beside(now: int) -> Partitions:
-        return [(1, batch(good(now))), (2, batch([Rec(now * 1000)]))]
+    def good_and_bad_partition(now: int) -> Partitions:
+        return [(1, batch(good_records(now))), (2, batch([Rec(now * 1000)]))]
 
     cases = []
     for size in (26, 27, 43, 50, 51, 60):
         cases += [
-            Case(f"short: {size} bytes", "bounded", lambda now, s=size: [(0, short(now, s)), *beside(now)]),
+            Case(
+                f"short: {size} bytes",
+                "bounded",
+                lambda now, s=size: [(0, truncated_batch(now, s)), *good_and_bad_partition(now)],
+            ),
             Case(
                 f"short: {size} bytes, base offset 1",
                 "bounded",
-                lambda now, s=size: [(0, short(now, s, base_offset=1)), *beside(now)],
+                lambda now, s=size: [(0, truncated_batch(now, s, base_offset=1)), *good_and_bad_partition(now)],
             ),
             Case(
                 f"short: {size} bytes in an unknown partition",
                 "bounded",
-                lambda now, s=size: [(9, short(now, s)), *beside(now)],
+                lambda now, s=size: [(9, truncated_batch(now, s)), *good_and_bad_partition(now)],
             ),
             Case(
                 f"short: {size} bytes after a good batch",
                 "bounded",
-                lambda now, s=size: [(0, batch(good(now)) + short(now, s)), *beside(now)],
+                lambda now, s=size: [
+                    (0, batch(good_records(now)) + truncated_batch(now, s)),
+                    *good_and_bad_partition(now),
+                ],
                 versions=range(0, 14),
             ),
         ]
     tails = {
         "zeros": bytes(30),
-        "a wrong magic": batch(good(0), magic=9),
-        "a length where it overflows": batch(good(0), length=2**31 - 12),
-        "a length of int max": batch(good(0), length=2**31 - 1),
-        "a length too long": batch(good(0), length=5000),
+        "a wrong magic": batch(good_records(0), magic=9),
+        "a length where it overflows": batch(good_records(0), length=2**31 - 12),
+        "a length of int max": batch(good_records(0), length=2**31 - 1),
+        "a length too long": batch(good_records(0), length=5000),
     }
     for what, tail in tails.items():
         for where in (0, 9):
@@ -476,7 +511,7 @@ def _short_batch_cases() -> list[Case]:
                 Case(
                     f"short: {what} after a good batch in partition {where}",
                     "bounded",
-                    lambda now, t=tail, w=where: [(w, batch(good(now)) + t), *beside(now)],
+                    lambda now, t=tail, w=where: [(w, batch(good_records(now)) + t), *good_and_bad_partition(now)],
                     versions=range(0, 14),
                 )
             )
@@ -490,22 +525,22 @@ def _elsewhere_cases() -> list[Case]:
         return batch([Rec(now), Rec(now * 1000)])
 
     def good_v2_batch(now: int) -> bytes:
-        return batch(good(now))
+        return batch(good_records(now))
 
     def two_good_batches(now: int) -> bytes:
         return good_v2_batch(now) * 2
 
-    def crc(now: int) -> bytes:
-        return batch(good(now), crc=1)
+    def batch_with_wrong_crc(now: int) -> bytes:
+        return batch(good_records(now), crc=1)
 
     kinds_of_records: dict[str, Callable[[int], bytes]] = {
         "good": good_v2_batch,
         "bad time": batch_with_bad_time,
         "two batches": two_good_batches,
         "no batch": lambda _: b"",
-        "wrong crc": crc,
-        "damaged": lambda now: batch(good(now), GZIP, compressed=b"this is not compressed"),
-        "codec 6": lambda now: batch(good(now), attributes=6),
+        "wrong crc": batch_with_wrong_crc,
+        "damaged": lambda now: batch(good_records(now), GZIP, compressed=b"this is not compressed"),
+        "codec 6": lambda now: batch(good_records(now), attributes=6),
         "zstd": lambda now: batch([Rec(now * 1000)], ZSTD),
         "magic 1": lambda now: message(1, b"v", timestamp=now),
     }
@@ -570,13 +605,13 @@ def _elsewhere_cases() -> list[Case]:
         Case(
             "elsewhere: a bad one, then a good one, acks 0",
             "open",
-            lambda now: [(0, crc(now)), (0, good_v2_batch(now))],
+            lambda now: [(0, batch_with_wrong_crc(now)), (0, good_v2_batch(now))],
             acks=0,
         ),
         Case(
             "elsewhere: a good one, then a bad one, acks 0",
             "open",
-            lambda now: [(0, good_v2_batch(now)), (0, crc(now))],
+            lambda now: [(0, good_v2_batch(now)), (0, batch_with_wrong_crc(now))],
             acks=0,
         ),
         Case("elsewhere: unknown partition, acks 0", "bounded", lambda now: [(99, batch_with_bad_time(now))], acks=0),
@@ -632,41 +667,41 @@ def _legacy_cases() -> list[Case]:
         ),
         "mixed magic": one_partition(lambda now: v1(now) + message(0, b"v")),
         "empty records": one_partition(lambda _: b""),
-        "v2 batch in an old request": one_partition(lambda now: batch(good(now))),
+        "v2 batch in an old request": one_partition(lambda now: batch(good_records(now))),
         "bad v2 batch in an old request": one_partition(lambda now: batch([Rec(now * 1000)])),
-        "two v2 batches in an old request": one_partition(lambda now: batch(good(now)) * 2),
-        "v2 batch and a length of 0 in an old request": one_partition(lambda now: batch(good(now)) + bytes(40)),
+        "two v2 batches in an old request": one_partition(lambda now: batch(good_records(now)) * 2),
+        "v2 batch and a length of 0 in an old request": one_partition(lambda now: batch(good_records(now)) + bytes(40)),
         "v2 batch and one with wrong crc in an old request": one_partition(
-            lambda now: batch(good(now)) + batch(good(now), crc=1)
+            lambda now: batch(good_records(now)) + batch(good_records(now), crc=1)
         ),
         "v2 batch and half a batch in an old request": one_partition(
-            lambda now: batch(good(now)) + batch(good(now))[:40]
+            lambda now: batch(good_records(now)) + batch(good_records(now))[:40]
         ),
-        "v2 batch and a message in an old request": one_partition(lambda now: batch(good(now)) + v1(now)),
-        "a message and a v2 batch in an old request": one_partition(lambda now: v1(now) + batch(good(now))),
+        "v2 batch and a message in an old request": one_partition(lambda now: batch(good_records(now)) + v1(now)),
+        "a message and a v2 batch in an old request": one_partition(lambda now: v1(now) + batch(good_records(now))),
         "a message and a compressed v2 batch in an old request": one_partition(
-            lambda now: v1(now) + batch(good(now), GZIP)
+            lambda now: v1(now) + batch(good_records(now), GZIP)
         ),
         "a message and a v2 batch with wrong crc in an old request": one_partition(
-            lambda now: v1(now) + batch(good(now), crc=1)
+            lambda now: v1(now) + batch(good_records(now), crc=1)
         ),
         "a message too new and a v2 batch in an old request": one_partition(
-            lambda now: v1(now + 2 * HOUR) + batch(good(now))
+            lambda now: v1(now + 2 * HOUR) + batch(good_records(now))
         ),
         "a message, a v2 batch and a message too new in an old request": one_partition(
-            lambda now: v1(now) + batch(good(now)) + v1(now + 2 * HOUR)
+            lambda now: v1(now) + batch(good_records(now)) + v1(now + 2 * HOUR)
         ),
         "a message of magic 0 and a v2 batch in an old request": one_partition(
-            lambda now: message(0, b"v") + batch(good(now))
+            lambda now: message(0, b"v") + batch(good_records(now))
         ),
         "a wrapper and a v2 batch in an old request": one_partition(
-            lambda now: wrapper(1, [v1(now)], GZIP, timestamp=now) + batch(good(now))
+            lambda now: wrapper(1, [v1(now)], GZIP, timestamp=now) + batch(good_records(now))
         ),
         "v2 batch and a length of int max in an old request": one_partition(
-            lambda now: batch(good(now)) + batch(good(now), length=2**31 - 1)
+            lambda now: batch(good_records(now)) + batch(good_records(now), length=2**31 - 1)
         ),
-        "length of int max in an old request": one_partition(lambda now: batch(good(now), length=2**31 - 1)),
-        "magic 1 in a v2 batch in an old request": one_partition(lambda now: batch(good(now), magic=1)),
+        "length of int max in an old request": one_partition(lambda now: batch(good_records(now), length=2**31 - 1)),
+        "magic 1 in a v2 batch in an old request": one_partition(lambda now: batch(good_records(now), magic=1)),
         "null key": one_partition(lambda now: v1(now) + v1(now, key=None)),
         "null key in a wrapper": one_partition(
             lambda now: wrapper(1, [v1(now), v1(now, key=None, offset=1)], GZIP, timestamp=now)

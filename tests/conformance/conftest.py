@@ -13,7 +13,7 @@ from tests.conformance.results import RESULTS
 
 
 @pytest.fixture(scope="session")
-def thorough() -> bool:
+def is_thorough() -> bool:
     """Return whether this is `make conformance`: every version of every case, and all generated requests."""
     return bool(os.environ.get("SLUICEGATE_THOROUGH"))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.conformance.cases import ABSENT, AFTER_MAX, BEFORE_MAX, HOUR, LONG_MAX, LONG_MIN, TOPIC_KINDS, plain
+from tests.conformance.cases import ABSENT, AFTER_MAX, BEFORE_MAX, HOUR, LONG_MAX, LONG_MIN, TOPIC_KINDS, encode_records
 from tests.conformance.pair import PARTITIONS, Request
 from tests.wire.batches import CODECS, GZIP, LZ4, SNAPPY, XERIAL, ZSTD, Rec, batch, compress, message, wrapper
 
@@ -105,16 +105,16 @@ def _batches(draw: st.DrawFn, codecs: st.SearchStrategy[int]) -> Build:
     damage = draw(st.one_of(*[st.none()] * 5, _DAMAGE))
     inside = draw(st.booleans())
 
-    def build(now: int) -> bytes:
+    def build_records(now: int) -> bytes:
         made = [record.record_at(now) for record in records]
         if damage is None:
             return batch(made, codec, **lies)
-        payload = plain(made, made[0].timestamp)
+        payload = encode_records(made, made[0].timestamp)
         if inside:  # wrong records, correctly compressed
             return batch(made, codec, payload=_damaged(payload, damage), **lies)
         return batch(made, codec, compressed=_damaged(compress(codec, payload), damage), **lies)
 
-    return build
+    return build_records
 
 
 @st.composite
@@ -125,11 +125,11 @@ def _message_sets(draw: st.DrawFn) -> Build:
     codec = draw(st.sampled_from([0, 0, GZIP, SNAPPY, XERIAL, *([LZ4] if magic else [])]))
     crc = draw(st.sampled_from([None, None, None, 1]))
 
-    def build(now: int) -> bytes:
+    def build_records(now: int) -> bytes:
         inner = [message(magic, b"v", key=key, timestamp=t(now), offset=i, crc=crc) for i, t in enumerate(times)]
         return b"".join(inner) if codec == 0 else wrapper(magic, inner, codec, timestamp=now)
 
-    return build
+    return build_records
 
 
 @st.composite
@@ -151,7 +151,7 @@ _ACKS = st.sampled_from([-1] * 8 + [1] * 4 + [0, 7])
 
 
 @st.composite
-def requests(draw: st.DrawFn, versions: range) -> Request:
+def random_requests(draw: st.DrawFn, versions: range) -> Request:
     """Return a random request of one of these versions for the current time."""
     now = time.time_ns() // 1_000_000
     version = draw(st.sampled_from(versions))

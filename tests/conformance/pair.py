@@ -191,14 +191,14 @@ def _as_a_broker_says(answer: Any) -> Any:
 
 
 def _without_clock(text: str, now: int) -> str:
-    def as_distances(found: re.Match[str]) -> str:
+    def describe_clock_bounds(found: re.Match[str]) -> str:
         bounds = [int(number) - now for number in found.groups()]
         return f"within {[round(bound / _CLOCK_MS) for bound in bounds]}"
 
-    return _RANGE.sub(as_distances, text)
+    return _RANGE.sub(describe_clock_bounds, text)
 
 
-def described(request: Request) -> str:
+def describe_request(request: Request) -> str:
     """Return a description from which a request can be rebuilt."""
     parts: Iterable[str] = (
         f"{kind}: {[(i, None if r is None else r.hex()) for i, r in entries]}" for kind, entries in request.topics

@@ -28,7 +28,7 @@ OFFSETS = {
 
 
 @dataclass(frozen=True)
-class Frozen:
+class PathsWithFrozenClocks:
     """Both paths with frozen clocks (ms)."""
 
     at: int
@@ -37,20 +37,22 @@ class Frozen:
 
 
 @pytest.fixture(scope="module")
-def frozen(kafka_version: str, trusting_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frozen]:
+def paths_with_frozen_clocks(
+    kafka_version: str, trusting_broker: Kafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PathsWithFrozenClocks]:
     at = time.time_ns() // 1_000_000
     folder = tmp_path_factory.mktemp("frozen")
     kafka = Kafka(kafka_version, folder, program=FROZEN_CLOCK, options=(f"-Dfrozen.at={at}",))
     proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), trusting_broker.bootstrap, proxy_settings())
     proxy.command = [sys.executable, "-c", FROZEN_PROXY.format(at=at)]
     try:
-        yield Frozen(at, kafka.start(), proxy.start())
+        yield PathsWithFrozenClocks(at, kafka.start(), proxy.start())
     finally:
         proxy.stop()
         kafka.stop()
 
 
-def times(at: int) -> dict[str, list[int]]:
+def timestamps_around_bounds(at: int) -> dict[str, list[int]]:
     """Return timestamps: each bound alone and among good ones, and values at which Java's arithmetic overflows."""
     alone = {name: [at + offset] for name, offset in OFFSETS.items()}
     among = {f"{name}, among good ones": [at, at + offset, at] for name, offset in OFFSETS.items()}
@@ -64,15 +66,15 @@ def times(at: int) -> dict[str, list[int]]:
 
 
 def test_timestamp_bounds_equal_the_brokers_to_the_millisecond(
-    kafka_version: str, trusting_broker: Kafka, frozen: Frozen
+    kafka_version: str, trusting_broker: Kafka, paths_with_frozen_clocks: PathsWithFrozenClocks
 ) -> None:
     key = kafka_version, "bounds"
     known = versions_of(kafka_version)
     differences = []
     rejected: list[Any] = []
 
-    with Pair("bounds", frozen.validating, trusting_broker, frozen.proxy) as pair:
-        for name, stamps in times(frozen.at).items():
+    with Pair("bounds", paths_with_frozen_clocks.validating, trusting_broker, paths_with_frozen_clocks.proxy) as pair:
+        for name, stamps in timestamps_around_bounds(paths_with_frozen_clocks.at).items():
             records = [Rec(stamp) for stamp in stamps]
             contents = {
                 codec_name: (batch(records, codec), 7 if codec == ZSTD else 3) for codec_name, codec in CODECS.items()
@@ -81,7 +83,7 @@ def test_timestamp_bounds_equal_the_brokers_to_the_millisecond(
             for codec_name, (content, version) in contents.items():
                 for chosen in {version, known[-1] if version > 2 else version} & set(known):
                     request = Request(chosen, [("bounded", [(0, content)]), ("open", [(0, content)])])
-                    expected, found = pair.compare(request, frozen.at)
+                    expected, found = pair.compare(request, paths_with_frozen_clocks.at)
                     RESULTS.count(key, found == expected, None)
                     rejected.append((name, found["responses"][0]["partition_responses"][0]["error_code"]))
                     if found != expected:

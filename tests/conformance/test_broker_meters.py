@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker.fixtures import running
+from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.broker.meters import JmxExporter, Meters, meter_increases, meters_in
 from tests.broker.proxy_process import ProxyProcess
@@ -24,7 +24,7 @@ _CODEC = re.compile(r", (none|gzip|snappy|xerial|lz4|zstd|codec \d)$")
 _FAMILIES = ("times", "keys", "header", "payload", "short", "request")
 
 
-def cases() -> list[tuple[Case, int]]:
+def newest_cases() -> list[tuple[Case, int]]:
     """Return each kind of case once, in the newest version that it and the broker support."""
     chosen: dict[tuple[str, str], Case] = {}
     for case in CASES:
@@ -55,12 +55,12 @@ def exporter(tmp_path_factory: pytest.TempPathFactory) -> JmxExporter:
 @pytest.fixture(scope="module")
 def metered_broker(exporter: JmxExporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """A broker with limits on its topics and readable meters."""
-    yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("metered"), options=exporter.options))
+    yield from run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("metered"), options=exporter.options))
 
 
 @pytest.fixture(scope="module")
 def broker_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("behind")))
+    yield from run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("behind")))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_each_rejection_is_counted_as_a_broker_counts_it(
 
     with Pair("meters", metered_broker, broker_behind, metered_proxy) as pair:
         at_broker, at_proxy = meters_in(exporter.scrape()), meters_in(metered_proxy.get("/metrics")[1])
-        for case, version in cases():
+        for case, version in newest_cases():
             now = time.time_ns() // 1_000_000
             answer, _ = pair.compare(Request(version, case.topics(now), case.acks, case.transactional_id))
             then_broker, then_proxy = meters_in(exporter.scrape()), meters_in(metered_proxy.get("/metrics")[1])

@@ -11,8 +11,8 @@ from hypothesis import Phase, given, note, settings
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.conformance.differences import LOG_START, is_old_log_start
-from tests.conformance.generated import requests
-from tests.conformance.pair import Pair, Request, described, versions_of
+from tests.conformance.generated import random_requests
+from tests.conformance.pair import Pair, Request, describe_request, versions_of
 from tests.conformance.results import RESULTS
 
 _FEW, _MORE, _THOROUGH = 60, 250, 5000
@@ -33,15 +33,15 @@ def test_responses_to_random_requests_and_logs_equal_the_brokers(
         @settings(
             max_examples=wanted, derandomize=wanted < _THOROUGH, phases=(Phase.generate, Phase.shrink), database=None
         )
-        @given(requests(versions_of(kafka_version)))
-        def compare(request: Request) -> None:
-            note(described(request))
+        @given(random_requests(versions_of(kafka_version)))
+        def compare_responses(request: Request) -> None:
+            note(describe_request(request))
             expected, found = pair.compare(request)
             difference = LOG_START if is_old_log_start(expected, found) else None
             RESULTS.count(key, found == expected, difference)
             assert found == expected or difference is not None
 
-        compare()
+        compare_responses()
         differing = pair.differing_logs()
 
     assert RESULTS.compared[key] - before >= wanted

@@ -28,9 +28,9 @@ def test_responses_and_logs_equal_the_brokers(
     validating_broker: Kafka,
     trusting_broker: Kafka,
     proxy: ProxyProcess,
-    thorough: bool,
+    is_thorough: bool,
 ) -> None:
-    cases = [(case, versions_to_try(case, versions_of(kafka_version), thorough)) for case in _FAMILIES[family]]
+    cases = [(case, versions_to_try(case, versions_of(kafka_version), is_thorough)) for case in _FAMILIES[family]]
     assert any(versions for _, versions in cases) or (family == "legacy" and kafka_version != KAFKA_OLD)
     key = kafka_version, family
     differences = []

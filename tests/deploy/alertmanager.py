@@ -25,7 +25,7 @@ NEEDS_ALERTMANAGER = pytest.mark.skipif(
 
 
 @dataclass(frozen=True)
-class Notice:
+class AlertNotice:
     """A notification about one alert. `status`: firing or resolved; times as Alertmanager writes them (RFC 3339)."""
 
     status: str
@@ -44,7 +44,7 @@ class Alertmanager:
     time."""
 
     def __init__(self, folder: Path) -> None:
-        self.notices: list[Notice] = []
+        self.notices: list[AlertNotice] = []
         self._folder = folder
         self._port = free_ports(1)
         self._webhook = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -84,7 +84,7 @@ class Alertmanager:
             self._webhook.shutdown()
         self._webhook.server_close()
 
-    def wait_for(self, status: str, **labels: str) -> Notice:
+    def wait_for(self, status: str, **labels: str) -> AlertNotice:
         """Wait for a notice with this status and these labels and return it."""
         wanted = labels.items()
         found = eventually(
@@ -118,5 +118,5 @@ class Alertmanager:
             return False
 
 
-def _notice(alert: dict[str, Any]) -> Notice:
-    return Notice(alert["status"], alert["labels"], alert["annotations"], alert["startsAt"], alert["endsAt"])
+def _notice(alert: dict[str, Any]) -> AlertNotice:
+    return AlertNotice(alert["status"], alert["labels"], alert["annotations"], alert["startsAt"], alert["endsAt"])

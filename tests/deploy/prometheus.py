@@ -31,7 +31,7 @@ def promtool(*arguments: str | Path, stdin: str = "") -> "subprocess.CompletedPr
     return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
 
 
-def shortened(rules: Path, folder: Path) -> Path:
+def shorten_alert_rules(rules: Path, folder: Path) -> Path:
     """Copy alert rules so that they fire within seconds: each `for:` becomes 3 s, and each range 10 s.
 
     The same by hand: `sed -E 's/( for:) .*/\\1 3s/; s/\\[[0-9]+[mh]\\]/[10s]/g' sluicegate.rules.yaml`.

@@ -64,24 +64,24 @@ def queries_of_dashboard() -> list[Query]:
 
 
 @cache
-def rules() -> list[dict[str, Any]]:
+def prometheus_rules() -> list[dict[str, Any]]:
     """Return the alerts and the recording rules."""
     groups = yaml.safe_load(RULES.read_text())["groups"]
     return [rule for group in groups for rule in group["rules"]]
 
 
-def alerts() -> list[dict[str, Any]]:
-    return [rule for rule in rules() if "alert" in rule]
+def alert_rules() -> list[dict[str, Any]]:
+    return [rule for rule in prometheus_rules() if "alert" in rule]
 
 
-def recorded() -> dict[str, str]:
+def recording_expressions() -> dict[str, str]:
     """Return the expression of each recording rule by the name of its metric."""
-    return {rule["record"]: rule["expr"] for rule in rules() if "record" in rule}
+    return {rule["record"]: rule["expr"] for rule in prometheus_rules() if "record" in rule}
 
 
 def _expanded(expr: str) -> str:
     """Return the expression with those of the recording rules that it uses."""
-    return _RECORDED.sub(lambda found: f"({recorded()[found[0]]})", expr)
+    return _RECORDED.sub(lambda found: f"({recording_expressions()[found[0]]})", expr)
 
 
 def queries_of_alerts() -> list[Query]:
@@ -91,12 +91,12 @@ def queries_of_alerts() -> list[Query]:
             _expanded(rule["expr"]),
             frozenset(label for words in rule["annotations"].values() for label in _LEGEND.findall(words)),
         )
-        for rule in alerts()
+        for rule in alert_rules()
     ]
 
 
 def queries_of_recording_rules() -> list[Query]:
-    return [Query(f"rule: {name}", expr) for name, expr in recorded().items()]
+    return [Query(f"rule: {name}", expr) for name, expr in recording_expressions().items()]
 
 
 ALL = [*queries_of_dashboard(), *queries_of_alerts(), *queries_of_recording_rules()]

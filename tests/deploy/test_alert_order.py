@@ -14,9 +14,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.deploy.alertmanager import NEEDS_ALERTMANAGER, Alertmanager, Notice
-from tests.deploy.prometheus import NEEDS_PROMETHEUS, Prometheus, shortened
-from tests.deploy.queries import JOB, RULES, alerts
+from tests.deploy.alertmanager import NEEDS_ALERTMANAGER, Alertmanager, AlertNotice
+from tests.deploy.prometheus import NEEDS_PROMETHEUS, Prometheus, shorten_alert_rules
+from tests.deploy.queries import JOB, RULES, alert_rules
 from tests.oracle.kafka_java import KAFKA_NEW
 
 pytestmark = [pytest.mark.long, NEEDS_PROMETHEUS, NEEDS_ALERTMANAGER]
@@ -79,7 +79,7 @@ class Installation:
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Iterator[Installation]:
+def installation(tmp_path: Path) -> Iterator[Installation]:
     with ExitStack() as stack:
         kafka = Kafka(KAFKA_NEW, tmp_path / "kafka", settings={"auto.create.topics.enable": "false"})
         stack.callback(kafka.stop)
@@ -95,7 +95,7 @@ def installed(tmp_path: Path) -> Iterator[Installation]:
         prometheus = Prometheus(
             tmp_path,
             proxy.admin.removeprefix("http://"),
-            shortened(RULES, tmp_path),
+            shorten_alert_rules(RULES, tmp_path),
             labels={"cluster": _CLUSTER},
             alertmanager=alertmanager.address,
         )
@@ -104,9 +104,9 @@ def installed(tmp_path: Path) -> Iterator[Installation]:
         yield Installation(kafka, proxy, prometheus, alertmanager)
 
 
-def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation) -> None:
-    kafka, proxy, alertmanager = installed.kafka, installed.proxy, installed.alertmanager
-    eventually(lambda: installed.prometheus.ask('sluicegate_condition{cluster="west"}'), what="a scrape")
+def test_alerts_fire_and_end_in_the_order_of_the_faults(installation: Installation) -> None:
+    kafka, proxy, alertmanager = installation.kafka, installation.proxy, installation.alertmanager
+    eventually(lambda: installation.prometheus.ask('sluicegate_condition{cluster="west"}'), what="a scrape")
     fires, wait_until_resolved = _waits(alertmanager)
 
     with OldRecords(proxy.bootstrap, "billing", "payments"):
@@ -168,17 +168,17 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation)
         *sorted([(_UPSTREAM, upstream.labels["subject"]), (_BROKER, "broker 1")]),
         *((_BROKER, "broker 2"), (_DOWN, None)),
     ]
-    _was_pending_before_it_fired(installed.prometheus)
+    _was_pending_before_it_fired(installation.prometheus)
 
 
-def _waits(alertmanager: Alertmanager) -> tuple[Callable[..., Notice], Callable[..., Notice]]:
-    def fires(name: str, **labels: str) -> Notice:
+def _waits(alertmanager: Alertmanager) -> tuple[Callable[..., AlertNotice], Callable[..., AlertNotice]]:
+    def wait_until_firing(name: str, **labels: str) -> AlertNotice:
         return alertmanager.wait_for("firing", alertname=name, **labels)
 
-    def wait_until_resolved(name: str, **labels: str) -> Notice:
+    def wait_until_resolved(name: str, **labels: str) -> AlertNotice:
         return alertmanager.wait_for("resolved", alertname=name, **labels)
 
-    return fires, wait_until_resolved
+    return wait_until_firing, wait_until_resolved
 
 
 def _was_pending_before_it_fired(prometheus: Prometheus) -> None:
@@ -189,7 +189,7 @@ def _was_pending_before_it_fired(prometheus: Prometheus) -> None:
         state = labels.pop("alertstate")
         began.setdefault(tuple(sorted(labels.items())), {})[state] = series["values"][0][0]
     fired = [(dict(labels)["alertname"], times) for labels, times in began.items() if "firing" in times]
-    waits = {rule["alert"] for rule in alerts() if "for" in rule}
+    waits = {rule["alert"] for rule in alert_rules() if "for" in rule}
     assert [name for name, times in fired if name in waits and times["pending"] >= times["firing"]] == []
     assert {name for name, _ in fired} - _OF_THIS_MACHINE == _EXPECTED
 

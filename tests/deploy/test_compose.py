@@ -17,13 +17,13 @@ from tests.proxy.cli.test_commands import sluicegate
 FILE = ROOT / "compose.yaml"
 
 
-def services() -> dict[str, Any]:
+def compose_services() -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load(FILE.read_text())["services"]
     return found
 
 
 def test_files_that_the_compose_file_mounts_exist() -> None:
-    mounted = [volume.split(":")[0] for one in services().values() for volume in one.get("volumes", ())]
+    mounted = [volume.split(":")[0] for one in compose_services().values() for volume in one.get("volumes", ())]
     files = [name for name in mounted if name.startswith("./")]
 
     assert len(files) >= 6
@@ -31,22 +31,22 @@ def test_files_that_the_compose_file_mounts_exist() -> None:
 
 
 def test_the_proxys_ports_are_those_of_its_configuration_and_open_to_this_machine_alone() -> None:
-    proxy = services()["sluicegate"]
+    proxy = compose_services()["sluicegate"]
     config = yaml.safe_load((DEPLOY / "compose/sluicegate.yaml").read_text())
 
     assert sluicegate("check", str(DEPLOY / "compose/sluicegate.yaml")).returncode == 0
     inside = {int(port.rsplit(":", 1)[1]) for port in proxy["ports"]}
     outside = {int(port.split(":")[1]) for port in proxy["ports"]}
     base = config["listen"]["broker_port_base"]
-    assert inside == outside == {19092, base + int(services()["kafka"]["environment"]["KAFKA_NODE_ID"]), 9650}
-    every = [port for one in services().values() for port in one.get("ports", ())]
+    assert inside == outside == {19092, base + int(compose_services()["kafka"]["environment"]["KAFKA_NODE_ID"]), 9650}
+    every = [port for one in compose_services().values() for port in one.get("ports", ())]
     assert all(port.startswith("127.0.0.1:") for port in every)
     assert proxy["read_only"] is True
     assert proxy["cap_drop"] == ["ALL"]
 
 
 def test_every_image_has_a_version() -> None:
-    images = [one["image"].rpartition(":")[2] for one in services().values()]
+    images = [one["image"].rpartition(":")[2] for one in compose_services().values()]
     assert all(tag and tag != "latest" for tag in images)
 
 

@@ -16,10 +16,10 @@ from sluicegate.proxy.demo.sample_stream import SampleStream
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
-from tests.deploy.manifests import of_kind
+from tests.deploy.manifests import documents_of_kind
 from tests.deploy.prometheus import NEEDS_PROMETHEUS, NEEDS_PROMTOOL, Prometheus, promtool
 from tests.deploy.queries import ALL, JOB, RULES, Query
-from tests.deploy.test_kubernetes import rendered
+from tests.deploy.test_kubernetes import render_chart
 
 HOUR = 3_600_000
 # The sample clients write to these topics: payments are rejected, telemetry is observed, orders.eu is compacted.
@@ -100,7 +100,7 @@ def rules_in_use(folder: Path) -> Path:
     """Return the rules as the Helm chart installs them, or without helm the file itself."""
     if shutil.which("helm") is None:
         return RULES
-    (rule,) = of_kind(rendered(folder, "--set", "prometheusRule.enabled=true"), "PrometheusRule")
+    (rule,) = documents_of_kind(render_chart(folder, "--set", "prometheusRule.enabled=true"), "PrometheusRule")
     file = folder / "rules.yaml"
     file.write_text(yaml.safe_dump(rule["spec"]))
     return file

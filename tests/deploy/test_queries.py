@@ -9,7 +9,7 @@ import yaml
 from sluicegate.proxy.reporting.metrics.families import FAMILIES, ROWS
 from sluicegate.proxy.reporting.metrics.family import Kind
 from sluicegate.proxy.status.condition import Condition
-from tests.deploy.queries import ALL, CONFIGURATION, DASHBOARD, JOB, RULES, Query, alerts
+from tests.deploy.queries import ALL, CONFIGURATION, DASHBOARD, JOB, RULES, Query, alert_rules
 from tests.oracle.kafka_java import ROOT
 
 _BY_SERIES = {name: family for family in FAMILIES for name in family.series_names}
@@ -29,11 +29,11 @@ _WITHOUT_A_SELECTOR = {
 _ANCHORS = {heading.lower() for heading in re.findall(r"^## (\w+)$", _RUNBOOK, re.MULTILINE)}
 
 
-def by_place(query: Query) -> str:
+def query_location(query: Query) -> str:
     return query.where
 
 
-@pytest.mark.parametrize("query", ALL, ids=by_place)
+@pytest.mark.parametrize("query", ALL, ids=query_location)
 def test_every_metric_and_label_is_declared(query: Query) -> None:
     recorded = [each for each in ALL if each.where.removeprefix("rule: ") in query.text and each is not query]
     assert query.metrics or "__name__" in query.text or recorded
@@ -46,14 +46,14 @@ def test_every_metric_and_label_is_declared(query: Query) -> None:
     assert query.labels - known == set()
 
 
-@pytest.mark.parametrize("query", ALL, ids=by_place)
+@pytest.mark.parametrize("query", ALL, ids=query_location)
 def test_queries_apply_rate_to_counters_and_not_to_gauges(query: Query) -> None:
     for name in query.metrics & set(_BY_SERIES):
         is_rated = re.search(rf"(?:rate|increase)\({name}\b", query.text) is not None
         assert is_rated == (_BY_SERIES[name].kind is not Kind.GAUGE), name
 
 
-@pytest.mark.parametrize("rule", alerts(), ids=lambda rule: rule["alert"])
+@pytest.mark.parametrize("rule", alert_rules(), ids=lambda rule: rule["alert"])
 def test_an_alert_has_a_summary_a_description_and_a_runbook_link(rule: dict[str, dict[str, str]]) -> None:
     words = rule["annotations"]
 
@@ -66,13 +66,13 @@ def test_an_alert_has_a_summary_a_description_and_a_runbook_link(rule: dict[str,
 
 
 def test_every_condition_has_an_alert_or_a_reason_to_have_none() -> None:
-    selectors = [re.findall(r'condition=~?"([^"]*)"', rule["expr"]) for rule in alerts()]
+    selectors = [re.findall(r'condition=~?"([^"]*)"', rule["expr"]) for rule in alert_rules()]
     alerted = {name for found in selectors for names in found for name in names.split("|")}
     names = {condition.value for condition in Condition}
 
     assert alerted - names == set()
     assert names - alerted == set(_WITHOUT_A_SELECTOR)
-    others = {rule["alert"] for rule in alerts()}
+    others = {rule["alert"] for rule in alert_rules()}
     assert {alert for alert in _WITHOUT_A_SELECTOR.values() if alert is not None} <= others
 
 
@@ -86,7 +86,7 @@ def test_the_example_scrapes_the_readmes_admin_address_as_the_job_of_the_queries
 
 
 def test_the_runbook_has_no_section_without_an_alert() -> None:
-    assert {rule["alert"].lower() for rule in alerts()} == _ANCHORS
+    assert {rule["alert"].lower() for rule in alert_rules()} == _ANCHORS
 
 
 def test_the_dashboard_covers_every_section_of_the_metrics_page() -> None:

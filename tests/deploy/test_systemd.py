@@ -23,7 +23,7 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
 
 
-def service() -> dict[str, str]:
+def service_section() -> dict[str, str]:
     reader = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",))
     reader.optionxform = str  # type: ignore[method-assign]  # as configparser documents
     reader.read(UNIT)
@@ -59,7 +59,7 @@ def test_the_service_has_few_permissions() -> None:
 
 
 def test_the_service_waits_for_a_drain_and_reloads_by_sighup() -> None:
-    told = service()
+    told = service_section()
 
     assert int(told["TimeoutStopSec"]) > 30  # drain_timeout_seconds' default
     assert told["ExecReload"] == "/bin/kill -HUP $MAINPID"

@@ -37,7 +37,7 @@ def proxy_and_responses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
         yield process, outcomes
 
 
-def samples(process: ProxyProcess, name: str) -> dict[str, float]:
+def metric_samples(process: ProxyProcess, name: str) -> dict[str, float]:
     """Return the values of a metric by their labels (as text)."""
     lines = (line for line in process.get("/metrics")[1].splitlines() if line.startswith((name + " ", name + "{")))
     return {line.rpartition(" ")[0].removeprefix(name): float(line.rpartition(" ")[2]) for line in lines}
@@ -46,8 +46,8 @@ def samples(process: ProxyProcess, name: str) -> dict[str, float]:
 def test_counts_match_the_clients_responses(proxy_and_responses: tuple[ProxyProcess, Counter[str | None]]) -> None:
     process, outcomes = proxy_and_responses
 
-    batches = samples(process, "sluicegate_validated_batches_total")
-    records = samples(process, "sluicegate_validated_records_total")
+    batches = metric_samples(process, "sluicegate_validated_batches_total")
+    records = metric_samples(process, "sluicegate_validated_records_total")
 
     assert records[""] == outcomes.total()
     assert batches['{outcome="accepted"}'] > 0
@@ -60,11 +60,11 @@ def test_each_produce_request_uses_one_path_and_is_timed(
 ) -> None:
     process, _ = proxy_and_responses
 
-    by_path = samples(process, "sluicegate_requests_total")
+    by_path = metric_samples(process, "sluicegate_requests_total")
     produced = sum(count for labels, count in by_path.items() if 'api="Produce"' in labels)
 
     assert produced == process.metric("sluicegate_produce_requests_total")
-    timed = samples(process, "sluicegate_request_upstream_seconds_count")['{api="Produce"}']
+    timed = metric_samples(process, "sluicegate_request_upstream_seconds_count")['{api="Produce"}']
     assert 0 < timed <= produced
 
 
@@ -72,7 +72,7 @@ def test_gauges_cover_both_workers(proxy_and_responses: tuple[ProxyProcess, Coun
     process, _ = proxy_and_responses
 
     assert process.metric("sluicegate_workers") == 2
-    budget = samples(process, "sluicegate_buffered_bytes_limit")
+    budget = metric_samples(process, "sluicegate_buffered_bytes_limit")
     assert budget['{share="small_requests"}'] == _GATHERED_BYTES // 4
     eventually(lambda: process.metric("sluicegate_connections_by_stage") == 0, what="all clients have gone")
     assert process.metric("sluicegate_config_generation") == 1

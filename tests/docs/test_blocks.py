@@ -85,7 +85,7 @@ ELSEWHERE = ("registries:",)
 """Configurations that need another service; tests/registry tries these with a real registry."""
 
 
-def why_not_typed(block: Block) -> str | None:
+def reason_for_no_types(block: Block) -> str | None:
     return next((why for begins, why in NOT_TYPED.items() if block.text.startswith(begins)), None)
 
 
@@ -100,7 +100,7 @@ CONFIGURATIONS = [
 ]
 WALKED = list(
     dict.fromkeys(
-        block.page for block in blocks_in("sh") if why_not_typed(block) is None and block.page not in INSTALLED
+        block.page for block in blocks_in("sh") if reason_for_no_types(block) is None and block.page not in INSTALLED
     )
 )
 
@@ -117,7 +117,7 @@ def test_every_excluded_block_still_exists() -> None:
 @pytest.mark.parametrize("block", CONFIGURATIONS, ids=str)
 def test_every_configuration_passes_the_check(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = with_files(block.text, tmp_path)
+    text = create_named_files(block.text, tmp_path)
     if set(yaml.safe_load(text)) <= {"topics", "owner", "exempt", "quotas"}:  # a file that `topic_files` includes
         (tmp_path / "team.yaml").write_text(text)
         text = MINIMAL
@@ -128,7 +128,7 @@ def test_every_configuration_passes_the_check(block: Block, tmp_path: Path, monk
         assert [str(flaw) for flaw in flaws_in(loaded.config) if flaw.is_error] == []
 
 
-def with_files(text: str, folder: Path) -> str:
+def create_named_files(text: str, folder: Path) -> str:
     """Create the files that a configuration names (certificates, keys, passwords), and return it with their paths."""
     text = re.sub(r"(_file: )/\S*/", r"\1", text)
     authority = Authority(folder)
@@ -174,7 +174,7 @@ def test_the_commands_of_a_page_print_the_output_that_it_shows(
     reader = Reader(tmp_path, brokers[is_old].bootstrap)
     try:
         for block in BLOCKS:
-            if block.page == page and why_not_typed(block) is None:
+            if block.page == page and reason_for_no_types(block) is None:
                 reader.run_block(block)
     finally:
         reader.stop()

@@ -69,7 +69,7 @@ def files_of(block: Block) -> list[str]:
     return [new[1]] if new is not None else []
 
 
-def examples() -> list[Example]:
+def extension_examples() -> list[Example]:
     """Return the sections, in the page's order."""
     lines, blocks = EXTENSIONS.read_text().splitlines(), blocks_of(EXTENSIONS)
     in_blocks = {block.line + i for block in blocks for i in range(block.text.count("\n") + 1)}
@@ -101,7 +101,7 @@ class Copy:
         """Apply a block. If this fails, fail the test with the section, the block and a remedy."""
         for file in files_of(block):
             if list((self._folder / file).parent.glob(f"{Path(file).stem}.*.so")):
-                fail(
+                fail_at_block(
                     example, block, f"{file} is compiled, and nothing is compiled here; show the change in a plain file"
                 )
         if block.language == "python":
@@ -117,33 +117,39 @@ class Copy:
         for arguments in (["check"], ["format", "--diff"]):
             status, output = self._run([".venv/bin/ruff", *arguments, "--no-cache", *files], "")
             if status:
-                fail(example, example.blocks[0], f"ruff wants what it and those after it write otherwise\n{output}")
+                fail_at_block(
+                    example, example.blocks[0], f"ruff wants what it and those after it write otherwise\n{output}"
+                )
 
     def _write(self, example: Example, block: Block) -> None:
         files = files_of(block)
         if not files:
-            fail(example, block, 'begin it with "# new file: PATH"')
+            fail_at_block(example, block, 'begin it with "# new file: PATH"')
         path = self._folder / files[0]
         if path.exists():
-            fail(example, block, f"{files[0]} exists already; show what changes in it as a diff")
+            fail_at_block(example, block, f"{files[0]} exists already; show what changes in it as a diff")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.text.partition("\n")[2])
 
     def _patch(self, example: Example, block: Block) -> None:
         status, output = self._run(["patch", "-p1", "--no-backup-if-mismatch", "--forward"], block.text)
         if status:
-            fail(example, block, f"the diff no longer applies; write it again for the lines as they are now\n{output}")
+            fail_at_block(
+                example, block, f"the diff no longer applies; write it again for the lines as they are now\n{output}"
+            )
 
     def _type(self, example: Example, block: Block) -> None:
         status, output = self._run(["bash", "-euo", "pipefail", "-c", block.text], "")
         if status:
-            fail(
+            fail_at_block(
                 example,
                 block,
                 f"it ends with status {status}; correct it, or a block before it\n{block.text}\n{output}",
             )
         if block.shown is not None and not is_shown_in(block.shown, output):
-            fail(example, block, f"correct the text after it; the page shows\n{block.shown}\nand there is\n{output}")
+            fail_at_block(
+                example, block, f"correct the text after it; the page shows\n{block.shown}\nand there is\n{output}"
+            )
 
     def _run(self, command: list[str], standard_input: str) -> tuple[int, str]:
         ended = subprocess.run(
@@ -160,12 +166,12 @@ class Copy:
         return ended.returncode, ended.stdout
 
 
-def fail(example: Example, block: Block, words: str) -> NoReturn:
+def fail_at_block(example: Example, block: Block, words: str) -> NoReturn:
     """Fail the test with a message about a block of an example."""
     pytest.fail(f'Example "{example}", block at {block}: {words}', pytrace=False)
 
 
-EXAMPLES = examples()
+EXAMPLES = extension_examples()
 
 
 def test_each_extension_has_an_example() -> None:

@@ -19,7 +19,7 @@ from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND
 from tests.deploy.manifests import DEPLOY
-from tests.deploy.test_kubernetes import fits_together, ports_agree
+from tests.deploy.test_kubernetes import check_manifests_match, check_ports_match
 from tests.oracle.kafka_java import ROOT
 from tests.proxy.cli.test_commands import sluicegate_process
 
@@ -88,8 +88,8 @@ def test_names_and_ports_of_the_pages_manifest_match_each_other(tmp_path: Path) 
     (text,) = re.findall(r"```yaml\n(# kubernetes\.yaml\n.*?)```", PAGE, re.DOTALL)
     found = list(yaml.safe_load_all(text))
 
-    fits_together(found, tmp_path)
-    ports_agree(found)
+    check_manifests_match(found, tmp_path)
+    check_ports_match(found)
 
 
 def test_every_line_of_the_pages_unit_is_in_the_packaged_unit() -> None:

@@ -53,33 +53,34 @@ class SentRequest(NamedTuple):
     client: Client = Client("10.0.0.1:5", "team-a-1", "librdkafka", "2.3.0", "User:batch-7")
 
 
-def one(key: bytes | None = b"k", value: bytes | None = b"v", *headers: tuple[bytes, bytes | None]) -> Change:
+def one_record(key: bytes | None = b"k", value: bytes | None = b"v", *headers: tuple[bytes, bytes | None]) -> Change:
     return {"records": (Rec(NOW, key, value, headers),)}
 
 
 PAYMENTS = {"topic": "payments.eu"}
 REJECTED: dict[str, list[Change]] = {
-    "keyed": [one(None, b"v", TENANT), one(b"", b"v", TENANT), one(b"k" * 65, b"v", TENANT)],
-    "text": [one(b"k", b"\xff", TENANT), one(b"k", b"v" * 100_001, TENANT)],
+    "keyed": [one_record(None, b"v", TENANT), one_record(b"", b"v", TENANT), one_record(b"k" * 65, b"v", TENANT)],
+    "text": [one_record(b"k", b"\xff", TENANT), one_record(b"k", b"v" * 100_001, TENANT)],
     "tenant": [
-        one(b"k", b"v"),
-        one(b"k", b"v", TENANT, (b"password", b"x")),
-        one(b"k", b"v", (b"tenant", b"1")),
-        one(b"k", b"v", *[TENANT] * 21),
-        one(b"k", b"v", TENANT, (b"n", b"v" * 4096)),
+        one_record(b"k", b"v"),
+        one_record(b"k", b"v", TENANT, (b"password", b"x")),
+        one_record(b"k", b"v", (b"tenant", b"1")),
+        one_record(b"k", b"v", *[TENANT] * 21),
+        one_record(b"k", b"v", TENANT, (b"n", b"v" * 4096)),
     ],
-    "json": [one(b"k", text, TENANT) for text in (b"{} {}", b'{"a": 1, "a": 2}', b"", b"[" * 21 + b"]" * 21)],
+    "json": [one_record(b"k", text, TENANT) for text in (b"{} {}", b'{"a": 1, "a": 2}', b"", b"[" * 21 + b"]" * 21)],
     "from-a-tenant": [
-        one(b"k", b"{}"),
-        one(b"k", b'{"amount": 0}', TENANT),
-        one(b"k", b'{"amount": "1"}', TENANT),
-        one(b"k", b"{", TENANT),
+        one_record(b"k", b"{}"),
+        one_record(b"k", b'{"amount": 0}', TENANT),
+        one_record(b"k", b'{"amount": "1"}', TENANT),
+        one_record(b"k", b"{", TENANT),
     ],
     "mail": [
-        one(b"k", b'{"amount": 1, "email": %b}' % said, TENANT) for said in (b"null", b"7", b'"a"', b'["a@b"]', b"{}")
+        one_record(b"k", b'{"amount": 1, "email": %b}' % mail, TENANT)
+        for mail in (b"null", b"7", b'"a"', b'["a@b"]', b"{}")
     ],
     "small-batches": [{"records": (Rec(NOW, b"k", b"v", (TENANT,)),) * 1001}],
-    "some-value": [one(b"k", None)],
+    "some-value": [one_record(b"k", None)],
     "all-acks": [PAYMENTS | {"acks": 1}],
     "no-duplicates": [PAYMENTS | {"producer_id": -1}],
     "compressed": [{"codec": NONE}],
@@ -95,7 +96,7 @@ TOLD: dict[str, list[Change]] = {
     "in-order": [{"records": tuple(Rec(NOW - i, b"k", b"v", (TENANT,)) for i in range(2))}],
     "idempotent-everywhere": [{"producer_id": -1}],
 }
-MARKED: dict[str, list[Change]] = {"telemetry": [{"topic": "telemetry.eu", **one(b"k", b"no JSON", TENANT)}]}
+MARKED: dict[str, list[Change]] = {"telemetry": [{"topic": "telemetry.eu", **one_record(b"k", b"no JSON", TENANT)}]}
 
 
 def validate_sent(rulebook: Rulebook, sent: SentRequest, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
@@ -186,12 +187,20 @@ def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others()
     rulebook = next(policies_of_example(example) for example in EXAMPLES if "enforce:" in example)
     late = (Rec(NOW + 7_200_000, b"k", b"{}", (TENANT,)),)
 
-    def result(topic: str, client_id: str) -> tuple[bool, bool]:
+    def has_rejected_and_observed(topic: str, client_id: str) -> tuple[bool, bool]:
         found = validate_sent(rulebook, SentRequest(topic, late, client=Client("a:1", client_id)))
         return bool(found.rejected), bool(found.observed)
 
-    assert result("orders.eu", "team-a-1") == result("orders.eu", "checkout") == (True, False)
-    assert result("orders.eu", "billing") == result("payments.eu", "team-a-1") == (False, True)
+    assert (
+        has_rejected_and_observed("orders.eu", "team-a-1")
+        == has_rejected_and_observed("orders.eu", "checkout")
+        == (True, False)
+    )
+    assert (
+        has_rejected_and_observed("orders.eu", "billing")
+        == has_rejected_and_observed("payments.eu", "team-a-1")
+        == (False, True)
+    )
 
 
 def test_the_exempt_example_exempts_only_the_named_clients() -> None:

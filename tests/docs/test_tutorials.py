@@ -18,12 +18,12 @@ import pytest
 from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
-from tests.deploy.manifests import documents, of_kind
-from tests.deploy.test_kubernetes import ports_agree
+from tests.deploy.manifests import documents_of_kind, yaml_documents
+from tests.deploy.test_kubernetes import check_ports_match
 from tests.docs.blocks import Block, blocks_of
 from tests.docs.walk import Reader
 from tests.oracle.kafka_java import ROOT
-from tests.packaging.built import source_in, wheel_of
+from tests.packaging.built import copy_and_build_source, wheel_of
 
 pytestmark = pytest.mark.long
 
@@ -35,7 +35,7 @@ PUBLISHED = dict(line.split("=", 1) for line in (ROOT / ".github/identity.env").
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let `pip install sluicegate` find the wheel, and no compiler."""
     given = os.environ.get("SLUICEGATE_WHEEL")
-    wheel = Path(given).resolve() if given else wheel_of(source_in(tmp_path_factory.mktemp("source")))
+    wheel = Path(given).resolve() if given else wheel_of(copy_and_build_source(tmp_path_factory.mktemp("source")))
     places = [str(wheel.parent), *os.environ.get("PIP_FIND_LINKS", "").split()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_FIND_LINKS", " ".join(places))
@@ -124,9 +124,9 @@ def test_with_helm_the_packed_chart_renders_the_values_of_the_page(tmp_path: Pat
         done = subprocess.run(local.split(), cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         (tmp_path / "rendered").write_text(done.stdout)
-        found = documents(tmp_path / "rendered")
-        ports_agree(found)
-        assert "sluicegate" in {service["metadata"]["name"] for service in of_kind(found, "Service")}
+        found = yaml_documents(tmp_path / "rendered")
+        check_ports_match(found)
+        assert "sluicegate" in {service["metadata"]["name"] for service in documents_of_kind(found, "Service")}
         kinds.append({document["kind"] for document in found})
 
     first, monitored = kinds

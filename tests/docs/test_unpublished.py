@@ -9,12 +9,12 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = "scripts/release/unpublished.py"
 
 
-def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_script(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, root / SCRIPT, *arguments], capture_output=True, text=True, check=False)
 
 
 def test_each_page_has_its_note() -> None:
-    done = run(ROOT, "--check")
+    done = run_script(ROOT, "--check")
 
     assert done.returncode == 0, done.stderr
 
@@ -25,10 +25,10 @@ def test_the_first_release_removes_every_note(tmp_path: Path) -> None:
         (tmp_path / file.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, tmp_path / file.relative_to(ROOT))
 
-    assert run(tmp_path, "--published").returncode == 0
+    assert run_script(tmp_path, "--published").returncode == 0
 
     copies = [tmp_path / page.relative_to(ROOT) for page in pages if page.name != "release.md"]
     assert [
         file.name for file in copies if "published yet" in file.read_text() or "not published" in file.read_text()
     ] == []
-    assert run(tmp_path, "--check").returncode == 1
+    assert run_script(tmp_path, "--check").returncode == 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.setting import RelayedCluster, cluster_in
-from tests.faults.table import OUTCOME, OUTCOMES, Outcome, write
+from tests.faults.table import OUTCOME, OUTCOMES, RunOutcome, write_table
 from tests.oracle.kafka_java import ROOT
 
 _RUNS = int(os.environ.get("SLUICEGATE_FAULTS_RUNS", "0"))
@@ -29,7 +29,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call":
         for name, value in report.user_properties:
             if name == OUTCOME:
-                OUTCOMES.append(Outcome.from_properties(value))
+                OUTCOMES.append(RunOutcome.from_properties(value))
                 if _RUNS:
                     print(f"\n{OUTCOMES[-1].summary()}", flush=True)
 
@@ -37,4 +37,4 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     is_one_of_several = hasattr(session.config, "workerinput")
     if os.environ.get("SLUICEGATE_WRITE_FAULTS") and OUTCOMES and not is_one_of_several:
-        write(ROOT / "bench" / "results" / "reliability.md", session.config.getoption("numprocesses") or 1)
+        write_table(ROOT / "bench" / "results" / "reliability.md", session.config.getoption("numprocesses") or 1)

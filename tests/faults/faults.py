@@ -11,7 +11,7 @@ from random import Random
 from typing import Protocol
 
 from tests.faults.relay import DirectedFault, Direction, RelayFaultKind
-from tests.faults.setting import Setting
+from tests.faults.setting import FaultSetting
 
 _HOUR_MS = 3_600_000
 
@@ -22,7 +22,7 @@ class Fault(Protocol):
     @property
     def name(self) -> str: ...
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         """Cause the fault and wait until it is over; the process that was hit may still be starting."""
         ...
 
@@ -46,7 +46,7 @@ class RelayFault:
     def name(self) -> str:
         return f"{self.trouble.kind.value}, {self.side.value}' side"
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         relay = setting.client_relay if self.side is Side.CLIENT else setting.broker_relay
         relay.begin(self.trouble)
         time.sleep(self.seconds)  # the duration of the fault
@@ -61,7 +61,7 @@ class BrokerStops:
     seconds: float
     name: str = "a broker suspended"
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         process = setting.cluster.nodes[self.node].process
         assert process is not None
         process.send_signal(signal.SIGSTOP)
@@ -76,7 +76,7 @@ class BrokerKilled:
     node: int
     name: str = "a broker killed"
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         setting.kill_and_start(setting.cluster.nodes[self.node])
 
 
@@ -86,7 +86,7 @@ class ControllerKilled:
 
     name: str = "the controller killed"
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         setting.kill_and_start(setting.active_controller())
 
 
@@ -96,7 +96,7 @@ class LeadersMoved:
 
     name: str = "leaders moved"
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         setting.move_leaders()
 
 
@@ -106,7 +106,7 @@ class DiskFull:
 
     name: str = "a broker's disk full"
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         setting.fill_disk()
 
 
@@ -121,7 +121,7 @@ class ClockJumps:
     def name(self) -> str:
         return f"the proxy's clock an hour {'ahead' if self.ahead_ms > 0 else 'behind'}"
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         setting.set_clock(self.ahead_ms)
         time.sleep(self.seconds)  # the duration of the fault
         setting.set_clock(0)
@@ -133,7 +133,7 @@ class ProxyKilled:
 
     name: str = "the proxy killed"
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         setting.kill_and_start_proxy()
 
 
@@ -144,7 +144,7 @@ class WorkerKilled:
     worker: int
     name: str = "one of four workers killed"
 
-    def cause(self, setting: Setting) -> None:
+    def cause(self, setting: FaultSetting) -> None:
         workers = setting.workers()
         os.kill(workers[self.worker % len(workers)], signal.SIGKILL)
 
@@ -217,7 +217,7 @@ def _other_relay_fault(chance: Random, beside: Fault) -> Fault:
             return fault
 
 
-def strike_together(setting: Setting, faults: Sequence[Fault]) -> None:
+def strike_together(setting: FaultSetting, faults: Sequence[Fault]) -> None:
     """Cause the faults simultaneously and wait until all are over."""
     with ThreadPoolExecutor(len(faults)) as side_by_side:
         for done in [side_by_side.submit(fault.cause, setting) for fault in faults]:

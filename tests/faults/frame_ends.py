@@ -8,7 +8,7 @@ class FrameEnds:
         self._size = bytearray()
         self._left = 0
 
-    def ends_in(self, data: bytes) -> set[int]:
+    def frame_ends_in(self, data: bytes) -> set[int]:
         """Return the offsets in the next piece at which a frame ends."""
         ends, at = set(), 0
         while at < len(data):

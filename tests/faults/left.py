@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.bounds.resident import tree
+from tests.bounds.resident import process_and_descendants
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.faults.load import TIMEOUT_SECONDS
@@ -31,10 +31,10 @@ _ZERO = (
 )
 
 
-def descriptors(proxy: ProxyProcess) -> Counter[str]:
+def count_descriptors(proxy: ProxyProcess) -> Counter[str]:
     """Count the descriptors of all processes of the proxy, by kind (socket, pipe, ...)."""
     found: Counter[str] = Counter()
-    for pid in processes(proxy):
+    for pid in process_ids(proxy):
         found.update(_descriptors_of(pid))
     return found
 
@@ -51,10 +51,10 @@ def _descriptors_of(pid: int) -> list[str]:
     return found
 
 
-def objects(proxy: ProxyProcess) -> Counter[str]:
+def count_connection_objects(proxy: ProxyProcess) -> Counter[str]:
     """Count the objects of connections and event loops in all processes of the proxy, by kind."""
     found: Counter[str] = Counter()
-    for pid in processes(proxy):
+    for pid in process_ids(proxy):
         written = Path(proxy.folder, f"objects-{pid}.json")
         written.unlink(missing_ok=True)
         os.kill(pid, signal.SIGUSR2)
@@ -63,10 +63,10 @@ def objects(proxy: ProxyProcess) -> Counter[str]:
     return found
 
 
-def processes(proxy: ProxyProcess) -> list[int]:
+def process_ids(proxy: ProxyProcess) -> list[int]:
     """Return the process ids of the proxy, including supervisor, fork server and workers."""
     assert proxy.process is not None
-    return [pid for pid in tree(proxy.process.pid) if _is_the_proxys(pid)]
+    return [pid for pid in process_and_descendants(proxy.process.pid) if _is_the_proxys(pid)]
 
 
 def _is_the_proxys(pid: int) -> bool:
@@ -84,8 +84,8 @@ class LeftoverCheck:
     def __init__(self, proxy: ProxyProcess, counted: Sequence[str] = ()) -> None:
         self._proxy = proxy
         self._zero = [name for name in _ZERO if name not in counted]
-        self._descriptors = descriptors(proxy)
-        self._objects = objects(proxy)
+        self._descriptors = count_descriptors(proxy)
+        self._objects = count_connection_objects(proxy)
 
     def unfreed_resources(self) -> dict[str, Any]:
         """Return the resources that were not freed."""
@@ -97,8 +97,8 @@ class LeftoverCheck:
         if left:
             return left
         more = {
-            "descriptors": descriptors(self._proxy) - self._descriptors,
-            "objects": objects(self._proxy) - self._objects,
+            "descriptors": count_descriptors(self._proxy) - self._descriptors,
+            "objects": count_connection_objects(self._proxy) - self._objects,
         }
         return {kind: dict(what) for kind, what in more.items() if what}
 

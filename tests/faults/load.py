@@ -120,7 +120,7 @@ class IdempotentLoad(_ProducerLoad):
         number = self._sent[partition]
         self._sent[partition] += 1
         self._producer.produce(
-            self._topic, str(number).encode(), payload(self._chance), partition, on_delivery=self._delivered
+            self._topic, str(number).encode(), random_value(self._chance), partition, on_delivery=self._delivered
         )
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
@@ -163,7 +163,7 @@ class TransactionalLoad(_ProducerLoad):
             for _ in range(self._chance.randrange(1, 40)):
                 partition = self._chance.randrange(PARTITIONS)
                 sent[partition].append(self._number)
-                self._producer.produce(self._topic, str(self._number).encode(), payload(self._chance), partition)
+                self._producer.produce(self._topic, str(self._number).encode(), random_value(self._chance), partition)
                 self._number += 1
                 self._producer.poll(0)
             self._background.wait_and_continue(_PAUSE_SECONDS)
@@ -238,7 +238,7 @@ class RejectedLoad:
                 for partition in range(PARTITIONS):
                     self._producer.produce(
                         self._topic,
-                        payload(self._chance),
+                        random_value(self._chance),
                         partition=partition,
                         timestamp=_ONE_HOUR_AHEAD_IS_ALLOWED_MS,
                         on_delivery=self._on_delivery,
@@ -254,7 +254,7 @@ class RejectedLoad:
             self.trouble = f"the response to a bad record was {error}"
 
 
-def payload(chance: Random) -> bytes:
+def random_value(chance: Random) -> bytes:
     """Return a value: mostly small, sometimes half a TCP segment or several segments."""
     return chance.randbytes(chance.choice((0, 10, 100, 700, 5000)))
 
@@ -263,9 +263,9 @@ def wait_for_progress(loads: list[LoadClient]) -> None:
     """Wait until each client completed a new operation. Raises AssertionError with the first error of a client."""
     waiting = [(load, load.progress_check()) for load in loads]
 
-    def done() -> bool:
+    def have_all_made_progress() -> bool:
         for load, _ in waiting:
             assert load.trouble is None, load.trouble
         return all(is_done() for _, is_done in waiting)
 
-    eventually(done, TIMEOUT_SECONDS, "progress of every client")
+    eventually(have_all_made_progress, TIMEOUT_SECONDS, "progress of every client")

@@ -191,7 +191,7 @@ class FaultyRelay:
     async def _pump(self, link: _Link, source: socket.socket, sink: socket.socket, way: Direction) -> None:
         frames = FrameEnds()
         while data := await self._loop.sock_recv(source, _CHUNK):
-            ends = frames.ends_in(data)
+            ends = frames.frame_ends_in(data)
             if self._trouble is None or self._trouble.way not in (way, Direction.BOTH):
                 await self._loop.sock_sendall(sink, data)
                 continue

@@ -23,7 +23,7 @@ from tests.broker.disk import Disk
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
-from tests.faults.left import CLOCK_FILE, INSIDE, processes
+from tests.faults.left import CLOCK_FILE, INSIDE, process_ids
 from tests.faults.load import PARTITIONS, TIMEOUT_SECONDS
 from tests.faults.relay import FaultyRelay
 from tests.integration.topics import UNVALIDATED, create_topic
@@ -73,7 +73,7 @@ def cluster_in(folder: Path) -> RelayedCluster:
     return RelayedCluster(kafka, Disk(folder / f"data-{BROKERS}"))
 
 
-class Setting:
+class FaultSetting:
     """The proxy and the relays of one run."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Setting:
         self.topics: list[str] = []
 
     @contextmanager
-    def running(self) -> Iterator["Setting"]:
+    def running(self) -> Iterator["FaultSetting"]:
         """Start the proxy and the relays, and stop them at the end."""
         with self.client_relay, self.broker_relay:
             try:
@@ -187,7 +187,7 @@ class Setting:
     def set_clock(self, ahead_ms: int) -> None:
         """Set the clock of all the proxy's processes, including later ones."""
         Path(self.proxy.folder, CLOCK_FILE).write_text(str(ahead_ms))
-        for pid in processes(self.proxy):
+        for pid in process_ids(self.proxy):
             os.kill(pid, signal.SIGUSR1)
 
     def kill_and_start_proxy(self) -> None:

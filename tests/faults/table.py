@@ -19,7 +19,7 @@ _HEAD = "| fault | times | longest recovery |\n|---|--:|--:|"
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """The outcome of a run. `recoveries`: time from the end of each round until all clients made progress (s)."""
 
     plan: Plan
@@ -57,11 +57,11 @@ class Outcome:
         )
 
 
-OUTCOMES: list[Outcome] = []
+OUTCOMES: list[RunOutcome] = []
 """The outcomes of this process and of the test processes that it started."""
 
 
-def fault_table(outcomes: list[Outcome], side_by_side: int) -> str:
+def fault_table(outcomes: list[RunOutcome], side_by_side: int) -> str:
     """Return a summary sentence and the table. `side_by_side`: the number of parallel runs."""
     held = sum(outcome.held for outcome in outcomes)
     seeds = [outcome.plan.seed for outcome in outcomes]
@@ -88,7 +88,7 @@ def fault_table(outcomes: list[Outcome], side_by_side: int) -> str:
     return "\n".join([summary, "", _HEAD, *rows])
 
 
-def write(file: Path, side_by_side: int) -> None:
+def write_table(file: Path, side_by_side: int) -> None:
     """Replace the previous table by the table of these runs."""
     first, _, rest = file.read_text().partition(BEGIN)
     _, _, last = rest.partition(END)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.broker.eventually import eventually
-from tests.faults.setting import RelayedCluster, Setting
+from tests.faults.setting import FaultSetting, RelayedCluster
 from tests.integration.test_produce import leader_of, now_ms
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -15,7 +15,7 @@ INVALID_TIMESTAMP = 32
 BEHIND, JUST_BEHIND, NOW, JUST_AHEAD, AHEAD = (int(hours * HOUR_MS) for hours in (-2.1, -1.9, 0, 1.9, 2.1))
 
 
-def code_of(client: RawClient, topic: str, time_ms: int) -> int:
+def error_code_of_record(client: RawClient, topic: str, time_ms: int) -> int:
     response = client.produce(9, [topic_data(topic, (0, batch([Rec(time_ms)])))])
     assert isinstance(response, dict), response
     code: int = response["responses"][0]["partition_responses"][0]["error_code"]
@@ -23,17 +23,17 @@ def code_of(client: RawClient, topic: str, time_ms: int) -> int:
 
 
 def test_verdicts_follow_a_clock_that_jumps_and_deadlines_do_not(cluster: RelayedCluster, tmp_path: Path) -> None:
-    setting = Setting(cluster, tmp_path, workers=1, seed=0)
+    setting = FaultSetting(cluster, tmp_path, workers=1, seed=0)
     with setting.running():
         topic = setting.topic()
         with RawClient(leader_of(setting.proxy, topic), 60) as client:
             for jump in (0, HOUR_MS, -HOUR_MS, 0):
                 setting.set_clock(jump)
                 by_its_clock = now_ms() + jump
-                eventually(lambda at=by_its_clock: code_of(client, topic, at + JUST_BEHIND) == 0)
-                eventually(lambda at=by_its_clock: code_of(client, topic, at + JUST_AHEAD) == 0)
+                eventually(lambda at=by_its_clock: error_code_of_record(client, topic, at + JUST_BEHIND) == 0)
+                eventually(lambda at=by_its_clock: error_code_of_record(client, topic, at + JUST_AHEAD) == 0)
                 for distance, code in ((BEHIND, INVALID_TIMESTAMP), (NOW, 0), (AHEAD, INVALID_TIMESTAMP)):
-                    assert code_of(client, topic, by_its_clock + distance) == code, (jump, distance)
+                    assert error_code_of_record(client, topic, by_its_clock + distance) == code, (jump, distance)
 
             assert setting.proxy.metric("sluicegate_open_connections") == 1, "deadlines do not use that clock"
             assert setting.proxy.get("/livez")[0] == 200

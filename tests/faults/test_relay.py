@@ -17,7 +17,7 @@ _SECONDS = 60
 
 
 @dataclass
-class Echo:
+class EchoServer:
     """An echo server for one connection. `arrived`: the received bytes. `ended`: whether the connection has ended."""
 
     port: int
@@ -38,8 +38,8 @@ class Echo:
 
 
 @pytest.fixture
-def server() -> Iterator[Echo]:
-    echo = Echo(free_ports(1))
+def server() -> Iterator[EchoServer]:
+    echo = EchoServer(free_ports(1))
     with socket.create_server(("127.0.0.1", echo.port)) as listener:
         thread = threading.Thread(target=echo.serve, args=(listener,), daemon=True)
         thread.start()
@@ -49,13 +49,13 @@ def server() -> Iterator[Echo]:
 
 
 @pytest.fixture
-def relay(server: Echo) -> Iterator[FaultyRelay]:
+def relay(server: EchoServer) -> Iterator[FaultyRelay]:
     with FaultyRelay("127.0.0.2", [server.port], seed=7) as made:
         yield made
 
 
 @pytest.fixture
-def client(server: Echo, relay: FaultyRelay) -> Iterator[socket.socket]:
+def client(server: EchoServer, relay: FaultyRelay) -> Iterator[socket.socket]:
     """A connected client that received a first response."""
     with socket.create_connection(("127.0.0.2", server.port), _SECONDS) as connection:
         connection.sendall(FRAME)
@@ -84,7 +84,9 @@ def test_delayed_or_split_bytes_arrive_complete(
     assert relay.hits >= 2
 
 
-def test_stalled_bytes_arrive_after_the_relay_heals(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
+def test_stalled_bytes_arrive_after_the_relay_heals(
+    client: socket.socket, relay: FaultyRelay, server: EchoServer
+) -> None:
     relay.begin(DirectedFault(RelayFaultKind.STALL, Direction.THERE))
     client.sendall(FRAME)
     eventually(lambda: relay.hits == 1, _SECONDS)
@@ -95,7 +97,9 @@ def test_stalled_bytes_arrive_after_the_relay_heals(client: socket.socket, relay
     assert receive(client, len(FRAME)) == FRAME
 
 
-def test_a_cut_ends_the_connection_within_a_frame(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
+def test_a_cut_ends_the_connection_within_a_frame(
+    client: socket.socket, relay: FaultyRelay, server: EchoServer
+) -> None:
     relay.begin(DirectedFault(RelayFaultKind.CUT, Direction.THERE))
 
     client.sendall(FRAME)
@@ -105,7 +109,7 @@ def test_a_cut_ends_the_connection_within_a_frame(client: socket.socket, relay: 
     assert FRAME.startswith(server.arrived)
 
 
-def test_a_reset_by_the_relay_reaches_both_sides(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
+def test_a_reset_by_the_relay_reaches_both_sides(client: socket.socket, relay: FaultyRelay, server: EchoServer) -> None:
     relay.begin(DirectedFault(RelayFaultKind.RESET, Direction.BACK))
 
     with pytest.raises(ConnectionResetError):  # the error is raised by this call or by the read
@@ -116,7 +120,7 @@ def test_a_reset_by_the_relay_reaches_both_sides(client: socket.socket, relay: F
 
 
 def test_the_relay_closes_one_direction_and_leaves_the_other_open(
-    client: socket.socket, relay: FaultyRelay, server: Echo
+    client: socket.socket, relay: FaultyRelay, server: EchoServer
 ) -> None:
     relay.begin(DirectedFault(RelayFaultKind.HALF_CLOSE, Direction.THERE))
 
@@ -128,7 +132,7 @@ def test_the_relay_closes_one_direction_and_leaves_the_other_open(
 
 
 def test_after_one_end_closed_the_other_is_reset_when_the_relay_heals(
-    client: socket.socket, relay: FaultyRelay, server: Echo
+    client: socket.socket, relay: FaultyRelay, server: EchoServer
 ) -> None:
     relay.begin(DirectedFault(RelayFaultKind.HALF_OPEN, Direction.THERE))
     client.sendall(FRAME)
@@ -146,7 +150,7 @@ def test_after_one_end_closed_the_other_is_reset_when_the_relay_heals(
 
 
 def test_dropped_bytes_never_arrive_and_their_connection_is_reset(
-    client: socket.socket, relay: FaultyRelay, server: Echo
+    client: socket.socket, relay: FaultyRelay, server: EchoServer
 ) -> None:
     relay.begin(DirectedFault(RelayFaultKind.BLACKHOLE, Direction.BOTH))
     client.sendall(FRAME)
@@ -166,5 +170,5 @@ def test_ends_of_frames_are_found_in_arbitrary_pieces() -> None:
     for size in (1, 3, 1000, len(stream)):
         ends, counted = set(), FrameEnds()
         for at in range(0, len(stream), size):
-            ends |= {at + end for end in counted.ends_in(stream[at : at + size])}
+            ends |= {at + end for end in counted.frame_ends_in(stream[at : at + size])}
         assert ends == {len(FRAME), len(FRAME) + 4, len(stream)}

@@ -13,8 +13,8 @@ from tests.faults.faults import DiskFull, plan_of, strike_together
 from tests.faults.left import LeftoverCheck
 from tests.faults.load import IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import read_stored_numbers
-from tests.faults.setting import RelayedCluster, Setting
-from tests.faults.table import OUTCOME, Outcome
+from tests.faults.setting import FaultSetting, RelayedCluster
+from tests.faults.table import OUTCOME, RunOutcome
 from tests.integration.test_produce import bad_batch_now
 from tests.wire.raw_client import topic_data
 
@@ -26,12 +26,12 @@ def test_a_run_loses_no_record_and_leaks_nothing(
     plan = plan_of(seed)
     if DiskFull() in plan.faults and cluster.disk.why_not is not None:
         pytest.skip(f"no separate disk for a broker on this machine: {cluster.disk.why_not}")
-    outcome = Outcome(plan)
+    outcome = RunOutcome(plan)
     authority = Authority(tmp_path) if plan.over_tls else None
-    setting = Setting(cluster, tmp_path, plan.workers, seed, authority)
+    setting = FaultSetting(cluster, tmp_path, plan.workers, seed, authority)
     try:
         with setting.running():
-            runs(setting, outcome)
+            run_plan(setting, outcome)
         outcome.held = True
     except Exception as error:
         outcome.trouble = f"{type(error).__name__}: {error}"[:1000]
@@ -41,7 +41,7 @@ def test_a_run_loses_no_record_and_leaks_nothing(
             record_property(OUTCOME, outcome.as_properties())
 
 
-def runs(setting: Setting, outcome: Outcome) -> None:
+def run_plan(setting: FaultSetting, outcome: RunOutcome) -> None:
     setting.wait_until_whole()
     good, in_transactions, bad_ones = (setting.topic() for _ in range(3))
     warm_up(setting, bad_ones)
@@ -73,7 +73,7 @@ def runs(setting: Setting, outcome: Outcome) -> None:
     assert "Traceback" not in setting.proxy.log(), setting.proxy.log()[-5000:]
 
 
-def warm_up(setting: Setting, topic: str) -> None:
+def warm_up(setting: FaultSetting, topic: str) -> None:
     """Send a good and a bad record, so that the proxy has opened everything that it opens for the first of them."""
     bootstrap = setting.proxy.bootstrap
     with setting.client(int(bootstrap.rpartition(":")[2])) as client:

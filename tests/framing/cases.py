@@ -45,7 +45,7 @@ def records_stating_length(length: int) -> bytes:
     return varint(length) + first + varint(len(second)) + second
 
 
-def smuggling() -> bytes:
+def smuggled_record() -> bytes:
     """Return two records; by its stated length the first ends within the value of the second, where a third begins."""
     hidden = b"\0" + varint(-53 * _DAY) + varint(1) + length_prefixed(b"k") + length_prefixed(HIDDEN)
     # The header count of the second record, a zero, is also the hidden record's.
@@ -57,7 +57,7 @@ def smuggling() -> bytes:
     return varint(len(first) + len(head) + before_value) + first + head + second
 
 
-def with_fields(**changed: bytes) -> bytes:
+def records_with_changed_fields(**changed: bytes) -> bytes:
     """Return two records; the first has other bytes for `length`, `time`, `offset`, `key`, `value` or `headers`."""
     fields = {
         "time": varint(0),
@@ -72,14 +72,14 @@ def with_fields(**changed: bytes) -> bytes:
     return changed.get("length", varint(len(first))) + first + varint(len(second)) + second
 
 
-def overlong(value: int) -> bytes:
+def overlong_varint(value: int) -> bytes:
     """Return a varint of five bytes; the last has bits beyond an int32."""
-    data = bytearray(padded(value, 5))
+    data = bytearray(padded_varint(value, 5))
     data[4] |= 0x10
     return bytes(data)
 
 
-def padded(value: int, size: int) -> bytes:
+def padded_varint(value: int, size: int) -> bytes:
     """Return a varint in more bytes than necessary."""
     raw = (value << 1) ^ (value >> 63)
     return bytes([raw >> 7 * i & 0x7F | 0x80 for i in range(size - 1)] + [raw >> 7 * (size - 1) & 0x7F])
@@ -145,7 +145,7 @@ def xxh32(data: bytes) -> int:
 
 
 AMBIGUOUS: Mapping[str, Callable[[int], bytes]] = {
-    **{f"a record within a record, {name}": batch_builder(smuggling(), codec) for name, codec in _CODECS.items()},
+    **{f"a record within a record, {name}": batch_builder(smuggled_record(), codec) for name, codec in _CODECS.items()},
     **{
         f"a length {by:+d}, {name}": batch_builder(records_with_wrong_length(by), codec)
         for by in (5, -2)
@@ -157,24 +157,34 @@ AMBIGUOUS: Mapping[str, Callable[[int], bytes]] = {
     "an empty raw block, lz4": batch_with_payload(LZ4, lz4_blocks(_TWO, b"", hidden_record())),
     "an empty raw block at the end, lz4": batch_with_payload(LZ4, lz4_blocks(_TWO, b"")),
     "an empty raw block for the end mark, lz4": batch_with_payload(LZ4, lz4_blocks(_TWO, end=EMPTY_BLOCK)),
-    "a length of too many bits, zstd": batch_builder(with_fields(length=overlong(len(record_body(0, b"first")))), ZSTD),
+    "a length of too many bits, zstd": batch_builder(
+        records_with_changed_fields(length=overlong_varint(len(record_body(0, b"first")))), ZSTD
+    ),
     **{
         f"a length of too many bytes, {name}": batch_builder(
-            with_fields(length=padded(len(record_body(0, b"first")), 5)), codec
+            records_with_changed_fields(length=padded_varint(len(record_body(0, b"first")), 5)), codec
         )
         for name, codec in {"none": NONE, "zstd": ZSTD}.items()
     },
-    "a key size of too many bits, zstd": batch_builder(with_fields(key=overlong(1) + b"k"), ZSTD),
-    "a key size of too many bits, none": batch_builder(with_fields(key=overlong(1) + b"k"), NONE),
-    "a value size of too many bits, none": batch_builder(with_fields(value=overlong(5) + b"first"), NONE),
-    "an offset of too many bits, none": batch_builder(with_fields(offset=overlong(0)), NONE),
-    "an offset of too many bits, zstd": batch_builder(with_fields(offset=overlong(0)), ZSTD),
-    "a time of too many bits, none": batch_builder(with_fields(time=b"\x80" * 9 + b"\x02"), NONE),
-    "a count of headers of too many bits, none": batch_builder(with_fields(headers=overlong(0)), NONE),
-    "a key size of -2, none": batch_builder(with_fields(key=varint(-2)), NONE),
-    "a value size of -2, none": batch_builder(with_fields(value=varint(-2)), NONE),
+    "a key size of too many bits, zstd": batch_builder(
+        records_with_changed_fields(key=overlong_varint(1) + b"k"), ZSTD
+    ),
+    "a key size of too many bits, none": batch_builder(
+        records_with_changed_fields(key=overlong_varint(1) + b"k"), NONE
+    ),
+    "a value size of too many bits, none": batch_builder(
+        records_with_changed_fields(value=overlong_varint(5) + b"first"), NONE
+    ),
+    "an offset of too many bits, none": batch_builder(records_with_changed_fields(offset=overlong_varint(0)), NONE),
+    "an offset of too many bits, zstd": batch_builder(records_with_changed_fields(offset=overlong_varint(0)), ZSTD),
+    "a time of too many bits, none": batch_builder(records_with_changed_fields(time=b"\x80" * 9 + b"\x02"), NONE),
+    "a count of headers of too many bits, none": batch_builder(
+        records_with_changed_fields(headers=overlong_varint(0)), NONE
+    ),
+    "a key size of -2, none": batch_builder(records_with_changed_fields(key=varint(-2)), NONE),
+    "a value size of -2, none": batch_builder(records_with_changed_fields(value=varint(-2)), NONE),
     "a header's value size of -2, none": batch_builder(
-        with_fields(headers=varint(1) + length_prefixed(b"h") + varint(-2)), NONE
+        records_with_changed_fields(headers=varint(1) + length_prefixed(b"h") + varint(-2)), NONE
     ),
     "offset deltas 0 and 5, none": batch_builder(
         record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), 5, 0), NONE
@@ -218,6 +228,6 @@ HONEST: Mapping[str, Callable[[int], bytes]] = {
     "a content checksum and block checksums, lz4": batch_with_payload(LZ4, _LZ4_CHECKED_BLOCKS),
     "no content size, lz4": batch_with_payload(LZ4, lz4.frame.compress(_TWO, block_linked=False, store_size=False)),
     "varints longer than they need be, none": batch_builder(
-        with_fields(key=padded(1, 5) + b"k", offset=padded(0, 3)), NONE
+        records_with_changed_fields(key=padded_varint(1, 5) + b"k", offset=padded_varint(0, 3)), NONE
     ),
 }

@@ -13,7 +13,7 @@ _CHANCE = random.Random(1)
 VALUES = [b"v" * (i * 7 % 900) if i % 3 else _CHANCE.randbytes(i * 5 % 700) for i in range(500)]
 
 
-def librdkafka(bootstrap: str, topic: str, codec: str, level: str) -> None:
+def produce_with_librdkafka(bootstrap: str, topic: str, codec: str, level: str) -> None:
     errors: list[object] = []
     settings: dict[str, str | int] = {"bootstrap.servers": bootstrap, "linger.ms": 200, "compression.type": codec}
     producer = confluent_kafka.Producer(settings | ({"compression.level": int(level)} if level else {}))
@@ -23,7 +23,7 @@ def librdkafka(bootstrap: str, topic: str, codec: str, level: str) -> None:
     assert not any(errors), errors
 
 
-def kafka_python(bootstrap: str, topic: str, codec: str, _level: str) -> None:
+def produce_with_kafka_python(bootstrap: str, topic: str, codec: str, _level: str) -> None:
     compression = None if codec == "none" else codec
     producer = kafka.KafkaProducer(bootstrap_servers=bootstrap, linger_ms=200, compression_type=compression)
     sent = [producer.send(topic, value, b"k", headers=[("h", b"v")]) for value in VALUES]
@@ -32,7 +32,7 @@ def kafka_python(bootstrap: str, topic: str, codec: str, _level: str) -> None:
     producer.close()
 
 
-def aio(bootstrap: str, topic: str, codec: str, _level: str) -> None:
+def produce_with_aiokafka(bootstrap: str, topic: str, codec: str, _level: str) -> None:
     asyncio.run(_aio(bootstrap, topic, codec))
 
 
@@ -45,9 +45,9 @@ async def _aio(bootstrap: str, topic: str, codec: str) -> None:
 
 
 LIBRARIES: dict[str, Callable[[str, str, str, str], None]] = {
-    "librdkafka": librdkafka,
-    "kafka-python": kafka_python,
-    "aiokafka": aio,
+    "librdkafka": produce_with_librdkafka,
+    "kafka-python": produce_with_kafka_python,
+    "aiokafka": produce_with_aiokafka,
 }
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import kafka
 Records = list[tuple[int, str]]
 
 
-def librdkafka(bootstrap: str, last: str, seconds: float, topic: str, found: Records) -> str | None:
+def read_with_librdkafka(bootstrap: str, last: str, seconds: float, topic: str, found: Records) -> str | None:
     settings = {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False, "log_level": 0}
     consumer = confluent_kafka.Consumer(settings)
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
@@ -35,7 +35,7 @@ def librdkafka(bootstrap: str, last: str, seconds: float, topic: str, found: Rec
     return None
 
 
-def kafka_python(bootstrap: str, last: str, seconds: float, topic: str, found: Records) -> str | None:
+def read_with_kafka_python(bootstrap: str, last: str, seconds: float, topic: str, found: Records) -> str | None:
     consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap)
     where = kafka.TopicPartition(topic, 0)
     consumer.assign([where])
@@ -51,7 +51,7 @@ def kafka_python(bootstrap: str, last: str, seconds: float, topic: str, found: R
     return None if found and found[-1][1] == last else "nothing comes"
 
 
-def aio(bootstrap: str, last: str, seconds: float, topic: str, found: Records) -> str | None:
+def read_with_aiokafka(bootstrap: str, last: str, seconds: float, topic: str, found: Records) -> str | None:
     asyncio.run(_aio(bootstrap, last, seconds, topic, found))
     return None
 
@@ -75,9 +75,9 @@ def _text(value: bytes | None) -> str:
 
 
 LIBRARIES: dict[str, Callable[[str, str, float, str, Records], str | None]] = {
-    "librdkafka": librdkafka,
-    "kafka-python": kafka_python,
-    "aiokafka": aio,
+    "librdkafka": read_with_librdkafka,
+    "kafka-python": read_with_kafka_python,
+    "aiokafka": read_with_aiokafka,
 }
 
 

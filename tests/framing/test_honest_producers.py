@@ -24,17 +24,17 @@ _IS_LONG = bool(os.environ.get("SLUICEGATE_THOROUGH"))
 _WITHOUT_LEVELS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-def codecs(**levels: Iterable[int]) -> list[str]:
+def codecs_with_levels(**levels: Iterable[int]) -> list[str]:
     """Return every codec with its default level and these levels."""
     shown = {codec: [*those] if _IS_LONG else [min(those), max(those)] for codec, those in levels.items()}
     return [*_WITHOUT_LEVELS, *(f"{codec}:{level}" for codec, those in shown.items() for level in those)]
 
 
-JAVA = codecs(gzip=range(1, 10), lz4=range(1, 18), zstd=(-7, *range(1, 23)))
-LIBRDKAFKA = codecs(gzip=range(1, 10), lz4=range(1, 13), zstd=range(1, 13))
+JAVA = codecs_with_levels(gzip=range(1, 10), lz4=range(1, 18), zstd=(-7, *range(1, 23)))
+LIBRDKAFKA = codecs_with_levels(gzip=range(1, 10), lz4=range(1, 13), zstd=range(1, 13))
 GO = {
-    "franz": codecs(gzip=range(1, 10), lz4=(1 << 9, 1 << 12, 1 << 17), zstd=range(1, 23)),
-    "sarama": codecs(gzip=range(1, 10), zstd=range(1, 23)),
+    "franz": codecs_with_levels(gzip=range(1, 10), lz4=(1 << 9, 1 << 12, 1 << 17), zstd=range(1, 23)),
+    "sarama": codecs_with_levels(gzip=range(1, 10), zstd=range(1, 23)),
 }
 
 
@@ -70,7 +70,7 @@ def test_java_produces_with_every_codec_and_level(version: str, topic: str, prox
 @pytest.mark.parametrize("library", ["librdkafka", "kafka-python", "aiokafka"])
 def test_python_clients_produce_with_every_codec_and_level(library: str, topic: str, proxy: ProxyProcess) -> None:
     wanted = LIBRDKAFKA if library == "librdkafka" else _WITHOUT_LEVELS
-    printed = output(sys.executable, str(HERE / "python_producer.py"), library, proxy.bootstrap, topic, *wanted)
+    printed = run_for_output(sys.executable, str(HERE / "python_producer.py"), library, proxy.bootstrap, topic, *wanted)
 
     assert printed.splitlines() == [f"{library} {codec}" for codec in wanted]
 
@@ -83,7 +83,7 @@ def test_go_clients_produce_with_every_codec_and_level(name: str, topic: str, pr
     for wanted in GO[name]:
         codec, _, level = wanted.partition(":")
         own = "-1000" if name == "sarama" else "0"
-        output(str(program), proxy.bootstrap, "compressed", topic, codec, level or own)
+        run_for_output(str(program), proxy.bootstrap, "compressed", topic, codec, level or own)
 
 
 def test_kcat_produces_with_every_codec_and_level(topic: str, proxy: ProxyProcess) -> None:
@@ -92,10 +92,10 @@ def test_kcat_produces_with_every_codec_and_level(topic: str, proxy: ProxyProces
     lines = "".join(f"k:{'v' * (i % 90)}\n" for i in range(200))
     for codec in _WITHOUT_LEVELS:
         compression = [] if codec == "none" else ["-z", codec]
-        output("kcat", "-b", proxy.bootstrap, "-P", "-t", topic, "-K:", *compression, stdin=lines)
+        run_for_output("kcat", "-b", proxy.bootstrap, "-P", "-t", topic, "-K:", *compression, stdin=lines)
 
 
-def output(*command: str, stdin: str = "") -> str:
+def run_for_output(*command: str, stdin: str = "") -> str:
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
     return done.stdout

@@ -40,13 +40,13 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def of_node(proxy: ProxyProcess, topic: str) -> str:
+def address_of_leader(proxy: ProxyProcess, topic: str) -> str:
     with RawClient(proxy.bootstrap) as bootstrap:
         node = bootstrap.metadata(topic)["brokers"][0]
     return f"{node['host']}:{node['port']}"
 
 
-def value(number: int, mail: str) -> str:
+def json_value(number: int, mail: str) -> str:
     return json.dumps({"mail": mail, "n": number, "more": "x" * (number % 50)})
 
 
@@ -54,14 +54,14 @@ def value(number: int, mail: str) -> str:
 def test_every_consumer_reads_masked_batches_of_each_codec(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topics = {codec: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="masked") for codec in CODECS}
     for codec, topic in topics.items():
-        with RawClient(of_node(proxy, topic)) as client:
+        with RawClient(address_of_leader(proxy, topic)) as client:
             for count in (2, _MANY):
-                records = [Rec(now_ms(), b"k", value(n, SECRET).encode()) for n in range(count)]
+                records = [Rec(now_ms(), b"k", json_value(n, SECRET).encode()) for n in range(count)]
                 assert produce_batch(client, topic, batch(records, CODECS[codec]))["error_code"] == 0, codec
         with RawClient(kafka_bootstrap) as direct:
             assert produce_batch(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["error_code"] == 0
 
-    expected = [*(value(n, "***") for n in range(2)), *(value(n, "***") for n in range(_MANY)), LAST]
+    expected = [*(json_value(n, "***") for n in range(2)), *(json_value(n, "***") for n in range(_MANY)), LAST]
     for name, consume in CONSUMERS.items():
         read = consume(kafka_bootstrap, [*topics.values()])
         for codec, topic in topics.items():
@@ -72,7 +72,7 @@ def test_every_consumer_reads_masked_batches_of_each_codec(kafka_bootstrap: str,
 @pytest.mark.long
 def test_consumers_of_masked_batches_read_only_validated_records(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="masked")
-    with RawClient(of_node(proxy, topic)) as client:
+    with RawClient(address_of_leader(proxy, topic)) as client:
         for case, make in REJECTED.items():
             assert produce_batch(client, topic, make(now_ms()))["error_code"] == 87, case
         assert produce_batch(client, topic, batch([Rec(now_ms(), value=LAST.encode())]))["error_code"] == 87, "no JSON"
@@ -105,7 +105,7 @@ def test_every_consumer_reads_marked_batches_of_each_codec(kafka_bootstrap: str,
     topics = {codec: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="marked") for codec in CODECS}
     for codec, topic in topics.items():
         records = [Rec(now_ms() + 10**9 * (n % 2), b"k", str(n).encode()) for n in range(_MANY)]
-        with RawClient(of_node(proxy, topic)) as client:
+        with RawClient(address_of_leader(proxy, topic)) as client:
             assert produce_batch(client, topic, batch(records, CODECS[codec]))["error_code"] == 0, codec
         with RawClient(kafka_bootstrap) as direct:
             assert produce_batch(direct, topic, batch([Rec(now_ms(), value=LAST.encode())]))["base_offset"] == _MANY

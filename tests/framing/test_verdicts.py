@@ -17,8 +17,8 @@ from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Reason
-from tests.bounds.frames import header, produce
-from tests.framing.cases import AMBIGUOUS, HONEST, SECONDS_AGO, UNREADABLE, batch_builder, smuggling
+from tests.bounds.frames import request_header, sized_produce_request
+from tests.framing.cases import AMBIGUOUS, HONEST, SECONDS_AGO, UNREADABLE, batch_builder, smuggled_record
 from tests.two_paths.both import BothPaths
 from tests.wire.batches import LZ4
 from tests.wire.raw_client import produce_body, topic_data
@@ -100,20 +100,20 @@ def test_the_fast_path_agrees_with_the_slow_path(case: str, rules: RuleSet | Non
     data = {**AMBIGUOUS, **UNREADABLE, **HONEST}[case](NOW)
     for policy in (SAFE, STRICT, BROKER):
         paths = BothPaths({"t": replace(policy, rules=rules)}, {}, ValidationLimits())
-        frame = bytearray(produce(9, {b"t": [(0, data)]})[4:])
-        is_good = paths.validate(frame, 9, len(header(0, 9)), NOW)
+        frame = bytearray(sized_produce_request(9, {b"t": [(0, data)]})[4:])
+        is_good = paths.validate(frame, 9, len(request_header(0, 9)), NOW)
         if rules is None and "gzip" not in case:  # isal leaves some of these to the slow path
             assert is_good == (policy is BROKER or case in HONEST)
 
 
 def test_an_observed_topic_forwards_ambiguous_batches() -> None:
-    found = validate_batch(batch_builder(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
+    found = validate_batch(batch_builder(smuggled_record(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
 
     assert found.observed[PLACE][0].reason is Reason.AMBIGUOUS_FRAMING and not found.rejected
 
 
 def test_a_batch_on_an_unchecked_topic_is_forwarded_unvalidated() -> None:
-    found = validate_batch(batch_builder(smuggling(), LZ4)(NOW), TopicPolicy(checked=False))
+    found = validate_batch(batch_builder(smuggled_record(), LZ4)(NOW), TopicPolicy(checked=False))
 
     assert found.waived == {PLACE: Waiver.CHECKS_NONE} and not found.rejected and not found.observed
 
@@ -133,7 +133,7 @@ def test_a_batch_with_a_wrong_encoding_is_not_fixed(case: str, fix: TimeFix) -> 
 def test_an_ambiguous_batch_is_not_quarantined() -> None:
     policy = TopicPolicy(before_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead")
 
-    found = validate_batch(batch_builder(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
+    found = validate_batch(batch_builder(smuggled_record(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
 
     assert found.rejected[PLACE].reason is Reason.AMBIGUOUS_FRAMING and not found.to_quarantine
 
@@ -142,7 +142,7 @@ def test_rehearsed_bounds_count_only_forwarded_batches() -> None:
     policy = TopicPolicy(rehearsed=RehearsedBounds(before_max_ms=(HOUR,)))
     old = NOW - SECONDS_AGO * 1000
 
-    assert not validate_batch(batch_builder(smuggling(), LZ4)(old), policy).rehearsed
+    assert not validate_batch(batch_builder(smuggled_record(), LZ4)(old), policy).rehearsed
     found = validate_batch(UNREADABLE["trailing bytes, lz4"](old), policy)
     assert found.rehearsed[PLACE] == (2,) and PLACE in found.unreadable
 

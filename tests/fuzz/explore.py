@@ -15,7 +15,7 @@ import atheris
 import structlog
 
 with atheris.instrument_imports(include=["sluicegate"]):
-    from tests.fuzz.explored.targets import TARGETS, corpus
+    from tests.fuzz.explored.targets import TARGETS, stored_corpus
 from tests.oracle.kafka_java import ROOT
 
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
@@ -37,11 +37,11 @@ def main() -> None:
     found = arguments.found / arguments.target
     found.mkdir(parents=True, exist_ok=True)
     if arguments.keep is not None:
-        keep(found, arguments.keep / f"{arguments.target}.zip")
+        pack_smallest_inputs(found, arguments.keep / f"{arguments.target}.zip")
         return
     for place, seed in enumerate(target.seeds()):
         (found / f"{_SEED}{place}").write_bytes(seed)
-    for name, data in corpus(arguments.target).items():
+    for name, data in stored_corpus(arguments.target).items():
         (found / name).write_bytes(data)
     bounds = [f"-timeout={_LONGEST_SECONDS}", f"-rss_limit_mb={_MOST_MEGABYTES}", f"-artifact_prefix={found}/"]
     time = [f"-max_total_time={int(arguments.minutes * 60)}", "-print_final_stats=1"]
@@ -49,7 +49,7 @@ def main() -> None:
     atheris.Fuzz()
 
 
-def keep(found: Path, packed: Path) -> None:
+def pack_smallest_inputs(found: Path, packed: Path) -> None:
     """Pack the smallest inputs that reached new code; the same inputs give the same file."""
     left = _MOST_KEPT_BYTES
     with ZipFile(packed, "w", ZIP_DEFLATED) as archive:

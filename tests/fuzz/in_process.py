@@ -20,12 +20,12 @@ import structlog
 from crc32c import crc32c
 
 import sluicegate.protocol.produce_request
-from tests.bounds.frames import ProduceLayout, header
+from tests.bounds.frames import ProduceLayout, request_header
 from tests.fuzz import compiled
 from tests.fuzz.explored import sessions
-from tests.fuzz.mutations import mutated
-from tests.fuzz.recorded.streams import streams
-from tests.fuzz.seeds import batches, values
+from tests.fuzz.mutations import mutate
+from tests.fuzz.recorded.streams import recorded_streams
+from tests.fuzz.seeds import seed_batches, seed_values
 
 _BATCHES_A_REQUEST = 24
 _LENGTH_AT, _LOG_OVERHEAD, _OLD_CRC_AT, _MAGIC_AT, _CRC_AT, _COVERED_AT = 8, 12, 12, 16, 17, 21
@@ -63,12 +63,12 @@ class Fuzzer:
         self.chance = random.Random(seed)
         self.counts = Counts()
         self.now = time.time_ns() // 1_000_000
-        self.seeds = batches(self.now)
-        self.values = values()
-        self.streams = list(streams().values())
+        self.seeds = seed_batches(self.now)
+        self.values = seed_values()
+        self.streams = list(recorded_streams().values())
         self.turns = 0
         self.layouts = [ProduceLayout(version) for version in range(14)]
-        self.headers = [header(0, version) for version in range(14)]
+        self.headers = [request_header(0, version) for version in range(14)]
 
     def turn(self) -> None:
         """Run one request of several mutated batches, a few calls of each other part, and sometimes a whole session."""
@@ -88,26 +88,26 @@ class Fuzzer:
         frame = bytearray(self.headers[version] + layout.body(topics))
         self._call(compiled.validate, frame, version, len(self.headers[version]), self.now)
         self.counts.batches += _BATCHES_A_REQUEST
-        wounded = mutated(bytes(frame), chance, self.seeds)
+        wounded = mutate(bytes(frame), chance, self.seeds)
         self.counts.bytes += len(frame) + len(wounded)
         self._call(compiled.validate, wounded, version, min(len(wounded), len(self.headers[version])), self.now)
         payload = bytes(hurt[0][_PAYLOAD_AT:])
         self._call(compiled.decompress, 1 + chance.getrandbits(2), payload, chance.randrange(3))
-        self._call(compiled.ask_natively, bytes(mutated(chance.choice(self.values), chance, self.values)))
+        self._call(compiled.ask_natively, bytes(mutate(chance.choice(self.values), chance, self.values)))
         self._call(compiled.walk_response, wounded, version, min(len(wounded), 8))
         self._call(compiled.read_frames, bytes(wounded), 1 + chance.getrandbits(3))
 
     def _session(self) -> None:
         """Run the start of a real client's stream, then the mutated rest."""
         stream = self.chance.choice(self.streams)
-        wounded = stream + mutated(stream, self.chance, self.streams)
+        wounded = stream + mutate(stream, self.chance, self.streams)
         self.counts.bytes += len(wounded)
         self._call(sessions.from_client, self.chance.randbytes(2) + wounded)
 
     def _batch(self, in_order: bool) -> bytearray:
         chance = self.chance
         seed = chance.choice(self.seeds)
-        one = mutated(seed, chance, self.seeds)
+        one = mutate(seed, chance, self.seeds)
         return with_valid_header(one, seed) if in_order else one
 
     def _call(self, what: Any, *arguments: Any) -> None:

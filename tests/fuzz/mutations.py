@@ -10,7 +10,7 @@ _INTERESTING = [
 _VARINTS = [b"\xff" * size + b"\x7f" for size in (1, 3, 4, 5, 9, 10, 30)] + [b"\x80" * 6, b"\0", b"\1", b"\x7f"]
 
 
-def mutated(data: bytes, chance: random.Random, others: Sequence[bytes]) -> bytearray:
+def mutate(data: bytes, chance: random.Random, others: Sequence[bytes]) -> bytearray:
     """Apply one to four mutations; `others` are the source of foreign pieces."""
     wounded = bytearray(data)
     for _ in range(1 + (chance.getrandbits(3) > 4) + (chance.getrandbits(3) > 6) * 2):

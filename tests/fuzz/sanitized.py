@@ -24,7 +24,7 @@ _SANITIZERS = "-fsanitize=address,undefined"
 _FLAGS = f"{_SANITIZERS} -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
 
 
-def runtime() -> str | None:
+def sanitizer_library() -> str | None:
     """Return gcc's AddressSanitizer library, or None."""
     if shutil.which("gcc") is None:
         return None
@@ -33,7 +33,7 @@ def runtime() -> str | None:
     return str(file) if file.is_absolute() and file.exists() else None
 
 
-def build() -> None:
+def build_with_sanitizers() -> None:
     """Update the copy and compile changed modules."""
     COPY.mkdir(parents=True, exist_ok=True)
     for folder in _FOLDERS:
@@ -64,7 +64,7 @@ def _copy_if_newer(file: Path, copy: Path) -> None:
 
 def run(batches: int, processes: int, seed: int) -> int:
     """Return the highest exit code of all processes; each prints its count and seed."""
-    library = runtime()
+    library = sanitizer_library()
     assert library is not None
     environment = os.environ | {
         "LD_PRELOAD": library,
@@ -98,9 +98,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     given = parser.parse_args()
-    if runtime() is None:
+    if sanitizer_library() is None:
         sys.exit("AddressSanitizer requires gcc and its libasan")
-    build()
+    build_with_sanitizers()
     sys.exit(min(run(given.batches, given.processes, given.seed), 255))
 
 

@@ -4,7 +4,7 @@ import time
 from functools import cache
 
 from sluicegate.protocol.api import APIS
-from tests.bounds.frames import compact_string, good_batch, header, int32, produce, short_string
+from tests.bounds.frames import compact_string, good_batch, int32, request_header, short_string, sized_produce_request
 from tests.bounds.stand_in_responses import topic_id_of
 from tests.conformance.cases import CASES
 from tests.fuzz.recorded.streams import recorded_batches
@@ -12,15 +12,15 @@ from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
 
 
 @cache
-def batches(now: int) -> list[bytes]:
+def seed_batches(now: int) -> list[bytes]:
     """Return small batches written at `now` (ms): the conformance cases, each codec with records, headers, keys
     and nulls, and recorded batches of real producers.
     """
     found = {records for case in CASES for _, records in case.build(now) if records is not None and len(records) < 2000}
     records = [Rec(now + i, b"key", b"value" * 5, [(b"h", b"v"), (b"n", None)]) for i in range(4)]
-    ruled = [Rec(now + i, b"key", value) for i, value in enumerate(values())]
+    ruled = [Rec(now + i, b"key", value) for i, value in enumerate(seed_values())]
     found |= {batch(ruled, codec) for codec in CODECS.values()}
-    found |= {batch([Rec(now, b"key", values()[0])] * 2, codec) for codec in CODECS.values()}
+    found |= {batch([Rec(now, b"key", seed_values()[0])] * 2, codec) for codec in CODECS.values()}
     for codec in CODECS.values():
         found.add(batch(records, codec))
         found.add(batch([Rec(now, None, bytes(300))], codec))
@@ -32,7 +32,7 @@ def batches(now: int) -> list[bytes]:
 
 
 @cache
-def values() -> list[bytes]:
+def seed_values() -> list[bytes]:
     """Return record values that rules accept or reject."""
     return [
         b'{"n": 1.5, "s": "text", "l": ["a", "b"]}',
@@ -45,19 +45,20 @@ def values() -> list[bytes]:
 
 
 @cache
-def requests() -> list[bytes]:
+def seed_requests() -> list[bytes]:
     """Return frames without their size: Produce in all versions with each batch, and every API in every version."""
     now = time.time_ns() // 1_000_000
     made = []
     for version in range(14):
         topic = topic_id_of("fuzzed") if version >= 13 else b"fuzzed"
         made += [
-            produce(version, {topic: [(0, one), (1, good_batch(now))]})[4:] for one in batches(now)[:: 3 + version]
+            sized_produce_request(version, {topic: [(0, one), (1, good_batch(now))]})[4:]
+            for one in seed_batches(now)[:: 3 + version]
         ]
-        made.append(produce(version, {topic: [(0, None)], b"other": [(i, b"") for i in range(5)]})[4:])
-        made.append(produce(version, {topic: [(0, good_batch(now))]}, acks=0)[4:])
+        made.append(sized_produce_request(version, {topic: [(0, None)], b"other": [(i, b"") for i in range(5)]})[4:])
+        made.append(sized_produce_request(version, {topic: [(0, good_batch(now))]}, acks=0)[4:])
     for api in APIS.values():
-        made += [header(api.key, version) + _body(api.key, version) for version in range(api.max_version + 1)]
+        made += [request_header(api.key, version) + _body(api.key, version) for version in range(api.max_version + 1)]
     return made
 
 

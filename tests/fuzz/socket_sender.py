@@ -9,8 +9,8 @@ from collections import Counter
 import uvloop
 
 from tests.bounds.side_process import report, settings_from_arguments
-from tests.fuzz.mutations import mutated
-from tests.fuzz.seeds import requests
+from tests.fuzz.mutations import mutate
+from tests.fuzz.seeds import seed_requests
 
 _FROM = "127.0.0.2"
 _BURST = 2
@@ -25,7 +25,7 @@ class Sender:
         self.seed = seed
         self.left = frames
         self.counts: Counter[str] = Counter()
-        self.requests = requests()
+        self.requests = seed_requests()
 
     async def connection(self, number: int) -> None:
         chance = random.Random(self.seed * 1000 + number)
@@ -68,7 +68,7 @@ class Sender:
         """Return the frame, mostly with its correct size, so that the damage is within it."""
         frame = chance.choice(self.requests)
         if chance.getrandbits(2):
-            frame = bytes(mutated(frame, chance, self.requests))
+            frame = bytes(mutate(frame, chance, self.requests))
         size = len(frame)
         if not chance.getrandbits(6):
             size = chance.choice((size + 1, size - 1, 0, -1, 100_000, 2**31 - 1, 104_857_600))

@@ -13,10 +13,10 @@ import pytest
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy, ValidationLimits
-from tests.bounds.frames import header, produce
+from tests.bounds.frames import request_header, sized_produce_request
 from tests.fuzz.in_process import with_valid_header
-from tests.fuzz.mutations import mutated
-from tests.fuzz.seeds import batches
+from tests.fuzz.mutations import mutate
+from tests.fuzz.seeds import seed_batches
 from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_responses
 from tests.oracle.validator_cases import DAY, HOUR, NOW, Case
 from tests.two_paths.both import BothPaths
@@ -44,7 +44,7 @@ class DrawnBatches:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self._paths = BothPaths(_POLICIES, {}, ValidationLimits())
-        self._seeds = [one for one in batches(NOW) if len(one) > 61 and one[16] == 2] + _at_the_bounds()
+        self._seeds = [one for one in seed_batches(NOW) if len(one) > 61 and one[16] == 2] + _at_the_bounds()
         self.drawn = self.good = 0
 
     def generate_valid_batches(self) -> Iterator[Case]:
@@ -52,11 +52,11 @@ class DrawnBatches:
         chance = self._chance
         while True:
             seed = chance.choice(self._seeds)
-            one = bytes(with_valid_header(mutated(seed, chance, self._seeds), seed))
+            one = bytes(with_valid_header(mutate(seed, chance, self._seeds), seed))
             name, version = chance.choice(list(_POLICIES)), chance.choice(_VERSIONS)
-            frame = bytearray(produce(version, {name.encode(): [(0, one)]})[4:])
+            frame = bytearray(sized_produce_request(version, {name.encode(): [(0, one)]})[4:])
             self.drawn += 1
-            if one != seed and self._paths.validate(frame, version, len(header(0, version)), NOW):
+            if one != seed and self._paths.validate(frame, version, len(request_header(0, version)), NOW):
                 self.good += 1
                 yield Case(_POLICIES[name], one)
 

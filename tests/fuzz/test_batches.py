@@ -36,9 +36,9 @@ def test_the_tree_with_sanitizers_has_the_recorded_streams() -> None:
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.skipif(sanitized.runtime() is None, reason="requires gcc and its AddressSanitizer")
+@pytest.mark.skipif(sanitized.sanitizer_library() is None, reason="requires gcc and its AddressSanitizer")
 @pytest.mark.skipif(not THOROUGH, reason="recompiles the tree: make fuzz")
 def test_mutated_batches_cause_no_fault_under_sanitizers() -> None:
-    sanitized.build()
+    sanitized.build_with_sanitizers()
 
     assert sanitized.run(BATCHES, os.cpu_count() or 1, SEED) == 0

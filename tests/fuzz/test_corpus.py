@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fuzz.explored.targets import TARGETS, corpus
+from tests.fuzz.explored.targets import TARGETS, stored_corpus
 
 _MOST_KEPT_BYTES = 1 << 20
 
@@ -10,7 +10,7 @@ _MOST_KEPT_BYTES = 1 << 20
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_and_corpus_cause_no_fault(name: str) -> None:
     target = TARGETS[name]
-    found = corpus(name).values()
+    found = stored_corpus(name).values()
     assert found
 
     for data in (*target.seeds(), *found):
@@ -18,4 +18,4 @@ def test_seeds_and_corpus_cause_no_fault(name: str) -> None:
 
 
 def test_the_corpus_is_small() -> None:
-    assert sum(len(data) for name in TARGETS for data in corpus(name).values()) < _MOST_KEPT_BYTES
+    assert sum(len(data) for name in TARGETS for data in stored_corpus(name).values()) < _MOST_KEPT_BYTES

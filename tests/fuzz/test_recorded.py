@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from tests.fuzz.recorded.streams import batches_in, frames_of, streams
+from tests.fuzz.recorded.streams import batches_in, frames_of, recorded_streams
 from tests.proxy.session.playbook import Playbook
 
 _BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
@@ -25,19 +25,19 @@ def names_topics(stream: bytes) -> bool:
 
 
 def test_every_codec_of_every_client_is_recorded() -> None:
-    found = {name.rpartition("-")[0] for name in streams()}
+    found = {name.rpartition("-")[0] for name in recorded_streams()}
 
     assert found >= {"librdkafka", "librdkafka-transactional", "kafka-python", "kafka-python-0.9", "aiokafka"}
-    assert sum(name.startswith("java-") for name in streams()) >= 3 * len(_CODECS)
-    for name, stream in streams().items():
+    assert sum(name.startswith("java-") for name in recorded_streams()) >= 3 * len(_CODECS)
+    for name, stream in recorded_streams().items():
         codec = name.rpartition("-")[2]
         assert codecs_in(stream) == {codec} if codec in _CODECS else codecs_in(stream)
-    assert sum(map(len, streams().values())) < _MOST_BYTES
+    assert sum(map(len, recorded_streams().values())) < _MOST_BYTES
 
 
-@pytest.mark.parametrize("name", streams())
+@pytest.mark.parametrize("name", recorded_streams())
 def test_recorded_streams_pass_unchanged_on_both_paths(name: str) -> None:
-    stream = streams()[name]
+    stream = recorded_streams()[name]
     if not names_topics(stream):
         assert name.startswith("java-4") or "default" in name or "strict" in name
         return

@@ -32,7 +32,7 @@ _WITHIN_SECONDS = 10
 _FOR_A_BUSY_MACHINE = 20
 
 
-def conditions(proxy: ProxyProcess) -> dict[str, str]:
+def active_condition_details(proxy: ProxyProcess) -> dict[str, str]:
     """Return the details of the active conditions."""
     lines = proxy.get("/readyz")[1].splitlines()[1:]
     return dict(line.split(": ", 1) for line in lines)
@@ -41,7 +41,7 @@ def conditions(proxy: ProxyProcess) -> dict[str, str]:
 def wait_until_begun(proxy: ProxyProcess, condition: str, web_ui: "Page | None") -> str:
     """Wait for a condition, check that every view shows it, and return its detail."""
     seconds = _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE
-    detail = eventually(lambda: conditions(proxy).get(condition), seconds, condition)
+    detail = eventually(lambda: active_condition_details(proxy).get(condition), seconds, condition)
     status, readiness = proxy.get("/readyz")
     state = readiness.splitlines()[0]
     assert status == (503 if state == "not serving" else 200)
@@ -92,6 +92,10 @@ def _in_the_web_ui(page: "Page", proxy: ProxyProcess, condition: str, state: str
     return page.locator("#conditions").inner_text()
 
 
-def ends(proxy: ProxyProcess, condition: str) -> None:
-    eventually(lambda: condition not in conditions(proxy), _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE, f"no {condition}")
+def wait_until_condition_ended(proxy: ProxyProcess, condition: str) -> None:
+    eventually(
+        lambda: condition not in active_condition_details(proxy),
+        _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE,
+        f"no {condition}",
+    )
     proxy.wait_for_line("condition ended")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.broker.eventually import eventually
-from tests.broker.fixtures import running
+from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.secure_brokers import guarded, mutual_broker, tls_proxy
@@ -25,7 +25,7 @@ __all__ = ["guarded", "mutual_broker", "strict_kafka", "tls_proxy"]  # fixtures
 @pytest.fixture(scope="package")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """Three brokers, shared by all files in one process (tests/together.py)."""
-    yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
+    yield from run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
 
 
 @pytest.fixture(scope="module")

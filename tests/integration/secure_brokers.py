@@ -44,13 +44,13 @@ class GuardedBroker:
 
     def admin(self) -> AdminClient:
         return AdminClient(
-            login("admin", "a")
+            client_login("admin", "a")
             | {"bootstrap.servers": self.kafka.bootstrap, "ssl.ca.location": str(self.authority.file)}
             | {"ssl.certificate.location": str(self.proxy.chain), "ssl.key.location": str(self.proxy.key)}
         )
 
 
-def login(user: str, password: str, mechanism: str = "PLAIN") -> dict[str, str]:
+def client_login(user: str, password: str, mechanism: str = "PLAIN") -> dict[str, str]:
     return {
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": mechanism,
@@ -80,13 +80,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("guarded"), settings=settings)
     try:
         found = GuardedBroker(kafka.start(), authority, broker, proxy)
-        prepare(found.admin())
+        create_guarded_topic(found.admin())
         yield found
     finally:
         kafka.stop()
 
 
-def prepare(admin: AdminClient) -> None:
+def create_guarded_topic(admin: AdminClient) -> None:
     """Create the topic: alice may write and read it, bob may only describe it."""
     for future in admin.create_topics([NewTopic(TOPIC, 1, 1, config=UNVALIDATED)]).values():
         future.result(30)

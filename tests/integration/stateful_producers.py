@@ -26,7 +26,7 @@ Drive = Callable[[str, str, str, str], Lines]
 """(bootstrap, topic, mode, defect) -> lines."""
 
 
-def record_of(i: int, bad: str | None) -> tuple[bytes | None, int]:
+def numbered_record(i: int, bad: str | None) -> tuple[bytes | None, int]:
     """Return key and timestamp (ms) of a record; `bad` is the defect of the record in the middle."""
     now = time.time_ns() // 1_000_000
     if i != RECORDS // 2 or bad is None:
@@ -34,7 +34,7 @@ def record_of(i: int, bad: str | None) -> tuple[bytes | None, int]:
     return (None, now) if bad == BY_KEY else (b"key", now * 1_000_000)
 
 
-def java(version: str, codec: str = "none") -> Drive:
+def java_producer(version: str, codec: str = "none") -> Drive:
     def run_producer(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
         program = str(Path(__file__).with_name("StatefulProducer.java"))
         output = java_tool(program, bootstrap, topic, mode, str(RECORDS), bad, codec, version=version)
@@ -43,7 +43,7 @@ def java(version: str, codec: str = "none") -> Drive:
     return run_producer
 
 
-def librdkafka(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
+def produce_with_librdkafka(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
     lines: Lines = []
     producer = confluent_kafka.Producer(
         {
@@ -59,7 +59,7 @@ def librdkafka(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
     def send(name: str, wrong: str | None) -> bool:
         outcomes: dict[int, str] = {}
         for i in range(RECORDS):
-            key, time_ms = record_of(i, wrong)
+            key, time_ms = numbered_record(i, wrong)
             producer.produce(
                 topic,
                 f"{name}{i}".encode(),
@@ -72,7 +72,7 @@ def librdkafka(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
         lines.extend((f"{name}{i}", outcomes[i]) for i in range(RECORDS))
         return set(outcomes.values()) == {"ok"}
 
-    def transaction(name: str, wrong: str | None, commit: bool) -> None:
+    def run_transaction(name: str, wrong: str | None, commit: bool) -> None:
         try:
             producer.begin_transaction()
             sound = send(name, wrong)
@@ -92,11 +92,11 @@ def librdkafka(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
         return lines
     producer.init_transactions(_SECONDS)
     for name, wrong, commit in (("a", bad, False), ("b", None, True), ("c", None, False), ("d", None, True)):
-        transaction(name, wrong, commit)
+        run_transaction(name, wrong, commit)
     return lines
 
 
-def aio(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
+def produce_with_aiokafka(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
     return run_and_collect_sockets(_aio(bootstrap, topic, mode, bad))
 
 
@@ -111,7 +111,7 @@ async def _aio(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
     )
 
     async def send(name: str, wrong: str | None) -> bool:
-        sent = [record_of(i, wrong) for i in range(RECORDS)]
+        sent = [numbered_record(i, wrong) for i in range(RECORDS)]
         futures = [
             await producer.send(topic, f"{name}{i}".encode(), key, partition=0, timestamp_ms=time_ms)
             for i, (key, time_ms) in enumerate(sent)
@@ -121,7 +121,7 @@ async def _aio(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
         lines.extend((f"{name}{i}", outcome) for i, outcome in enumerate(outcomes))
         return set(outcomes) == {"ok"}
 
-    async def transaction(name: str, wrong: str | None, commit: bool) -> None:
+    async def run_transaction(name: str, wrong: str | None, commit: bool) -> None:
         try:
             await producer.begin_transaction()
             sound = await send(name, wrong)
@@ -138,7 +138,7 @@ async def _aio(bootstrap: str, topic: str, mode: str, bad: str) -> Lines:
             await send("a", bad)
         else:
             for name, wrong, commit in (("a", bad, False), ("b", None, True), ("c", None, False), ("d", None, True)):
-                await transaction(name, wrong, commit)
+                await run_transaction(name, wrong, commit)
     finally:
         await producer.stop()
     return lines

@@ -27,7 +27,7 @@ def strict_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         kafka.stop()
 
 
-def topic_on(kafka: Kafka, node_id: int, name: str, **settings: str) -> str:
+def create_topic_on_node(kafka: Kafka, node_id: int, name: str, **settings: str) -> str:
     """Create a topic of one partition with the given leader."""
     config = {key.replace("_", "."): value for key, value in settings.items()}
     admin = AdminClient({"bootstrap.servers": kafka.nodes[0].address})

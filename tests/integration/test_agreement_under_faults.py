@@ -28,7 +28,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.broker.eventually import eventually
-from tests.broker.fixtures import running
+from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.security import plain_login, security_settings
@@ -62,7 +62,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     }
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3, settings=settings)
     try:
-        admin = AdminClient(login("admin") | {"bootstrap.servers": kafka.start().bootstrap})
+        admin = AdminClient(client_login("admin") | {"bootstrap.servers": kafka.start().bootstrap})
         in_sync = {"min.insync.replicas": "2"}
         compacted = {"cleanup.policy": "compact", "min.compaction.lag.ms": "0", "segment.ms": "1000", **in_sync}
         logs = [NewTopic(name, 1, replica_assignment=[[1, 2, 3]], config=in_sync) for name in OWN_TOPICS[1:]]
@@ -74,23 +74,23 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         allowed = [("User:alice", ResourceType.TOPIC, "*", AclOperation.ALL)]
         rights = (AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
         allowed += [("User:proxies", ResourceType.TOPIC, name, right) for name in OWN_TOPICS for right in rights]
-        for done in admin.create_acls([allow(*each) for each in allowed]).values():
+        for done in admin.create_acls([acl_allowing(*each) for each in allowed]).values():
             done.result(60)
         yield kafka
     finally:
         kafka.stop()
 
 
-def allow(who: str, kind: ResourceType, name: str, operation: AclOperation) -> AclBinding:
+def acl_allowing(who: str, kind: ResourceType, name: str, operation: AclOperation) -> AclBinding:
     return AclBinding(kind, name, ResourcePatternType.LITERAL, who, "*", operation, AclPermissionType.ALLOW)
 
 
-def login(user: str) -> dict[str, str]:
+def client_login(user: str) -> dict[str, str]:
     names = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     return names | {"sasl.username": user, "sasl.password": LOGINS[user]}
 
 
-def gate(folder: Path, bootstrap: str, state: str, workers: int = 1) -> ProxyProcess:
+def proxy_with_state_topic(folder: Path, bootstrap: str, state: str, workers: int = 1) -> ProxyProcess:
     """Return a proxy with this state topic, which is not started."""
     folder.mkdir()
     (folder / "token").write_text("sesame")
@@ -103,7 +103,10 @@ def gate(folder: Path, bootstrap: str, state: str, workers: int = 1) -> ProxyPro
 @pytest.fixture
 def proxies(cluster: Kafka, tmp_path: Path) -> Iterator[list[ProxyProcess]]:
     """Three proxies, the last one with two workers."""
-    made = [gate(tmp_path / f"proxy-{i}", cluster.bootstrap, STATE, workers) for i, workers in enumerate((1, 1, 2))]
+    made = [
+        proxy_with_state_topic(tmp_path / f"proxy-{i}", cluster.bootstrap, STATE, workers)
+        for i, workers in enumerate((1, 1, 2))
+    ]
     for process in made:
         process.config["upstream"]["sasl"] = {"mechanism": "PLAIN", "username": "proxies", "password": "p"}
     try:
@@ -115,7 +118,7 @@ def proxies(cluster: Kafka, tmp_path: Path) -> Iterator[list[ProxyProcess]]:
             process.stop()
 
 
-def request(proxy: ProxyProcess, path: str, post: bool = False, **query: str) -> dict[str, Any] | None:
+def admin_response(proxy: ProxyProcess, path: str, post: bool = False, **query: str) -> dict[str, Any] | None:
     """Return the response of an admin path; None if it failed."""
     url = f"{proxy.admin}{path}?{urllib.parse.urlencode(query)}"
     asked = urllib.request.Request(url, method="POST" if post else "GET", headers={"Authorization": "Bearer sesame"})
@@ -154,7 +157,7 @@ class Writer(threading.Thread):
             query = {"topic": topic, **({"reason": reason, "seconds": "3600"} if suspends else {})}
             path = "/api/suspend" if suspends else "/api/resume"
             began = time.monotonic()
-            while request(rng.choice(self._proxies), path, post=True, **query) is None:
+            while admin_response(rng.choice(self._proxies), path, post=True, **query) is None:
                 if self._over.wait(0.1):
                     return
             self.seconds.append(time.monotonic() - began)
@@ -190,32 +193,34 @@ class Producer(threading.Thread):
             self.pairs.add(frozenset(each["error_code"] for each in found["partition_responses"]))
 
 
-def suspended(proxy: ProxyProcess, other: str = UNCHANGED) -> dict[str, str]:
+def reasons_of_suspended_topics(proxy: ProxyProcess, other: str = UNCHANGED) -> dict[str, str]:
     """Return the reasons of suspensions by topic, which the response to a change without effect lists."""
-    found = eventually(lambda: request(proxy, "/api/resume", post=True, topic=other, scope="proxy"))
+    found = eventually(lambda: admin_response(proxy, "/api/resume", post=True, topic=other, scope="proxy"))
     return {each["topic"]: each["reason"] for each in found["suspended"]}
 
 
 def test_a_proxy_that_was_cut_off_takes_a_change_within_two_seconds_of_its_return(tmp_path: Path) -> None:
     kafka = Kafka(KAFKA_NEW, tmp_path / "kafka", relay_host="127.0.0.2")
-    with closing(running(kafka)) as brokers, ExitStack() as stopped:
+    with closing(run_kafka(kafka)) as brokers, ExitStack() as stopped:
         (node,) = next(brokers).nodes
         topic, other = (create_topic(kafka.bootstrap, UNVALIDATED, 1) for _ in range(2))
         state = create_topic(kafka.bootstrap, {"cleanup.policy": "compact"}, 1)
         relay = stopped.enter_context(FaultyRelay("127.0.0.2", [node.relayed_port], seed=1))
-        here = gate(tmp_path / "here", kafka.bootstrap, state)
-        away = gate(tmp_path / "away", kafka.relayed_bootstrap, state)
+        here = proxy_with_state_topic(tmp_path / "here", kafka.bootstrap, state)
+        away = proxy_with_state_topic(tmp_path / "away", kafka.relayed_bootstrap, state)
         for proxy in (here, away):
             stopped.callback(proxy.stop)
             proxy.start()
         relay.begin(DirectedFault(RelayFaultKind.BLACKHOLE, Direction.BOTH))
-        assert request(here, "/api/suspend", post=True, topic=topic, reason="cut off", seconds="3600") is not None
-        assert suspended(away, other) == {}
+        assert (
+            admin_response(here, "/api/suspend", post=True, topic=topic, reason="cut off", seconds="3600") is not None
+        )
+        assert reasons_of_suspended_topics(away, other) == {}
         eventually(lambda: "state_unreadable" in away.get("/readyz")[1], what="state_unreadable")
 
         relay.heal()
         began = time.monotonic()
-        eventually(lambda: suspended(away, other) == {topic: "cut off"}, what="the suspension")
+        eventually(lambda: reasons_of_suspended_topics(away, other) == {topic: "cut off"}, what="the suspension")
         print(f"in force {time.monotonic() - began:.2f} s after the return")
         assert time.monotonic() - began < 4  # 2 on an idle machine
 
@@ -243,8 +248,10 @@ def test_proxies_agree_after_many_changes_and_kills(cluster: Kafka, proxies: lis
         last = {topic: reason for writer in writers for topic, reason in writer.expected.items()}
         expected = {topic: reason for topic, reason in last.items() if reason is not None}
         for proxy in proxies:
-            eventually(lambda proxy=proxy: suspended(proxy) == expected, 60, f"{expected} at {proxy.admin}")
-        fleet = eventually(lambda: request(proxies[0], "/api/fleet"))
+            eventually(
+                lambda proxy=proxy: reasons_of_suspended_topics(proxy) == expected, 60, f"{expected} at {proxy.admin}"
+            )
+        fleet = eventually(lambda: admin_response(proxies[0], "/api/fleet"))
     finally:
         over.set()
         for thread in (*writers, *producers):
@@ -254,7 +261,9 @@ def test_proxies_agree_after_many_changes_and_kills(cluster: Kafka, proxies: lis
     pairs = {pair for producer in producers for pair in producer.pairs}
     assert {frozenset({0}), frozenset({32})} <= pairs, pairs
     assert frozenset({0, 32}) not in pairs, "a request was judged by a mixture"
-    history = eventually(lambda: (read := request(proxies[0], "/api/changes", days="1")) and read["changes"] and read)
+    history = eventually(
+        lambda: (read := admin_response(proxies[0], "/api/changes", days="1")) and read["changes"] and read
+    )
     texts = "\n".join(line["text"] for change in history["changes"] for line in change["changes"])
     lost = [reason for writer in writers for reason in writer.reasons if f"{reason}\n" not in f"{texts}\n"]
     assert (history["is_complete"], lost) == (True, [])

@@ -20,7 +20,7 @@ from tests.wire.batches import ZSTD, Rec, batch, varint
 from tests.wire.raw_client import API_VERSIONS, CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
 
-def header(key: int, version: int, client_id: bytes = b"x") -> bytes:
+def request_header(key: int, version: int, client_id: bytes = b"x") -> bytes:
     return struct.pack(">hhih", key, version, 7, len(client_id)) + client_id
 
 
@@ -29,10 +29,13 @@ GARBAGE = {
     "a size of 2 GiB": (struct.pack(">i", 2**31 - 1) + b"junk", "a frame claims 2147483647 bytes"),
     "a TLS hello": (bytes.fromhex("16030102000100") + bytes(100), "a TLS handshake on a plain port"),
     "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "an HTTP request on a Kafka port"),
-    "an unknown API": (struct.pack(">i", 11) + header(999, 0), "unknown API key 999"),
-    "a version from the future": (struct.pack(">i", 11) + header(0, 99), "Produce v99: this proxy understands 0 to 13"),
+    "an unknown API": (struct.pack(">i", 11) + request_header(999, 0), "unknown API key 999"),
+    "a version from the future": (
+        struct.pack(">i", 11) + request_header(0, 99),
+        "Produce v99: this proxy understands 0 to 13",
+    ),
     "a frame too short": (struct.pack(">i", 3) + b"abc", "a frame of 3 bytes is too short for a request"),
-    "a Produce of garbage": (struct.pack(">i", 31) + header(0, 9) + b"\xff" * 20, "Produce v9: "),
+    "a Produce of garbage": (struct.pack(">i", 31) + request_header(0, 9) + b"\xff" * 20, "Produce v9: "),
     "a header cut short": (
         struct.pack(">i", 10) + struct.pack(">hhih", 0, 9, 1, 50),
         "the request ends within its client id",
@@ -61,12 +64,14 @@ def test_requests_before_garbage_get_the_responses_of_a_broker(
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     garbage, _ = GARBAGE[what]
 
-    directly, proxied = (ends_of(address, topic, garbage) for address in (kafka_bootstrap, leader_of(proxy, topic)))
+    directly, proxied = (
+        codes_and_end_after_garbage(address, topic, garbage) for address in (kafka_bootstrap, leader_of(proxy, topic))
+    )
 
     assert directly == proxied == [0, 0, CLOSED]
 
 
-def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
+def codes_and_end_after_garbage(address: str, topic: str, garbage: bytes) -> list[int | str]:
     """Return the codes of two good requests and the end of the connection after garbage."""
     with RawClient(address) as client:
         frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(
@@ -85,7 +90,7 @@ def test_repeated_garbage_does_not_flood_the_log(proxy: ProxyProcess) -> None:
     before = proxy.log().count("unknown API key 998")
     for _ in range(50):
         with RawClient(proxy.bootstrap) as client:
-            client.socket.sendall(struct.pack(">i", 11) + header(998, 0))
+            client.socket.sendall(struct.pack(">i", 11) + request_header(998, 0))
             assert client.receive() == CLOSED
 
     eventually(lambda: proxy.log().count("unknown API key 998") == before + 1)
@@ -130,7 +135,7 @@ def test_a_request_that_never_ends_closes_its_connection(kafka_bootstrap: str, t
     slow = ProxyProcess(tmp_path, kafka_bootstrap, {"limits": {"frame_timeout_seconds": 0.5}}).start()
     try:
         with RawClient(slow.bootstrap) as client:
-            client.socket.sendall(struct.pack(">i", 1000) + header(PRODUCE, 9))
+            client.socket.sendall(struct.pack(">i", 1000) + request_header(PRODUCE, 9))
             assert client.receive() == CLOSED
         slow.wait_for_line("a request has not arrived whole, and less than 16384 bytes of it came in 0.5 s")
     finally:

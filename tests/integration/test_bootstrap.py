@@ -15,13 +15,13 @@ from tests.integration.topics import create_topic
 KEYS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes", "cleanup.policy")
 
 
-def bootstrap(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_bootstrap(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([COMMAND, "bootstrap", *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
-def bootstrapped(folder: Path, *arguments: str) -> Loaded:
+def bootstrap_configuration(folder: Path, *arguments: str) -> Loaded:
     file = folder / "first.yaml"
-    done = bootstrap(*arguments, "--output", str(file))
+    done = run_bootstrap(*arguments, "--output", str(file))
     assert (done.returncode, done.stderr) == (0, "")
     checked = subprocess.run([COMMAND, "check", str(file)], capture_output=True, text=True, timeout=60, check=False)
     assert checked.returncode == 0, checked.stderr
@@ -34,8 +34,8 @@ def test_each_topic_gets_the_brokers_settings_and_rejects_nothing(kafka_bootstra
     names.append(create_topic(kafka_bootstrap, {"cleanup.policy": "compact", "max.message.bytes": "12345"}, 1))
     names.append(create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 2))
 
-    loaded = bootstrapped(tmp_path, kafka_bootstrap)
-    lists = bootstrap(kafka_bootstrap, "--output", str(tmp_path / "again.yaml")).stdout
+    loaded = bootstrap_configuration(tmp_path, kafka_bootstrap)
+    lists = run_bootstrap(kafka_bootstrap, "--output", str(tmp_path / "again.yaml")).stdout
 
     assert f"brokers 1 at {kafka_bootstrap}; " in lists
     policies = file_policies_of(loaded.config)
@@ -59,11 +59,11 @@ def test_a_guarded_cluster_is_read_with_a_clients_settings_and_no_secret_is_writ
         f"ssl.ca.location={guarded.authority.file}\n"
     )
 
-    rejected = bootstrap(guarded.kafka.bootstrap, "--client-config", str(client))
+    rejected = run_bootstrap(guarded.kafka.bootstrap, "--client-config", str(client))
     client.write_text(
         client.read_text().replace("SCRAM-SHA-256", "PLAIN").replace("alice", "admin").replace("secret", "a")
     )
-    loaded = bootstrapped(tmp_path, guarded.kafka.bootstrap, "--client-config", str(client))
+    loaded = bootstrap_configuration(tmp_path, guarded.kafka.bootstrap, "--client-config", str(client))
 
     assert rejected.returncode == 2  # alice may not read settings
     assert "TOPIC_AUTHORIZATION_FAILED" in rejected.stderr
@@ -77,9 +77,9 @@ def test_a_guarded_cluster_is_read_with_a_clients_settings_and_no_secret_is_writ
 def test_an_unreadable_cluster_is_reported_and_nothing_is_written(guarded: GuardedBroker, tmp_path: Path) -> None:
     file = tmp_path / "first.yaml"
 
-    nobody = bootstrap("127.0.0.1:1", "--output", str(file))
-    no_address = bootstrap("broker", "--output", str(file))
-    no_tls = bootstrap(guarded.kafka.bootstrap, "--output", str(file))
+    nobody = run_bootstrap("127.0.0.1:1", "--output", str(file))
+    no_address = run_bootstrap("broker", "--output", str(file))
+    no_tls = run_bootstrap(guarded.kafka.bootstrap, "--output", str(file))
 
     assert [done.returncode for done in (nobody, no_address, no_tls)] == [2, 2, 2]
     assert "127.0.0.1:1: " in nobody.stderr
@@ -92,7 +92,7 @@ def test_an_existing_file_is_never_overwritten(kafka_bootstrap: str, tmp_path: P
     file = tmp_path / "mine.yaml"
     file.write_text("mine")
 
-    done = bootstrap(kafka_bootstrap, "--output", str(file))
+    done = run_bootstrap(kafka_bootstrap, "--output", str(file))
 
     assert done.returncode == 2
     assert file.read_text() == "mine"

@@ -14,7 +14,7 @@ LIST_OFFSETS, OFFSET_COMMIT = 2, 8
 UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
-def fetch(client: RawClient, topic: str) -> int:
+def fetch_error(client: RawClient, topic: str) -> int:
     return client.fetch_error(topic, 0)
 
 
@@ -38,7 +38,7 @@ def offset_commit(client: RawClient, topic: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("api", "ask"), [("Fetch", fetch), ("ListOffsets", list_offsets), ("OffsetCommit", offset_commit)]
+    ("api", "ask"), [("Fetch", fetch_error), ("ListOffsets", list_offsets), ("OffsetCommit", offset_commit)]
 )
 def test_an_unknown_partition_error_of_a_broker_is_counted_by_api_and_client(
     api: str, ask: Callable[[RawClient, str], int], proxy: ProxyProcess

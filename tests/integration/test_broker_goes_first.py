@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.broker.eventually import eventually
-from tests.broker.fixtures import running
+from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.security import plain_login, security_settings
@@ -26,14 +26,14 @@ NOT_LEADER, NOT_ENOUGH_REPLICAS, INVALID_TIMESTAMP = 6, 19, 32
 VERSIONS = [8, 10, 13]
 
 
-def leaders(bootstrap: str, topic: str) -> dict[int, int]:
+def partition_leaders(bootstrap: str, topic: str) -> dict[int, int]:
     """Return the leader of each partition."""
     with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
         partitions = client.metadata(topic)["topics"][0]["partitions"]
     return {entry["partition_index"]: entry["leader_id"] for entry in partitions}
 
 
-def entries(address: str, topic: str, version: int, *partitions: tuple[int, bytes], acks: int = -1) -> Any:
+def response_entries(address: str, topic: str, version: int, *partitions: tuple[int, bytes], acks: int = -1) -> Any:
     """Return the response for each partition, without fields that differ between two topics of a cluster."""
     with RawClient(address) as client:
         key = client.metadata(topic)["topics"][0]["topic_id"] if version >= 13 else topic
@@ -53,7 +53,10 @@ def test_a_broker_that_does_not_lead_a_partition_reports_that_first(
 ) -> None:
     validated = create_topic(cluster.bootstrap, VALIDATED, partitions=3, replicas=3)
     unvalidated = create_topic(cluster.bootstrap, UNVALIDATED, partitions=3, replicas=3)
-    where_validated, where_unvalidated = leaders(cluster.bootstrap, validated), leaders(cluster.bootstrap, unvalidated)
+    where_validated, where_unvalidated = (
+        partition_leaders(cluster.bootstrap, validated),
+        partition_leaders(cluster.bootstrap, unvalidated),
+    )
     node = cluster.nodes[0]
 
     def batches_for_two_leaders(where: dict[int, int]) -> list[tuple[int, bytes]]:
@@ -62,9 +65,9 @@ def test_a_broker_that_does_not_lead_a_partition_reports_that_first(
         elsewhere = next(partition for partition, leader in where.items() if leader != node.node_id)
         return [(led, bad_batch_now()), (elsewhere, bad_batch_now())]
 
-    direct, at_brokers = entries(node.address, validated, version, *batches_for_two_leaders(where_validated))
+    direct, at_brokers = response_entries(node.address, validated, version, *batches_for_two_leaders(where_validated))
     proxied = f"127.0.0.1:{cluster_proxy.broker_port(node.node_id)}"
-    through, at_proxy = entries(proxied, unvalidated, version, *batches_for_two_leaders(where_unvalidated))
+    through, at_proxy = response_entries(proxied, unvalidated, version, *batches_for_two_leaders(where_unvalidated))
 
     assert [e["error_code"] for e in direct.values()].count(NOT_LEADER) == 1
     assert sorted(e["error_code"] for e in through.values()) == sorted(e["error_code"] for e in direct.values())
@@ -100,9 +103,9 @@ def led_response(leader: Node, address: str, topic: str, acks: int, batch: bytes
     responses = []
 
     def has_leader_responded() -> bool:
-        led = leaders(leader.address, topic)
+        led = partition_leaders(leader.address, topic)
         partition = next(index for index, node_id in led.items() if node_id == leader.node_id)
-        found, _ = entries(address, topic, 9, (partition, batch), acks=acks)
+        found, _ = response_entries(address, topic, 9, (partition, batch), acks=acks)
         responses.append({**found[partition], "index": None})
         return responses[-1]["error_code"] != NOT_LEADER
 
@@ -127,13 +130,13 @@ def test_a_rejection_has_the_brokers_log_start_offset(kafka_bootstrap: str, prox
     proxied = f"127.0.0.1:{proxy.broker_port(1)}"
     for topic in (validated, unvalidated):
         for _ in range(3):
-            entries(kafka_bootstrap, topic, 9, (0, good_batch_now()))
+            response_entries(kafka_bootstrap, topic, 9, (0, good_batch_now()))
         for future in admin.delete_records([TopicPartition(topic, 0, 2)]).values():
             future.result(30)
 
-    direct, _ = entries(kafka_bootstrap, validated, 9, (0, bad_batch_now()))
-    through, _ = entries(proxied, unvalidated, 9, (0, bad_batch_now()))
-    at_once, _ = entries(proxied, unvalidated, 9, (0, bad_batch_now()))
+    direct, _ = response_entries(kafka_bootstrap, validated, 9, (0, bad_batch_now()))
+    through, _ = response_entries(proxied, unvalidated, 9, (0, bad_batch_now()))
+    at_once, _ = response_entries(proxied, unvalidated, 9, (0, bad_batch_now()))
 
     assert through == direct == at_once
     assert direct[0]["log_start_offset"] == 2
@@ -141,14 +144,14 @@ def test_a_rejection_has_the_brokers_log_start_offset(kafka_bootstrap: str, prox
     for topic in (validated, unvalidated):
         for future in admin.delete_records([TopicPartition(topic, 0, 3)]).values():
             future.result(30)
-    eventually(lambda: entries(proxied, unvalidated, 9, (0, bad_batch_now()))[0][0]["log_start_offset"] == 3)
+    eventually(lambda: response_entries(proxied, unvalidated, 9, (0, bad_batch_now()))[0][0]["log_start_offset"] == 3)
 
 
 @pytest.mark.long
 def test_a_client_must_log_in_before_its_batches_are_validated(tmp_path: Path) -> None:
     """Without a login a broker does not respond to Produce, and neither does the proxy."""
     settings = security_settings("SASL_PLAINTEXT", "PLAIN", plain=plain_login(a="a"))
-    for kafka in running(Kafka(KAFKA_NEW, tmp_path, settings=settings)):
+    for kafka in run_kafka(Kafka(KAFKA_NEW, tmp_path, settings=settings)):
         upstream = {"bootstrap": [kafka.bootstrap], "brokers": {1: kafka.bootstrap}}
         process = ProxyProcess(tmp_path, kafka.bootstrap, {"upstream": upstream})
         try:

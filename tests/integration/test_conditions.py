@@ -20,14 +20,20 @@ import yaml
 from sluicegate.protocol.headers import build_request_header
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
-from tests.broker.fixtures import running
+from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import PAGE_MS, PICTURES, conditions, ends, wait_until_begun
+from tests.integration.condition_views import (
+    PAGE_MS,
+    PICTURES,
+    active_condition_details,
+    wait_until_begun,
+    wait_until_condition_ended,
+)
 from tests.integration.secure_brokers import GuardedBroker, proxy_for
-from tests.integration.strict_broker import topic_on
+from tests.integration.strict_broker import create_topic_on_node
 from tests.integration.test_produce import leader_of
-from tests.integration.test_quarantine import client_of, produce_and_wait
+from tests.integration.test_quarantine import produce_and_wait, raw_client_of
 from tests.integration.test_workers import children_of, workers_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -54,13 +60,13 @@ def test_an_unwritable_quarantine_topic_is_a_condition_until_it_can_be_written(
     strict_kafka: Kafka, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     topic, dead = (f"{kind}-{uuid.uuid4().hex[:8]}" for kind in ("kept", "dead"))
-    topic_on(strict_kafka, 1, topic)
+    create_topic_on_node(strict_kafka, 1, topic)
     settings = {"defaults": DEFAULTS, "topics": [{"match": topic, "quarantine": dead}]}
     proxy = ProxyProcess(tmp_path, strict_kafka.nodes[0].address, settings)
     done = threading.Event()
 
     def send() -> None:
-        with client_of(proxy) as client:
+        with raw_client_of(proxy) as client:
             while produce_and_wait(client, topic, batch([Rec(0)]))["error_code"] != INVALID_TIMESTAMP:
                 pass
         done.set()
@@ -78,9 +84,9 @@ def test_an_unwritable_quarantine_topic_is_a_condition_until_it_can_be_written(
         assert f"; 1 client waits (raw from 127.0.0.1), topic {topic}" in detail
         _is_shown_as_retrying(proxy, topic, dead, web_ui)
 
-        topic_on(strict_kafka, 1, dead)
+        create_topic_on_node(strict_kafka, 1, dead)
         assert done.wait(60)
-        ends(proxy, "quarantine_failing")
+        wait_until_condition_ended(proxy, "quarantine_failing")
         assert proxy.get("/readyz") == (200, "serving\n")
     finally:
         proxy.stop()
@@ -114,12 +120,12 @@ def test_a_quarantine_success_of_one_worker_ends_the_failure_of_an_idle_one(
 ) -> None:
     """A successful write of one worker ends the failure that the other worker reported last."""
     topic, dead = (f"{kind}-{uuid.uuid4().hex[:8]}" for kind in ("kept", "dead"))
-    topic_on(strict_kafka, 1, topic)
+    create_topic_on_node(strict_kafka, 1, topic)
     settings = {"defaults": DEFAULTS, "topics": [{"match": topic, "quarantine": dead}], "workers": 2}
     proxy = ProxyProcess(tmp_path, strict_kafka.nodes[0].address, settings)
 
     def send() -> None:
-        with client_of(proxy) as client:
+        with raw_client_of(proxy) as client:
             produce_and_wait(client, topic, batch([Rec(0)]))
 
     try:
@@ -127,14 +133,14 @@ def test_a_quarantine_success_of_one_worker_ends_the_failure_of_an_idle_one(
         producers = [threading.Thread(target=send, daemon=True) for _ in range(16)]
         for producer in producers:
             producer.start()
-        eventually(lambda: "quarantine_failing" in conditions(proxy), 30, "the condition")
+        eventually(lambda: "quarantine_failing" in active_condition_details(proxy), 30, "the condition")
         for producer in producers:
             producer.join(60)
-        topic_on(strict_kafka, 1, dead)
-        with client_of(proxy) as client:
+        create_topic_on_node(strict_kafka, 1, dead)
+        with raw_client_of(proxy) as client:
             eventually(lambda: produce_and_wait(client, topic, batch([Rec(0)]))["error_code"] == INVALID_TIMESTAMP)
         stored = time.monotonic()
-        eventually(lambda: "quarantine_failing" not in conditions(proxy), 60, "the end of the condition")
+        eventually(lambda: "quarantine_failing" not in active_condition_details(proxy), 60, "the end of the condition")
         assert time.monotonic() - stored < 15
     finally:
         proxy.stop()
@@ -147,22 +153,22 @@ def test_a_killed_broker_is_a_condition_until_it_is_started_again(
     name = f"broker {node.node_id}"
     proxy = ProxyProcess(tmp_path, cluster.bootstrap, {"upstream": {"bootstrap": cluster.bootstrap.split(",")}})
 
-    def states() -> dict[str, str]:
+    def broker_states() -> dict[str, str]:
         return {broker["name"]: broker["state"] for broker in yaml.safe_load(proxy.get("/api/live")[1])["brokers"]}
 
     try:
         proxy.start()
-        eventually(lambda: states().get(name) == "reachable", 30, "a probe of each broker")
+        eventually(lambda: broker_states().get(name) == "reachable", 30, "a probe of each broker")
         cluster.kill(node)
         detail = wait_until_begun(proxy, "broker_unreachable", web_ui)
         assert detail.startswith(f"{name} at {node.address}: ")
         assert proxy.get("/readyz")[0] == 200
-        assert {each for each, state in states().items() if state == "unreachable"} == {name}
+        assert {each for each, state in broker_states().items() if state == "unreachable"} == {name}
 
         cluster.start_node(node)
         cluster.wait_until_up(node)
-        ends(proxy, "broker_unreachable")
-        assert states()[name] == "reachable"
+        wait_until_condition_ended(proxy, "broker_unreachable")
+        assert broker_states()[name] == "reachable"
     finally:
         proxy.stop()
 
@@ -231,7 +237,7 @@ def test_unwritable_events_are_a_condition_until_they_can_be_written(
         assert proxy.get("/readyz")[0] == 200
 
         corrected()
-        ends(proxy, "events_lost")
+        wait_until_condition_ended(proxy, "events_lost")
     finally:
         done.set()
         producer.join(10)
@@ -254,7 +260,7 @@ def test_a_clock_two_hours_behind_is_a_condition_until_it_is_corrected(
         eventually(lambda: -7205 < proxy.metric("sluicegate_clock_offset_seconds") < -7195, what="two hours")
 
         mark.unlink()
-        ends(proxy, "clock_offset")
+        wait_until_condition_ended(proxy, "clock_offset")
     finally:
         proxy.stop()
 
@@ -288,7 +294,7 @@ def test_an_unreachable_cluster_is_a_condition_until_it_responds(tmp_path: Path,
 
         kafka.start_node(node)
         kafka.wait_until_up(node)
-        ends(proxy, "upstream_unreachable")
+        wait_until_condition_ended(proxy, "upstream_unreachable")
         eventually(lambda: proxy.get("/readyz") == (200, "serving\n"), 30, "no other condition")
 
 
@@ -324,7 +330,7 @@ def test_a_cluster_that_lists_no_broker_is_a_condition_until_it_lists_one(
         assert "responds, but lists no broker" in " ".join(examined.stdout.split())
 
         kafka.add_node()
-        ends(proxy, "no_broker_listed")
+        wait_until_condition_ended(proxy, "no_broker_listed")
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -340,7 +346,7 @@ def test_a_taken_broker_port_is_a_condition_until_it_is_free(
             assert detail.startswith(f"broker {cluster.nodes[2].node_id}: its port cannot be bound: ")
             assert proxy.get("/readyz")[0] == 200
             assert proxy.metric("sluicegate_ready") == 1
-        ends(proxy, "broker_port_closed")
+        wait_until_condition_ended(proxy, "broker_port_closed")
     finally:
         proxy.stop()
 
@@ -354,14 +360,14 @@ def test_a_broker_without_any_free_port_closes_the_proxy_until_one_is_free(
             proxy.start(ready=False)
             wait_until_begun(proxy, "listener_closed", web_ui)
             assert proxy.metric("sluicegate_ready") == 0
-        ends(proxy, "listener_closed")
+        wait_until_condition_ended(proxy, "listener_closed")
     finally:
         proxy.stop()
 
 
 def test_a_broker_that_advertises_the_proxys_own_address_is_a_condition(tmp_path: Path, web_ui: "Page | None") -> None:
     kafka = Kafka(KAFKA_NEW, tmp_path / "kafka", relay_host="127.0.0.2")
-    with closing(running(kafka)) as brokers:
+    with closing(run_kafka(kafka)) as brokers:
         port = next(brokers).nodes[0].relayed_port
         proxy = ProxyProcess(tmp_path, f"127.0.0.1:{port}")
         listen = proxy.config["listen"]
@@ -425,7 +431,7 @@ def test_a_stopped_worker_is_a_condition_until_it_continues(
                 time.sleep(0.5)
         finally:
             os.kill(stopped, signal.SIGCONT)
-        ends(proxy, "worker_unresponsive")
+        wait_until_condition_ended(proxy, "worker_unresponsive")
         eventually(lambda: proxy.get("/readyz") == (200, "serving\n"), 30, "no other condition")
 
         _is_started_again(proxy)
@@ -434,7 +440,7 @@ def test_a_stopped_worker_is_a_condition_until_it_continues(
             for worker in workers:
                 os.kill(worker, signal.SIGSTOP)
             eventually(lambda: proxy.get("/livez")[0] == 503, 30, "a proxy that is to be restarted")
-            assert "event_loop_stuck" in conditions(proxy)
+            assert "event_loop_stuck" in active_condition_details(proxy)
         finally:
             for worker in workers:
                 os.kill(worker, signal.SIGKILL)  # a stopped process does not notice the end of its parent
@@ -497,7 +503,7 @@ def test_a_missing_or_invalid_file_is_a_condition_until_it_is_fixed(
         assert said in wait_until_begun(proxy, condition, web_ui)
 
         file.write_text(right)
-        ends(proxy, condition)
+        wait_until_condition_ended(proxy, condition)
         assert proxy.get("/readyz") == (200, "serving\n")
     finally:
         proxy.stop()

@@ -38,26 +38,26 @@ except PermissionError:
 """
 
 
-def confining(folder: Path | str) -> list[str]:
+def confined_command(folder: Path | str) -> list[str]:
     return [sys.executable, "-m", "tests.broker.confined", str(folder)]
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir()
     return folder
 
 
 @pytest.fixture
-def confined(kafka_bootstrap: str, tmp_path: Path, data: Path) -> Iterator[ProxyProcess]:
+def confined_proxy(kafka_bootstrap: str, tmp_path: Path, data_folder: Path) -> Iterator[ProxyProcess]:
     settings = {
         "workers": 2,
-        "violations": {"file": str(data / "violations.jsonl")},
+        "violations": {"file": str(data_folder / "violations.jsonl")},
         "defaults": {"message.timestamp.after.max.ms": _HOUR_MS},
     }
     process = ProxyProcess(tmp_path, kafka_bootstrap, settings)
-    process.command = [*confining(data), COMMAND]
+    process.command = [*confined_command(data_folder), COMMAND]
     process.environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         yield process.start()
@@ -65,9 +65,9 @@ def confined(kafka_bootstrap: str, tmp_path: Path, data: Path) -> Iterator[Proxy
         process.stop()
 
 
-def test_the_confinement_denies_writes_and_system_calls(tmp_path: Path, data: Path) -> None:
+def test_the_confinement_denies_writes_and_system_calls(tmp_path: Path, data_folder: Path) -> None:
     output = subprocess.run(
-        [*confining(data), sys.executable, "-c", _TRY, str(tmp_path)],
+        [*confined_command(data_folder), sys.executable, "-c", _TRY, str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -78,36 +78,36 @@ def test_the_confinement_denies_writes_and_system_calls(tmp_path: Path, data: Pa
 
 
 def test_a_confined_proxy_validates_reports_reloads_and_ends(
-    confined: ProxyProcess, kafka_bootstrap: str, tmp_path: Path
+    confined_proxy: ProxyProcess, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="confined")
-    eventually(lambda: confined.metric("sluicegate_workers") == 2)
+    eventually(lambda: confined_proxy.metric("sluicegate_workers") == 2)
 
-    def codes_of(ahead_ms: int) -> list[int]:
-        with RawClient(confined.bootstrap) as client:
+    def produce_codes_at(ahead_ms: int) -> list[int]:
+        with RawClient(confined_proxy.bootstrap) as client:
             response = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000 + ahead_ms)])))])
         assert not isinstance(response, str), response
         return [p["error_code"] for p in response["responses"][0]["partition_responses"]]
 
-    assert codes_of(0) == [0]
-    assert codes_of(2 * _HOUR_MS) == [32]
-    assert len(confined.wait_for_violations(topic, 1)) == 1
-    assert confined.get("/metrics")[0] == 200
+    assert produce_codes_at(0) == [0]
+    assert produce_codes_at(2 * _HOUR_MS) == [32]
+    assert len(confined_proxy.wait_for_violations(topic, 1)) == 1
+    assert confined_proxy.get("/metrics")[0] == 200
 
-    confined.config["defaults"] = {"message.timestamp.after.max.ms": 3 * _HOUR_MS}
-    (tmp_path / "sluicegate.yaml").write_text(yaml.safe_dump(confined.config, sort_keys=False))
-    assert confined.process is not None
-    confined.process.send_signal(signal.SIGHUP)
-    eventually(lambda: codes_of(2 * _HOUR_MS) == [0], what="the new bound")
+    confined_proxy.config["defaults"] = {"message.timestamp.after.max.ms": 3 * _HOUR_MS}
+    (tmp_path / "sluicegate.yaml").write_text(yaml.safe_dump(confined_proxy.config, sort_keys=False))
+    assert confined_proxy.process is not None
+    confined_proxy.process.send_signal(signal.SIGHUP)
+    eventually(lambda: produce_codes_at(2 * _HOUR_MS) == [0], what="the new bound")
 
-    confined.terminate()
-    assert confined.process.wait(30) == 0, confined.log()
-    assert "Traceback" not in confined.log()
+    confined_proxy.terminate()
+    assert confined_proxy.process.wait(30) == 0, confined_proxy.log()
+    assert "Traceback" not in confined_proxy.log()
 
 
 def test_several_workers_start_if_only_shared_memory_is_writable(kafka_bootstrap: str, tmp_path: Path) -> None:
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 2, "violations": {}})
-    process.command = [*confining(""), COMMAND]
+    process.command = [*confined_command(""), COMMAND]
     process.environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(tmp_path)}
     try:
         process.start()

@@ -40,14 +40,14 @@ def test_producers_reach_a_second_proxy_and_lose_nothing(kafka_bootstrap: str, t
     errors: list[object] = []
     stop = threading.Event()
 
-    def produce() -> None:
+    def produce_until_stopped() -> None:
         producer = Producer({"bootstrap.servers": f"127.0.0.1:{port}", "linger.ms": 0, "acks": "all"})
         while not stop.is_set():
             producer.produce(topic, b"v", on_delivery=lambda error, _: errors.append(error))
             producer.flush(30)
             stop.wait(0.05)
 
-    threads = [threading.Thread(target=produce) for _ in range(_CLIENTS)]
+    threads = [threading.Thread(target=produce_until_stopped) for _ in range(_CLIENTS)]
     try:
         first.start()
         with Balancer("127.0.0.1", [port, port + 1], ["127.0.0.2", "127.0.0.3"]):

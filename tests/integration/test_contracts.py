@@ -15,7 +15,7 @@ INVALID_RECORD = 87
 
 
 @pytest.fixture(scope="module")
-def under_contract(
+def proxy_under_contract(
     kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, ProxyProcess]]:
     folder = tmp_path_factory.mktemp("contracts")
@@ -42,9 +42,9 @@ def under_contract(
     ids=str,
 )
 def test_records_that_break_the_contract_are_rejected_by_rule_and_owner(
-    value: object, rules: list[str], under_contract: tuple[str, ProxyProcess]
+    value: object, rules: list[str], proxy_under_contract: tuple[str, ProxyProcess]
 ) -> None:
-    topic, proxy = under_contract
+    topic, proxy = proxy_under_contract
     before = len(proxy.violations_of(topic))
     results: list[confluent_kafka.KafkaError | None] = []
     producer = confluent_kafka.Producer({"bootstrap.servers": proxy.bootstrap, "message.timeout.ms": 30_000})

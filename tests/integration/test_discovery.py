@@ -16,7 +16,7 @@ async def discover(bootstrap: str, **more: Any) -> DiscoveryResult:
     return await discover_cluster(upstream, tls, 7)
 
 
-def sasl(password: str, mechanism: str = "PLAIN") -> dict[str, str]:
+def sasl_settings(password: str, mechanism: str = "PLAIN") -> dict[str, str]:
     return {"mechanism": mechanism, "username": "admin", "password": password}
 
 
@@ -29,7 +29,7 @@ async def test_discovery_reports_that_a_cluster_requires_no_login(kafka_bootstra
 
 
 async def test_a_login_to_a_broker_without_logins_is_reported_as_rejected(kafka_bootstrap: str) -> None:
-    found = await discover(kafka_bootstrap, sasl=sasl("a"))
+    found = await discover(kafka_bootstrap, sasl=sasl_settings("a"))
 
     assert (found.answered_by, found.needs_login) == (parse_host_port(kafka_bootstrap), None)
     assert "is this the plaintext listener?" in str(found.login_rejected)
@@ -39,8 +39,8 @@ async def test_discovery_reports_missing_and_rejected_logins(guarded: GuardedBro
     tls = {"ca_file": str(guarded.authority.file), **guarded.proxy.files}
 
     without = await discover(guarded.kafka.bootstrap, tls=tls)
-    with_one = await discover(guarded.kafka.bootstrap, tls=tls, sasl=sasl("a"))
-    rejected = await discover(guarded.kafka.bootstrap, tls=tls, sasl=sasl("wrong"))
+    with_one = await discover(guarded.kafka.bootstrap, tls=tls, sasl=sasl_settings("a"))
+    rejected = await discover(guarded.kafka.bootstrap, tls=tls, sasl=sasl_settings("wrong"))
 
     assert (without.needs_login, without.brokers) == (True, None)
     assert without.answered_by is not None

@@ -16,7 +16,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.framing.consumers import CONSUMERS, LAST
 from tests.integration.clients import CLIENTS, IDEMPOTENT, TRANSACTIONAL, Client, Sent
-from tests.integration.strict_broker import Kept, read_records, topic_on
+from tests.integration.strict_broker import Kept, create_topic_on_node, read_records
 from tests.integration.topics import DEFAULTS
 from tests.wire.batches import NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -47,7 +47,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="module")
 def proxy(strict_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    topic_on(strict_kafka, 1, "copies")
+    create_topic_on_node(strict_kafka, 1, "copies")
     key = tmp_path_factory.mktemp("key") / "key"
     key.write_text(KEY + "\n")
     sensitive = [
@@ -76,10 +76,10 @@ def proxy(strict_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def new_topic(kafka: Kafka, kind: str) -> str:
     # The proxy's policy is stricter than the broker's own, so that the broker stores the bad records.
-    return topic_on(kafka, 1, f"{kind}-{uuid.uuid4().hex[:8]}", message_timestamp_type="CreateTime")
+    return create_topic_on_node(kafka, 1, f"{kind}-{uuid.uuid4().hex[:8]}", message_timestamp_type="CreateTime")
 
 
-def header_of(record: Kept, name: str) -> str | None:
+def last_header_value(record: Kept, name: str) -> str | None:
     values = [value for key, value in record[2] if key == f"sluicegate.{name}"]
     return None if not values else (values[-1] or b"").decode()
 
@@ -95,8 +95,8 @@ def test_bad_records_are_stored_and_copied(kind: Client, mode: str, strict_kafka
     assert outcomes == [OK] * 5
     stored = sorted(value or b"" for _, value, _ in read_records(strict_kafka, topic, 5))
     assert stored == [b"fine", b"good", b"longer", b"old", b"oldest"]
-    copies = [each for each in read_records(strict_kafka, "copies", 3) if header_of(each, "topic") == topic]
-    assert {(each[1], *(header_of(each, name) for name in ("copy", "reason", "rule"))) for each in copies} == {
+    copies = [each for each in read_records(strict_kafka, "copies", 3) if last_header_value(each, "topic") == topic]
+    assert {(each[1], *(last_header_value(each, name) for name in ("copy", "reason", "rule"))) for each in copies} == {
         (b"old", "true", "timestamp_too_old", None),
         (b"longer", "true", "rule_violated", "brief"),
         (b"oldest", "true", "timestamp_too_old", "brief"),
@@ -124,7 +124,7 @@ def test_an_idempotent_producer_retries_until_copies_can_be_written(strict_kafka
     until = time.monotonic() + 60
     while proxy.metric("sluicegate_quarantine_failures_total") == 0 and time.monotonic() < until:
         producer.poll(0.1)
-    topic_on(strict_kafka, 1, "copies-gone")
+    create_topic_on_node(strict_kafka, 1, "copies-gone")
 
     assert producer.flush(120) == 0
     assert outcomes == dict.fromkeys(range(12))
@@ -143,7 +143,9 @@ def test_bad_records_are_stored_with_marks(kind: Client, mode: str, strict_kafka
     assert outcomes == [OK] * 4
     assert kind.read(proxy.bootstrap, topic, 4) == [each.value for each in sent]
     found = read_records(strict_kafka, topic, 4)
-    assert [(record[1], header_of(record, "reason"), header_of(record, "rule")) for record in found] == [
+    assert [
+        (record[1], last_header_value(record, "reason"), last_header_value(record, "rule")) for record in found
+    ] == [
         (b"good", None, None),
         (b"old", "timestamp_too_old", None),
         (b"too long", "rule_violated", "brief"),
@@ -182,7 +184,7 @@ def test_a_batch_that_grows_beyond_the_topics_size_is_rejected_as_by_the_broker(
     strict_kafka: Kafka, proxy: ProxyProcess
 ) -> None:
     """The response equals that of a broker to an unmarked batch that is one byte too large."""
-    topic = topic_on(strict_kafka, 1, f"marked-{uuid.uuid4().hex[:8]}", max_message_bytes="100")
+    topic = create_topic_on_node(strict_kafka, 1, f"marked-{uuid.uuid4().hex[:8]}", max_message_bytes="100")
     too_long = batch([Rec(now_ms(), b"k", b"12345")])
     assert len(too_long) < 100 < len(batch([Rec(now_ms(), b"k", b"1234" * 20)]))
 

@@ -18,7 +18,7 @@ from sluicegate.config.values.address import parse_host_port
 from sluicegate.proxy.doctor import clocks
 from sluicegate.proxy.doctor.check_result import Level
 from tests.broker.certificates import Authority
-from tests.broker.fixtures import running
+from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
@@ -31,10 +31,10 @@ Found = dict[str, tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def old_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    yield from running(Kafka(KAFKA_OLD, tmp_path_factory.mktemp("old")))
+    yield from run_kafka(Kafka(KAFKA_OLD, tmp_path_factory.mktemp("old")))
 
 
-def in_front_of(bootstrap: str, **sections: Any) -> dict[str, Any]:
+def config_in_front_of(bootstrap: str, **sections: Any) -> dict[str, Any]:
     first = free_ports(8)
     return {
         "upstream": {"bootstrap": [bootstrap]},
@@ -43,7 +43,7 @@ def in_front_of(bootstrap: str, **sections: Any) -> dict[str, Any]:
     }
 
 
-def doctor(folder: Path, config: dict[str, Any]) -> tuple[int, Found]:
+def run_doctor(folder: Path, config: dict[str, Any]) -> tuple[int, Found]:
     file = folder / "sluicegate.yaml"
     file.write_text(yaml.safe_dump(config))
     done = subprocess.run(
@@ -54,7 +54,7 @@ def doctor(folder: Path, config: dict[str, Any]) -> tuple[int, Found]:
     return done.returncode, {one["about"]: (one["level"], one["found"]) for one in results}
 
 
-def advice(folder: Path, config: dict[str, Any], about: str) -> str:
+def doctor_advice(folder: Path, config: dict[str, Any], about: str) -> str:
     file = folder / "sluicegate.yaml"
     file.write_text(yaml.safe_dump(config))
     done = subprocess.run(
@@ -64,7 +64,7 @@ def advice(folder: Path, config: dict[str, Any], about: str) -> str:
 
 
 def test_a_valid_configuration_has_no_finding_to_fix(kafka_bootstrap: str, tmp_path: Path) -> None:
-    code, found = doctor(tmp_path, in_front_of(kafka_bootstrap))
+    code, found = run_doctor(tmp_path, config_in_front_of(kafka_bootstrap))
 
     assert code == 0
     assert not [about for about, (level, _) in found.items() if level in ("failure", "not checked")]
@@ -76,7 +76,7 @@ def test_a_valid_configuration_has_no_finding_to_fix(kafka_bootstrap: str, tmp_p
 
 @pytest.mark.long
 def test_an_older_release_is_recognised_by_its_api_versions(old_broker: Kafka, tmp_path: Path) -> None:
-    code, found = doctor(tmp_path, in_front_of(old_broker.bootstrap))
+    code, found = run_doctor(tmp_path, config_in_front_of(old_broker.bootstrap))
 
     assert code == 0
     assert "older than Kafka 4.0" in found["broker 1"][1]
@@ -106,7 +106,7 @@ def test_a_topics_limits_are_compared_with_the_files(kafka_bootstrap: str, tmp_p
     created[topic].result(30)
     entry = {"match": topic, "message.timestamp.before.max.ms": "1d"}
 
-    code, found = doctor(tmp_path, in_front_of(kafka_bootstrap, topics=[entry, {"match": f"{topic}-gone"}]))
+    code, found = run_doctor(tmp_path, config_in_front_of(kafka_bootstrap, topics=[entry, {"match": f"{topic}-gone"}]))
 
     assert code == 0
     level, message = found[f"topic {topic}"]
@@ -120,10 +120,10 @@ def test_a_topics_limits_are_compared_with_the_files(kafka_bootstrap: str, tmp_p
 
 def test_an_advertised_address_of_a_broker_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
     broker = parse_host_port(kafka_bootstrap)
-    config = in_front_of(kafka_bootstrap)
+    config = config_in_front_of(kafka_bootstrap)
     config["listen"] |= {"broker_port_base": broker.port - 1, "advertised_host": "localhost"}
 
-    code, found = doctor(tmp_path, config)
+    code, found = run_doctor(tmp_path, config)
 
     assert code == 1
     level, message = found["advertised address"]
@@ -133,10 +133,10 @@ def test_an_advertised_address_of_a_broker_is_reported(kafka_bootstrap: str, tmp
 
 
 def test_an_advertised_host_that_leads_elsewhere_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
-    config = in_front_of(kafka_bootstrap)
+    config = config_in_front_of(kafka_bootstrap)
     config["listen"]["advertised_host"] = "127.0.0.3"  # another address of this machine, without a listener
 
-    code, found = doctor(tmp_path, config)
+    code, found = run_doctor(tmp_path, config)
 
     level, message = found["advertised address"]
     assert (code, level) == (0, "warning")
@@ -147,10 +147,10 @@ def test_an_advertised_host_that_leads_elsewhere_is_reported(kafka_bootstrap: st
 def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp_path: Path) -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     try:
-        code, found = doctor(tmp_path, proxy.config)
-        stranger = in_front_of(kafka_bootstrap)
+        code, found = run_doctor(tmp_path, proxy.config)
+        stranger = config_in_front_of(kafka_bootstrap)
         stranger["listen"]["bootstrap"] = proxy.bootstrap
-        other_code, other = doctor(tmp_path, stranger)
+        other_code, other = run_doctor(tmp_path, stranger)
     finally:
         proxy.stop()
 
@@ -163,15 +163,19 @@ def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp
 
 @pytest.mark.long
 def test_missing_permissions_of_the_proxys_login_are_reported(guarded: GuardedBroker, tmp_path: Path) -> None:
-    config = in_front_of(guarded.kafka.bootstrap, violations={"topic": TOPIC})
+    config = config_in_front_of(guarded.kafka.bootstrap, violations={"topic": TOPIC})
     tls = {"ca_file": str(guarded.authority.file)}
 
-    def asked_as(user: str, password: str) -> tuple[int, Found]:
+    def config_with_login(user: str, password: str) -> tuple[int, Found]:
         sasl = {"mechanism": "PLAIN", "username": user, "password": password}
         config["upstream"] = {"bootstrap": [guarded.kafka.bootstrap], "tls": tls, "sasl": sasl}
-        return doctor(tmp_path, config)
+        return run_doctor(tmp_path, config)
 
-    all_of_it, bobs, nobodys = asked_as("admin", "a"), asked_as("bob", "secret"), asked_as("bob", "wrong")
+    all_of_it, bobs, nobodys = (
+        config_with_login("admin", "a"),
+        config_with_login("bob", "secret"),
+        config_with_login("bob", "wrong"),
+    )
 
     assert all_of_it[0] == 0
     assert all_of_it[1]["violations.topic"] == ("ok", f"may write to topic {TOPIC}")
@@ -191,12 +195,12 @@ def test_missing_permissions_of_the_proxys_login_are_reported(guarded: GuardedBr
 @pytest.mark.long
 def test_a_port_with_another_protocol_is_reported(guarded: GuardedBroker, kafka_bootstrap: str, tmp_path: Path) -> None:
     tls = {"ca_file": str(guarded.authority.file)}
-    plain, encrypted = in_front_of(guarded.kafka.bootstrap), in_front_of(kafka_bootstrap)
+    plain, encrypted = config_in_front_of(guarded.kafka.bootstrap), config_in_front_of(kafka_bootstrap)
     encrypted["upstream"]["tls"] = tls
 
-    codes = [doctor(tmp_path, config)[0] for config in (plain, encrypted)]
+    codes = [run_doctor(tmp_path, config)[0] for config in (plain, encrypted)]
     remedies = [
-        advice(tmp_path, config, f"broker at {address}")
+        doctor_advice(tmp_path, config, f"broker at {address}")
         for config, address in ((plain, guarded.kafka.bootstrap), (encrypted, kafka_bootstrap))
     ]
 
@@ -205,10 +209,10 @@ def test_a_port_with_another_protocol_is_reported(guarded: GuardedBroker, kafka_
 
 
 def test_a_mechanism_that_the_broker_does_not_offer_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
-    config = in_front_of(kafka_bootstrap)
+    config = config_in_front_of(kafka_bootstrap)
     config["upstream"]["sasl"] = {"mechanism": "SCRAM-SHA-512", "username": "a", "password": "b"}
 
-    code, found = doctor(tmp_path, config)
+    code, found = run_doctor(tmp_path, config)
 
     level, message = found[f"broker at {kafka_bootstrap}"]
     assert (code, level) == (1, "failure")
@@ -219,18 +223,18 @@ def test_a_mechanism_that_the_broker_does_not_offer_is_reported(kafka_bootstrap:
 def test_a_controller_as_upstream_is_named(old_broker: Kafka, tmp_path: Path) -> None:
     controller = f"127.0.0.1:{old_broker.nodes[0].controller_port}"
 
-    code, found = doctor(tmp_path, in_front_of(controller))
+    code, found = run_doctor(tmp_path, config_in_front_of(controller))
 
     assert code == 2
     assert found[f"broker at {controller}"] == ("failure", "is a KRaft controller, not a broker")
 
 
 def test_a_brokers_port_that_is_the_bootstrap_port_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
-    config = in_front_of(kafka_bootstrap)
+    config = config_in_front_of(kafka_bootstrap)
     port = int(config["listen"]["bootstrap"].rpartition(":")[2])
     config["listen"]["broker_port_base"] = port - 1
 
-    code, found = doctor(tmp_path, config)
+    code, found = run_doctor(tmp_path, config)
 
     assert code == 1
     reason = f"broker 1 would need port {port}, which is that of listen.bootstrap"
@@ -244,7 +248,7 @@ def test_a_running_proxy_with_tls_listeners_is_recognised(kafka_bootstrap: str, 
     proxy.config["listen"]["tls"] = own
     proxy.start()
     try:
-        code, found = doctor(tmp_path, proxy.config)
+        code, found = run_doctor(tmp_path, proxy.config)
     finally:
         proxy.stop()
 
@@ -265,7 +269,7 @@ def run_check(folder: Path, config: dict[str, Any], *options: str) -> "subproces
 def test_check_compares_each_pattern_with_the_topics_of_the_cluster(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     nowhere = f"nowhere-{uuid.uuid4().hex}*"
-    config = in_front_of(
+    config = config_in_front_of(
         kafka_bootstrap,
         topics=[{"match": topic}, {"match": topic + "x"}],
         floor=[{"match": nowhere}],
@@ -298,10 +302,12 @@ def test_check_compares_each_pattern_with_the_topics_of_the_cluster(kafka_bootst
 def test_check_fails_for_a_missing_quarantine_topic_and_an_unreachable_cluster(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    done = run_check(tmp_path, in_front_of(kafka_bootstrap, topics=[{"match": "a", "quarantine": "no-such-topic"}]))
+    done = run_check(
+        tmp_path, config_in_front_of(kafka_bootstrap, topics=[{"match": "a", "quarantine": "no-such-topic"}])
+    )
     assert (done.returncode, "topic no-such-topic does not exist" in done.stderr) == (1, True)
 
-    done = run_check(tmp_path, in_front_of(f"127.0.0.1:{free_ports(1)}"))
+    done = run_check(tmp_path, config_in_front_of(f"127.0.0.1:{free_ports(1)}"))
     assert (done.returncode, "not checked: topics: " in done.stderr, "Connection refused" in done.stderr) == (
         1,
         True,

@@ -41,7 +41,7 @@ def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
     proxy.stop()
 
 
-class Stream:
+class NumberedRecords:
     """An idempotent producer that numbers its records and remembers acknowledged ones: 400 a second, which is enough
     for several batches in flight at the moment of a fault, and not more than an audit can read.
     """
@@ -68,7 +68,7 @@ class Stream:
     def __exit__(self, *_: object) -> None:
         self._background.stop()
 
-    def acknowledges(self, more: int) -> None:
+    def wait_until_acknowledged(self, more: int) -> None:
         """Wait until that many more records are acknowledged."""
         target = len(self.acknowledged) + more
         eventually(lambda: len(self.acknowledged) >= target, _SECONDS, f"{more} more acknowledgements")
@@ -106,7 +106,7 @@ def values_in_topic(bootstrap: str, topic: str) -> list[int]:
     return values
 
 
-def check_nothing_lost(bootstrap: str, topic: str, stream: Stream) -> None:
+def check_nothing_lost(bootstrap: str, topic: str, stream: NumberedRecords) -> None:
     stored = values_in_topic(bootstrap, topic)
     assert stream.acknowledged <= set(stored)
     assert len(stored) == len(set(stored)), "a duplicate of an idempotent producer's record"
@@ -114,25 +114,25 @@ def check_nothing_lost(bootstrap: str, topic: str, stream: Stream) -> None:
 
 def test_killing_and_restarting_the_proxy_loses_nothing(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
-    with Stream(own_proxy.bootstrap, topic) as stream:
-        stream.acknowledges(200)
+    with NumberedRecords(own_proxy.bootstrap, topic) as stream:
+        stream.wait_until_acknowledged(200)
         own_proxy.kill()
         own_proxy.start()
-        stream.acknowledges(200)
+        stream.wait_until_acknowledged(200)
 
     check_nothing_lost(kafka_bootstrap, topic, stream)
 
 
 def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
-    with Stream(own_proxy.bootstrap, topic) as stream:
-        stream.acknowledges(200)
+    with NumberedRecords(own_proxy.bootstrap, topic) as stream:
+        stream.wait_until_acknowledged(200)
         own_proxy.terminate()
         assert own_proxy.process is not None
         assert own_proxy.process.wait(20) == 0
         assert '"sessions_cut": 0' in own_proxy.log()
         own_proxy.start()
-        stream.acknowledges(200)
+        stream.wait_until_acknowledged(200)
 
     check_nothing_lost(kafka_bootstrap, topic, stream)
 
@@ -197,13 +197,13 @@ def test_clients_that_reset_during_validation_leave_no_connection(
 def test_killing_and_restarting_a_broker_loses_nothing(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     topic = create_topic(cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
     victim = cluster.nodes[2]
-    with Stream(cluster_proxy.bootstrap, topic) as stream:
-        stream.acknowledges(200)
+    with NumberedRecords(cluster_proxy.bootstrap, topic) as stream:
+        stream.wait_until_acknowledged(200)
         cluster.kill(victim)
-        stream.acknowledges(500)
+        stream.wait_until_acknowledged(500)
         cluster.start_node(victim)
         cluster.wait_until_up(victim)
-        stream.acknowledges(500)
+        stream.wait_until_acknowledged(500)
 
     check_nothing_lost(cluster.bootstrap, topic, stream)
     assert cluster_proxy.get("/readyz")[0] == 200
@@ -226,7 +226,7 @@ def test_a_broker_that_dies_with_requests_in_flight_leaves_no_stuck_client(
 
 
 @contextmanager
-def suspended(cluster: Kafka, node: Node) -> Iterator[None]:
+def suspended_broker(cluster: Kafka, node: Node) -> Iterator[None]:
     """Suspend a broker, which then accepts connections and never responds. Resume it at the end."""
     assert node.process is not None
     node.process.send_signal(signal.SIGSTOP)
@@ -249,10 +249,10 @@ def test_a_suspended_bootstrap_broker_blocks_no_client(cluster: Kafka, tmp_path:
     topic = create_topic(cluster.bootstrap, settings, PARTITIONS, replicas=3)
     proxy = ProxyProcess(tmp_path, cluster.bootstrap)
     try:
-        with suspended(cluster, cluster.nodes[0]):
+        with suspended_broker(cluster, cluster.nodes[0]):
             proxy.start()
-            with Stream(proxy.bootstrap, topic) as stream:
-                stream.acknowledges(200)
+            with NumberedRecords(proxy.bootstrap, topic) as stream:
+                stream.wait_until_acknowledged(200)
             entry = rejected_at_the_leader(proxy, topic)
     finally:
         proxy.stop()

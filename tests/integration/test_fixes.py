@@ -11,7 +11,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.records.record_batch import RecordBatch
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.stateful_producers import BY_TIME_ALWAYS, TRANSACTIONAL, java
+from tests.integration.stateful_producers import BY_TIME_ALWAYS, TRANSACTIONAL, java_producer
 from tests.integration.topics import VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import CODECS, Rec, batch
@@ -61,7 +61,7 @@ def test_a_fixed_batch_of_every_codec_is_accepted_by_a_broker_with_the_same_limi
     with RawClient(kafka_bootstrap) as client:
         stored = client.log_of(topic, 0)
 
-    assert (code_of(direct), code_of(through)) == (32, 0), "the broker alone rejects it"
+    assert (error_code_in(direct), error_code_in(through)) == (32, 0), "the broker alone rejects it"
     before, after = (RecordBatch(memoryview(each), 0, len(each)) for each in (data, stored))
     assert (after.record_count, after.attributes, after.last_offset_delta) == (
         before.record_count,
@@ -73,7 +73,7 @@ def test_a_fixed_batch_of_every_codec_is_accepted_by_a_broker_with_the_same_limi
         wanted = [Rec(now, *(r.key, r.value, r.headers)) for r in original]
         wanted[2] = Rec(now // 1000 * 1000, None, b"v2")
         assert stored[21:] == batch(wanted)[21:]
-    assert consumed(kafka_bootstrap, topic, 3) == [
+    assert consume_records(kafka_bootstrap, topic, 3) == [
         (now, b"k0", b"v" * 500, None),
         (now, b"k1", None, [("tenant", b"a"), ("null", None)]),
         (now // 1000 * 1000, None, b"v2", None),
@@ -86,13 +86,13 @@ def test_a_fixed_batch_of_every_codec_is_accepted_by_a_broker_with_the_same_limi
     ]
 
 
-def code_of(response: object) -> int:
+def error_code_in(response: object) -> int:
     assert isinstance(response, dict), response
     code: int = response["responses"][0]["partition_responses"][0]["error_code"]
     return code
 
 
-def consumed(bootstrap: str, topic: str, count: int, partition: int = 0) -> list[tuple[object, ...]]:
+def consume_records(bootstrap: str, topic: str, count: int, partition: int = 0) -> list[tuple[object, ...]]:
     """Return timestamp, key, value and headers of a partition's committed records, read by librdkafka."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "g", "isolation.level": "read_committed", "check.crcs": True}
@@ -144,7 +144,7 @@ def test_stateful_producers_continue_after_a_fix(
         if transactional:
             producer.commit_transaction(30)
 
-    found = consumed(kafka_bootstrap, topic, 2 * RECORDS)
+    found = consume_records(kafka_bootstrap, topic, 2 * RECORDS)
 
     assert errors == []
     assert [value[:-100] for _, _, value, _ in found] == [f"{n}{i}".encode() for n in "ab" for i in range(RECORDS)]
@@ -162,12 +162,12 @@ def test_javas_transactions_continue_after_a_fix(codec: str, kafka_bootstrap: st
     """The second transaction protocol (KIP-890), five requests in flight, one with a timestamp in nanoseconds."""
     topic = create_topic(kafka_bootstrap, VALIDATED, partitions=1, prefix="unit")
 
-    lines = java(KAFKA_NEW, codec)(proxy.bootstrap, topic, TRANSACTIONAL, BY_TIME_ALWAYS)
+    lines = java_producer(KAFKA_NEW, codec)(proxy.bootstrap, topic, TRANSACTIONAL, BY_TIME_ALWAYS)
 
     ended = [(what, outcome) for what, outcome in lines if what.startswith("transaction-")]
     assert [outcome for _, outcome in ended] == ["aborted", "committed", "aborted", "committed"]
     assert {outcome for what, outcome in lines if (what, outcome) not in ended} == {"ok"}
-    found = consumed(kafka_bootstrap, topic, 2 * RECORDS)
+    found = consume_records(kafka_bootstrap, topic, 2 * RECORDS)
     assert [value for _, _, value, _ in found] == [f"{name}{i}".encode() for name in "bd" for i in range(RECORDS)]
     assert [event["mode"] for event in proxy.wait_for_violations(topic, 4)] == ["fix"] * 4
 
@@ -186,7 +186,7 @@ def test_an_unfixable_timestamp_is_rejected(kafka_bootstrap: str, proxy: ProxyPr
 
 def _produced(client: RawClient, topic: str, records: list[Rec], sequence: int) -> int:
     data = batch(records, producer_id=7, producer_epoch=0, base_sequence=sequence)
-    return code_of(client.produce(9, [topic_data(topic, (0, data))]))
+    return error_code_in(client.produce(9, [topic_data(topic, (0, data))]))
 
 
 def test_a_fix_uses_the_previous_time_of_a_batch_that_the_broker_stored(
@@ -202,7 +202,7 @@ def test_a_fix_uses_the_previous_time_of_a_batch_that_the_broker_stored(
         fixed = _produced(client, topic, [Rec(now * 1_000_000)], 1)
 
     assert (stored, wrong, fixed) == (0, 45, 0)  # OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert [time for time, *_ in consumed(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]
+    assert [time for time, *_ in consume_records(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]
 
 
 def test_a_fix_waits_for_earlier_requests_of_the_connection(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -216,10 +216,10 @@ def test_a_fix_waits_for_earlier_requests_of_the_connection(kafka_bootstrap: str
     ]
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         asked = [client.send(PRODUCE, 9, body) for body in bodies]
-        codes = [code_of(client.response_to(each, PRODUCE, 9, PRODUCE_RESPONSE)) for each in asked]
+        codes = [error_code_in(client.response_to(each, PRODUCE, 9, PRODUCE_RESPONSE)) for each in asked]
 
     assert codes == [0, 45, 0]
-    assert [time for time, *_ in consumed(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]
+    assert [time for time, *_ in consume_records(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]
 
 
 def test_a_batch_with_acks_0_is_not_used_for_fixes(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -227,5 +227,5 @@ def test_a_batch_with_acks_0_is_not_used_for_fixes(kafka_bootstrap: str, proxy: 
     now = now_ms()
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, batch([Rec(now - 9_000)])))], acks=0))
-        assert len(consumed(kafka_bootstrap, topic, 1)) == 1
-        assert code_of(client.produce(9, [topic_data(topic, (0, batch([Rec(now * 1_000_000)])))])) == 32
+        assert len(consume_records(kafka_bootstrap, topic, 1)) == 1
+        assert error_code_in(client.produce(9, [topic_data(topic, (0, batch([Rec(now * 1_000_000)])))])) == 32

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, login, proxy_for, send
+from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, client_login, proxy_for, send
 
 pytestmark = pytest.mark.long
 
@@ -33,24 +33,24 @@ KEPT_WITHIN = 4
 """How long the proxy tries to write a bad record (s); afterwards the client has to retry."""
 
 
-def topic_for(guarded: GuardedBroker, writer: str | None) -> str:
+def create_topic_for_writer(guarded: GuardedBroker, writer: str | None) -> str:
     """Create a topic that only `writer` may write to."""
     name = f"dead-{uuid.uuid4().hex[:8]}"
     admin = guarded.admin()
     for future in admin.create_topics([NewTopic(name, 1, 1)]).values():
         future.result(30)
     if writer is not None:
-        allow(guarded, name, writer)
+        allow_write(guarded, name, writer)
     return name
 
 
-def allow(guarded: GuardedBroker, topic: str, writer: str) -> None:
+def allow_write(guarded: GuardedBroker, topic: str, writer: str) -> None:
     admin = guarded.admin()
     for done in admin.create_acls([_right(AclBinding, topic, writer)]).values():
         done.result(30)
 
 
-def forbid(guarded: GuardedBroker, topic: str, writer: str) -> None:
+def revoke_write(guarded: GuardedBroker, topic: str, writer: str) -> None:
     admin = guarded.admin()
     for done in admin.delete_acls([_right(AclBindingFilter, topic, writer)]).values():
         done.result(30)
@@ -62,7 +62,7 @@ def _right(kind: Any, topic: str, who: str) -> Any:
 
 
 @contextmanager
-def keeping(
+def quarantining_proxy(
     guarded: GuardedBroker, folder: Path, dead: str, own: dict[str, str], events: str | None = None
 ) -> Iterator[ProxyProcess]:
     """Return a proxy that quarantines bad records of the guarded topic in `dead`, with the login `own`."""
@@ -79,13 +79,13 @@ def keeping(
 
 
 def settings_of_alice(guarded: GuardedBroker, **settings: Any) -> dict[str, Any]:
-    return login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file), **settings}
+    return client_login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file), **settings}
 
 
 def read_records(guarded: GuardedBroker, topic: str) -> list[confluent_kafka.Message]:
     """Return all records of a topic."""
     consumer = confluent_kafka.Consumer(
-        login("admin", "a")
+        client_login("admin", "a")
         | {"bootstrap.servers": guarded.kafka.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
         | {"group.id": uuid.uuid4().hex}
     )
@@ -104,7 +104,7 @@ def read_records(guarded: GuardedBroker, topic: str) -> list[confluent_kafka.Mes
         consumer.close()
 
 
-def header(message: confluent_kafka.Message, name: str) -> str:
+def sluicegate_header(message: confluent_kafka.Message, name: str) -> str:
     return dict(message.headers() or [])[f"sluicegate.{name}"].decode()
 
 
@@ -112,20 +112,20 @@ def header(message: confluent_kafka.Message, name: str) -> str:
 def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
     guarded: GuardedBroker, tmp_path: Path, mechanism: str
 ) -> None:
-    dead, events = topic_for(guarded, "alice"), topic_for(guarded, "alice")
+    dead, events = create_topic_for_writer(guarded, "alice"), create_topic_for_writer(guarded, "alice")
     own = {"mechanism": mechanism, "username": "alice", "password": "secret"}
     now = time.time_ns() // NANOSECONDS
 
-    with keeping(guarded, tmp_path, dead, own, events) as proxy:
+    with quarantining_proxy(guarded, tmp_path, dead, own, events) as proxy:
         times = [now, now * NANOSECONDS, now, 5, (now + 1) * NANOSECONDS]
         outcomes = send(proxy, settings_of_alice(guarded), *times)
         assert outcomes == ["ok", "INVALID_TIMESTAMP", "ok", "INVALID_TIMESTAMP", "INVALID_TIMESTAMP"]
         kept = read_records(guarded, dead)
         # At least once, because a producer that logs in again while its record is being quarantined sends the record
         # again.
-        stamps = list(dict.fromkeys(header(each, "timestamp") for each in kept))
+        stamps = list(dict.fromkeys(sluicegate_header(each, "timestamp") for each in kept))
         assert stamps == [str(times[i]) for i in (1, 3, 4)]
-        assert {header(each, "principal") for each in kept} == {"User:alice"}
+        assert {sluicegate_header(each, "principal") for each in kept} == {"User:alice"}
         assert proxy.metric("sluicegate_quarantined_records_total") >= 3
         eventually(lambda: len(read_records(guarded, events)) >= 3, what="three events")
         events = [json.loads(each.value() or b"") for each in read_records(guarded, events)]
@@ -136,12 +136,12 @@ def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
 def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
     guarded: GuardedBroker, tmp_path: Path
 ) -> None:
-    dead, events = topic_for(guarded, "alice"), topic_for(guarded, "alice")
+    dead, events = create_topic_for_writer(guarded, "alice"), create_topic_for_writer(guarded, "alice")
     password = tmp_path / "password"
     password.write_text("secret")
     own = {"mechanism": "PLAIN", "username": "alice", "password_file": str(password)}
 
-    with keeping(guarded, tmp_path, dead, own, events) as proxy:
+    with quarantining_proxy(guarded, tmp_path, dead, own, events) as proxy:
         password.write_text(WRONG)
         assert send(proxy, settings_of_alice(guarded, **{"message.timeout.ms": 7000}), 5) == ["_MSG_TIMED_OUT"]
         line = proxy.wait_for_line("quarantine write failed")
@@ -157,7 +157,7 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
             return send(proxy, settings_of_alice(guarded), 7) == ["INVALID_TIMESTAMP"]
 
         eventually(is_validated, what="a verdict with the right password")
-        assert "7" in {header(each, "timestamp") for each in read_records(guarded, dead)}
+        assert "7" in {sluicegate_header(each, "timestamp") for each in read_records(guarded, dead)}
         eventually(lambda: read_records(guarded, events), what="events, too")
         for page in ("/metrics", "/readyz"):
             assert WRONG not in proxy.get(page)[1]
@@ -166,7 +166,7 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
 
 
 def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: GuardedBroker, tmp_path: Path) -> None:
-    dead, events = topic_for(guarded, None), topic_for(guarded, None)
+    dead, events = create_topic_for_writer(guarded, None), create_topic_for_writer(guarded, None)
     own = {"mechanism": "PLAIN", "username": "bob", "password": "secret"}
     rejected: Counter[str] = Counter()
 
@@ -180,17 +180,17 @@ def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: Gu
 
         eventually(has_outcome, what=outcome)
 
-    with keeping(guarded, tmp_path, dead, own, events) as proxy:
+    with quarantining_proxy(guarded, tmp_path, dead, own, events) as proxy:
         for _ in range(2):  # granted, revoked, and granted again
             wait_for_outcome("_MSG_TIMED_OUT")
             assert "authorization failed" in proxy.wait_for_line("quarantine write failed").lower()
             assert send(proxy, settings_of_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
-            allow(guarded, dead, "bob")
+            allow_write(guarded, dead, "bob")
             wait_for_outcome("INVALID_TIMESTAMP")
             assert len(read_records(guarded, dead)) >= rejected["INVALID_TIMESTAMP"] > 0
-            forbid(guarded, dead, "bob")
+            revoke_write(guarded, dead, "bob")
             assert "authorization failed" in proxy.wait_for_line("violation events not sent").lower()
             assert proxy.metric("sluicegate_violation_topic_events_failed_total") > 0
-            allow(guarded, events, "bob")
+            allow_write(guarded, events, "bob")
         eventually(lambda: read_records(guarded, events), what="events, too")
         assert all(line.startswith("{") for line in proxy.log().splitlines()), "a line from a library"

@@ -10,7 +10,7 @@ import pytest
 from tests.broker.background import Background
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_faults import PARTITIONS, Stream, values_in_topic
+from tests.integration.test_faults import PARTITIONS, NumberedRecords, values_in_topic
 from tests.integration.topics import UNVALIDATED, create_topic
 
 pytestmark = pytest.mark.long
@@ -59,15 +59,15 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
 def test_a_restart_rejects_no_connection_and_loses_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
 
-    with ReconnectingClient(proxy.sockets) as knocking, Stream(proxy.bootstrap, topic) as stream:
+    with ReconnectingClient(proxy.sockets) as knocking, NumberedRecords(proxy.bootstrap, topic) as stream:
         for _ in range(_RESTARTS):
-            stream.acknowledges(500)
+            stream.wait_until_acknowledged(500)
             proxy.terminate()
             assert proxy.process is not None and proxy.process.wait(60) == 0
             times = knocking.times
             proxy.start()
             eventually(lambda before=times: knocking.times > before + 20, what="more connections")
-        stream.acknowledges(500)
+        stream.wait_until_acknowledged(500)
 
     assert knocking.rejected == []
     numbers = values_in_topic(kafka_bootstrap, topic)

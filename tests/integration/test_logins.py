@@ -15,7 +15,7 @@ from tests.integration.secure_brokers import (
     REAUTHENTICATE_MS,
     TOPIC,
     GuardedBroker,
-    login,
+    client_login,
     now_ms,
     send,
 )
@@ -33,8 +33,8 @@ def test_the_broker_sees_each_clients_own_principal(
     trusting = {"ssl.ca.location": str(guarded.authority.file)}
     seen = len(proxy.violations_of(TOPIC))
 
-    alice = send(proxy, login("alice", "secret", mechanism) | trusting, now_ms(), now_ms() * 1_000_000)
-    bob = send(proxy, login("bob", "secret") | trusting, now_ms() * 1_000_000)
+    alice = send(proxy, client_login("alice", "secret", mechanism) | trusting, now_ms(), now_ms() * 1_000_000)
+    bob = send(proxy, client_login("bob", "secret") | trusting, now_ms() * 1_000_000)
 
     assert alice == ["ok", "INVALID_TIMESTAMP"]
     assert bob == ["TOPIC_AUTHORIZATION_FAILED"]  # the broker's error comes before the proxy's
@@ -47,7 +47,9 @@ def test_the_broker_sees_each_clients_own_principal(
 def test_a_wrong_password_is_rejected_by_the_broker(guarded: GuardedBroker, proxy: ProxyProcess) -> None:
     errors: list[KafkaError] = []
     trusting = {"ssl.ca.location": str(guarded.authority.file), "error_cb": errors.append}
-    client = AdminClient({"bootstrap.servers": proxy.bootstrap} | login("alice", "wrong", "SCRAM-SHA-256") | trusting)
+    client = AdminClient(
+        {"bootstrap.servers": proxy.bootstrap} | client_login("alice", "wrong", "SCRAM-SHA-256") | trusting
+    )
 
     with pytest.raises(KafkaException):
         client.list_topics(timeout=5)
@@ -64,7 +66,7 @@ def test_clients_log_in_again_on_the_same_connection(guarded: GuardedBroker, pro
     opened = proxy.metric("sluicegate_connections_total")
     producer = Producer(
         {"bootstrap.servers": proxy.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
-        | login("alice", "secret", "SCRAM-SHA-512")
+        | client_login("alice", "secret", "SCRAM-SHA-512")
     )
     end = time.monotonic() + 3 * REAUTHENTICATE_MS / 1000
     while time.monotonic() < end:

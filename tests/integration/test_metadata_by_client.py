@@ -51,11 +51,11 @@ async def test_clients_of_two_zones_get_the_brokers_of_their_zone(tmp_path: Path
         agents = {"east": east, "west": west}
         for each in (east, west, bootstrap):
 
-            def by_client(version: int, body: bytes, asked: ScriptedBroker = each) -> bytes | None:
+            def metadata_by_client(version: int, body: bytes, asked: ScriptedBroker = each) -> bytes | None:
                 agent = agents["east" if "east" in asked.client else "west"].address
                 return brokers((_NODE, agent.host, agent.port))(version, body)
 
-            each.answers[ApiKey.METADATA] = by_client
+            each.answers[ApiKey.METADATA] = metadata_by_client
         proxy = ProxyProcess(tmp_path, str(bootstrap.address))
         proxy.config["listen"] |= keys
         if by_name:

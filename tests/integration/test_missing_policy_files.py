@@ -13,8 +13,8 @@ import yaml
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
-from tests.integration.condition_views import conditions, wait_until_begun
-from tests.integration.test_reload import AFTER, HOUR, codes, wait_for_code
+from tests.integration.condition_views import active_condition_details, wait_until_begun
+from tests.integration.test_reload import AFTER, HOUR, produce_codes_on_connections, wait_for_code
 from tests.integration.test_workers import workers_of
 from tests.integration.topics import UNVALIDATED, create_topic
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FORBIDDEN, _UNAUTHORIZED = 403, 401
 
 
-class Stage:
+class ProxyWithTeamFile:
     """A proxy whose topic is validated only by a team's file."""
 
     def __init__(self, proxy: ProxyProcess, bootstrap: str) -> None:
@@ -41,14 +41,16 @@ class Stage:
         proxy.config |= {"topic_files": "teams/*.yaml"}
         proxy.config["admin"]["token_file"] = str(self.token)
         proxy.start()
-        assert codes(proxy, self.topic) == {32}
+        assert produce_codes_on_connections(proxy, self.topic) == {32}
 
     def is_missing(self, name: str = "team.yaml") -> None:
-        detail = eventually(lambda: conditions(self.proxy).get("policy_file_missing"), what="the condition")
+        detail = eventually(
+            lambda: active_condition_details(self.proxy).get("policy_file_missing"), what="the condition"
+        )
         assert (
             detail == f"{self.teams / name} is missing or unreadable; its last policies stay in force for {self.topic}"
         )
-        assert codes(self.proxy, self.topic) == {32}
+        assert produce_codes_on_connections(self.proxy, self.topic) == {32}
 
     def is_not_missing(self) -> None:
         eventually(lambda: self.proxy.get("/readyz") == (200, "serving\n"), what="serving")
@@ -62,16 +64,16 @@ class Stage:
 @pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.long)], ids=["one process", "two workers"])
 def stage(
     request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stage]:
+) -> Iterator[ProxyWithTeamFile]:
     folder = tmp_path_factory.mktemp("missing")
     proxy = ProxyProcess(folder, kafka_bootstrap, {"workers": request.param, "defaults": {AFTER: 3 * HOUR}})
     try:
-        yield Stage(proxy, kafka_bootstrap)
+        yield ProxyWithTeamFile(proxy, kafka_bootstrap)
     finally:
         proxy.stop()
 
 
-def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(stage: Stage) -> None:
+def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(stage: ProxyWithTeamFile) -> None:
     proxy = stage.proxy
     stage.team.unlink()
     stage.is_missing()
@@ -86,7 +88,7 @@ def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(sta
     stage.team.rename(stage.teams / "renamed.yaml")
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") >= 3, what="the renamed file")
     assert proxy.get("/readyz") == (200, "serving\n")
-    assert codes(proxy, stage.topic) == {32}
+    assert produce_codes_on_connections(proxy, stage.topic) == {32}
 
     (stage.teams / "renamed.yaml").unlink()
     stage.is_missing("renamed.yaml")
@@ -98,7 +100,9 @@ def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(sta
     assert proxy.get("/readyz") == (200, "serving\n")
 
 
-def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage: Stage, web_ui: "Page | None") -> None:
+def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(
+    stage: ProxyWithTeamFile, web_ui: "Page | None"
+) -> None:
     """The folder has the schema of a rule and a key too, which a restarted worker could not read."""
     schema = stage.teams / "schema.json"
     schema.write_text('{"type": "object"}')
@@ -114,29 +118,31 @@ def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(stage
     metrics = stage.proxy.get("/metrics")[1]
     for file in (stage.team, schema, key):
         assert f'sluicegate_condition{{condition="policy_file_missing",subject="{file}"}} 1.0' in metrics
-    assert codes(stage.proxy, stage.topic) == {32}
+    assert produce_codes_on_connections(stage.proxy, stage.topic) == {32}
     if stage.proxy.config["workers"] > 1:
         for worker in workers_of(stage.proxy):
             os.kill(worker, signal.SIGKILL)
         eventually(lambda: stage.proxy.metric("sluicegate_worker_restarts_total") == 2)
         eventually(lambda: stage.proxy.metric("sluicegate_workers") == 2)
-        assert codes(stage.proxy, stage.topic) == {32}
-    assert codes(stage.proxy, create_topic(stage.bootstrap, UNVALIDATED, prefix="hashed")) == {87}, "no JSON"
+        assert produce_codes_on_connections(stage.proxy, stage.topic) == {32}
+    assert produce_codes_on_connections(stage.proxy, create_topic(stage.bootstrap, UNVALIDATED, prefix="hashed")) == {
+        87
+    }, "no JSON"
 
     stage.proxy.stop()
     stage.proxy.start()
-    assert codes(stage.proxy, stage.topic) == {0}, "a restart reads what is there"
-    assert "policy_file_missing" not in conditions(stage.proxy)
+    assert produce_codes_on_connections(stage.proxy, stage.topic) == {0}, "a restart reads what is there"
+    assert "policy_file_missing" not in active_condition_details(stage.proxy)
 
 
-def test_a_file_with_no_topics_removes_its_policies_at_once(stage: Stage) -> None:
+def test_a_file_with_no_topics_removes_its_policies_at_once(stage: ProxyWithTeamFile) -> None:
     stage.team.write_text("topics: []\n")
 
     wait_for_code(stage.proxy, stage.topic, 0)
     assert stage.proxy.get("/readyz") == (200, "serving\n")
 
 
-def test_a_reload_needs_the_token_and_says_why_a_configuration_is_rejected(stage: Stage) -> None:
+def test_a_reload_needs_the_token_and_says_why_a_configuration_is_rejected(stage: ProxyWithTeamFile) -> None:
     for token, status in ((None, _UNAUTHORIZED), ("wrong", _UNAUTHORIZED)):
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         request = urllib.request.Request(f"{stage.proxy.admin}/api/reload", b"", headers)
@@ -149,4 +155,4 @@ def test_a_reload_needs_the_token_and_says_why_a_configuration_is_rejected(stage
     (stage.proxy.folder / "sluicegate.yaml").write_text("listenn: {}\n")
     rejected_file = stage.reload()
     assert (rejected_file.returncode, "listenn: no such key" in rejected_file.stderr) == (1, True)
-    assert codes(stage.proxy, stage.topic) == {32}
+    assert produce_codes_on_connections(stage.proxy, stage.topic) == {32}

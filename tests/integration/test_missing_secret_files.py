@@ -11,7 +11,7 @@ import pytest
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import conditions, wait_until_begun
+from tests.integration.condition_views import active_condition_details, wait_until_begun
 from tests.integration.test_workers import workers_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_a_vanished_certificate_stays_in_use_until_it_is_back(
         assert {certificate_of(proxy) for _ in range(8)} == {shown}
 
         elsewhere.rename(folder)
-        eventually(lambda: "file_unusable" not in conditions(proxy), what="the end of the condition")
+        eventually(lambda: "file_unusable" not in active_condition_details(proxy), what="the end of the condition")
         own.chain.write_bytes(renewed.chain.read_bytes())
         own.key.write_bytes(renewed.key.read_bytes())
         eventually(lambda: {certificate_of(proxy) for _ in range(8)} == {renewed.chain.read_text().strip() + "\n"})

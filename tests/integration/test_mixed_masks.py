@@ -25,22 +25,22 @@ _COUNT = 300
 _REJECTED = len(CODECS)  # the partition whose batch has a value that cannot be masked
 
 
-def avro(mail: str) -> bytes:
+def avro_value(mail: str) -> bytes:
     data = io.BytesIO()
     fastavro.schemaless_writer(data, AVRO, {"mail": mail})
     return data.getvalue()
 
 
-def protobuf(mail: str) -> bytes:
+def protobuf_value(mail: str) -> bytes:
     return StringValue(value=mail).SerializeToString()  # field 1 is the string, as in Customer
 
 
-def as_json(field: str, mail: str) -> bytes:
+def json_value(field: str, mail: str) -> bytes:
     return json.dumps({field: mail, "n": 1}).encode()
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SchemaKind:
     """Topics with one policy. `policy`: its keys. `sent` and `stored`: a value before and after masking. `rejected`: a
     value that is rejected."""
 
@@ -50,41 +50,45 @@ class Kind:
     rejected: bytes | None = None
 
 
-def kinds(folder: Path) -> dict[str, Kind]:
+def kinds_of_schemas(folder: Path) -> dict[str, SchemaKind]:
     (folder / "customer.avsc").write_text(json.dumps(AVRO))
     (folder / "customer.proto").write_text(PROTOBUF)
 
-    def schema(format: str, **more: str) -> dict[str, str]:
+    def schema_keys(format: str, **more: str) -> dict[str, str]:
         suffix = {"avro": "avsc", "protobuf": "proto"}[format]
         return {"file": str(folder / f"customer.{suffix}"), "format": format} | more
 
-    def masking(**keys: Any) -> dict[str, Any]:
+    def masking_policy(**keys: Any) -> dict[str, Any]:
         return {"sensitive": [{"name": "pii", "action": "mask", **keys}]}
 
-    plain = as_json("mail", MAIL)
+    plain = json_value("mail", MAIL)
     return {
-        "mail": Kind(masking(fields=["mail"]), plain, as_json("mail", "***"), b"no JSON"),
-        "card": Kind(masking(fields=["card"]), as_json("card", "4111"), as_json("card", "***"), b'{"card": 4111}'),
-        "avro": Kind(masking(fields=["mail"], schema=schema("avro")), avro(MAIL), avro("***"), b"\xff"),
-        "proto": Kind(
-            masking(fields=["mail"], schema=schema("protobuf", message="Customer")),
-            protobuf(MAIL),
-            protobuf("***"),
+        "mail": SchemaKind(masking_policy(fields=["mail"]), plain, json_value("mail", "***"), b"no JSON"),
+        "card": SchemaKind(
+            masking_policy(fields=["card"]), json_value("card", "4111"), json_value("card", "***"), b'{"card": 4111}'
+        ),
+        "avro": SchemaKind(
+            masking_policy(fields=["mail"], schema=schema_keys("avro")), avro_value(MAIL), avro_value("***"), b"\xff"
+        ),
+        "proto": SchemaKind(
+            masking_policy(fields=["mail"], schema=schema_keys("protobuf", message="Customer")),
+            protobuf_value(MAIL),
+            protobuf_value("***"),
             b"\x0a\x7f",
         ),
-        "open": Kind({"checks": "none"}, plain, plain),
-        "bounded": Kind({"message.timestamp.after.max.ms": "1h"}, plain, plain),
+        "open": SchemaKind({"checks": "none"}, plain, plain),
+        "bounded": SchemaKind({"message.timestamp.after.max.ms": "1h"}, plain, plain),
     }
 
 
 @pytest.fixture(scope="module")
-def schema_kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kind]:
-    return kinds(tmp_path_factory.mktemp("schemas"))
+def schema_kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SchemaKind]:
+    return kinds_of_schemas(tmp_path_factory.mktemp("schemas"))
 
 
 @pytest.fixture(scope="module")
 def proxy(
-    kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory, schema_kinds: dict[str, Kind]
+    kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory, schema_kinds: dict[str, SchemaKind]
 ) -> Iterator[ProxyProcess]:
     settings = {"topics": [{"match": f"{name}-*", **kind.policy} for name, kind in schema_kinds.items()]}
     made = ProxyProcess(tmp_path_factory.mktemp("mixed"), kafka_bootstrap, settings)
@@ -102,7 +106,7 @@ def sent_batch(value: bytes, codec: str) -> bytes:
 @pytest.mark.long
 @pytest.mark.parametrize("version", [3, 8, 9])
 def test_each_topic_of_one_request_is_masked_by_its_own_policy(
-    version: int, kafka_bootstrap: str, proxy: ProxyProcess, schema_kinds: dict[str, Kind]
+    version: int, kafka_bootstrap: str, proxy: ProxyProcess, schema_kinds: dict[str, SchemaKind]
 ) -> None:
     codecs = [codec for codec in CODECS if version >= 7 or codec != "zstd"]
     topics = {name: create_topic(kafka_bootstrap, UNVALIDATED, _REJECTED + 1, prefix=name) for name in schema_kinds}

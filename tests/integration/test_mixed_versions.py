@@ -62,14 +62,14 @@ class OlderVersion:
     commit: str
     tree: Path
 
-    def given_to(self, proxy: ProxyProcess) -> None:
+    def replace_command_of(self, proxy: ProxyProcess) -> None:
         """Make the next start of a proxy run this version."""
         proxy.command = [sys.executable, "-P", "-c", _RUN.format(tree=str(self.tree))]
         proxy.environment = {"PYTHONPATH": str(self.tree)}
 
 
 @pytest.fixture
-def older(tmp_path: Path) -> Iterator[OlderVersion]:
+def older_version(tmp_path: Path) -> Iterator[OlderVersion]:
     commits, tree = iter(_older_commits()), tmp_path / "older"
     commit = next(commits)
     _git("worktree", "add", "--detach", str(tree), commit)
@@ -82,12 +82,12 @@ def older(tmp_path: Path) -> Iterator[OlderVersion]:
 
 
 def test_a_rolling_upgrade_and_a_rollback_lose_nothing(
-    kafka_bootstrap: str, tmp_path: Path, older: OlderVersion
+    kafka_bootstrap: str, tmp_path: Path, older_version: OlderVersion
 ) -> None:
     with two_proxies(kafka_bootstrap, tmp_path) as proxies:
         newer = [(proxy.command, proxy.environment) for proxy in proxies]
         for proxy in proxies:
-            older.given_to(proxy)
+            older_version.replace_command_of(proxy)
             proxy.start()
         clients = ClientsOfTwo(kafka_bootstrap, proxies)
         with clients.writing():
@@ -96,7 +96,7 @@ def test_a_rolling_upgrade_and_a_rollback_lose_nothing(
                 replace(proxy)
                 clients.progress()
             for proxy in proxies:
-                older.given_to(proxy)
+                older_version.replace_command_of(proxy)
                 replace(proxy)
                 clients.progress()
 

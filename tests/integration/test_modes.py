@@ -38,13 +38,13 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         process.stop()
 
 
-def codes(address: str, batches: list[bytes], topic: str, version: int = 9) -> list[int]:
+def produce_codes(address: str, batches: list[bytes], topic: str, version: int = 9) -> list[int]:
     """Send the batches one after the other and return their codes."""
     with RawClient(address) as client:
-        return [code_of(client.produce(version, [topic_data(topic, (0, each))])) for each in batches]
+        return [error_code_in(client.produce(version, [topic_data(topic, (0, each))])) for each in batches]
 
 
-def code_of(response: Any) -> int:
+def error_code_in(response: Any) -> int:
     assert isinstance(response, dict), response
     code: int = response["responses"][0]["partition_responses"][0]["error_code"]
     return code
@@ -57,7 +57,7 @@ def metric_value(proxy: ProxyProcess, name: str, **labels: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in lines)
 
 
-def name(proxy: ProxyProcess, topic: str) -> None:
+def make_topic_known(proxy: ProxyProcess, topic: str) -> None:
     """Make the proxy learn from the cluster that the topic exists, so that the topic gets its own label."""
     with RawClient(proxy.bootstrap) as client:
         client.metadata(topic)
@@ -73,14 +73,14 @@ def test_an_observed_topic_stores_the_same_as_without_a_proxy_and_reports_violat
 ) -> None:
     """The same mixed stream; the broker itself rejects parts of it."""
     seen, direct = (create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix) for prefix in ("observed", "direct"))
-    name(proxy, seen)
+    make_topic_known(proxy, seen)
     now = now_ms()
     good, ahead = [Rec(now)], [Rec(now), Rec(now * 1_000_000), Rec(now + 2 * HOUR)]
     stream = [batch(records, codec) for codec in CODECS.values() for records in (good, ahead, [Rec(0)])]
     stream += [batch(good, crc=7), batch(good, count=2, last_offset_delta=1), b""]
 
-    through = codes(f"127.0.0.1:{proxy.broker_port(1)}", stream, seen)
-    without = codes(kafka_bootstrap, stream, direct)
+    through = produce_codes(f"127.0.0.1:{proxy.broker_port(1)}", stream, seen)
+    without = produce_codes(kafka_bootstrap, stream, direct)
 
     assert through == without
     assert through.count(0) == 3 * len(CODECS)
@@ -111,7 +111,7 @@ def test_a_batch_beside_an_observed_topic_is_still_rejected(kafka_bootstrap: str
 
 def test_rehearsed_bounds_are_counted_by_topic_and_client(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     tried = create_topic(kafka_bootstrap, UNVALIDATED, prefix="tried")
-    name(proxy, tried)
+    make_topic_known(proxy, tried)
     now = now_ms()
     batches = [
         batch([Rec(now), Rec(now - HOUR)], LZ4),
@@ -119,7 +119,7 @@ def test_rehearsed_bounds_are_counted_by_topic_and_client(kafka_bootstrap: str, 
         batch([Rec(now + 2 * 60_000)] * 5),
     ]
 
-    found = codes(f"127.0.0.1:{proxy.broker_port(1)}", [*batches, *batches], tried)
+    found = produce_codes(f"127.0.0.1:{proxy.broker_port(1)}", [*batches, *batches], tried)
 
     assert found == [0] * 6
     events = proxy.wait_for_violations(tried, 4)
@@ -130,11 +130,11 @@ def test_rehearsed_bounds_are_counted_by_topic_and_client(kafka_bootstrap: str, 
     ]
     assert {event["mode"] for event in events} == {"rehearse"}
 
-    def records(ms: int) -> float:
+    def rehearsed_records(ms: int) -> float:
         bound = f"message.timestamp.after.max.ms={ms}"
         return metric_value(proxy, "sluicegate_rehearsed_records_total", bound=bound, topic=tried)
 
-    assert (records(60_000), records(1_800_000)) == (14, 2)
+    assert (rehearsed_records(60_000), rehearsed_records(1_800_000)) == (14, 2)
     assert proxy.metric("sluicegate_rehearsed_client_batches_total") == 6
     eventually(lambda: "rehearsed bound exceeded" in proxy.log())
 
@@ -153,16 +153,16 @@ def test_thousands_of_clients_leave_few_series_and_no_memory(kafka_bootstrap: st
                 for _ in range(50):
                     assert isinstance(client.receive(), bytes)
 
-    def series() -> list[str]:
+    def series_with_client_id() -> list[str]:
         lines = proxy.get("/metrics")[1].splitlines()
         return [line for line in lines if line.startswith("sluicegate_") and "client_id=" in line]
 
     send_as_clients(range(1_000))
-    early, held = len(series()), resident_mb(proxy)
+    early, held = len(series_with_client_id()), resident_mb(proxy)
     send_as_clients(range(1_000, 4_000))
 
     assert proxy.metric("sluicegate_rehearsed_client_batches_total") == before + 4_000
-    assert len(series()) == early < 500
+    assert len(series_with_client_id()) == early < 500
     assert resident_mb(proxy) < held + 3.75  # 1.25 KiB for each further client
 
 
@@ -182,16 +182,16 @@ def test_gradual_enforcement_observes_other_clients_and_a_reload_includes_them(
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": DEFAULTS, "topics": [entry]})
     try:
         proxy.start()
-        name(proxy, topic)
+        make_topic_known(proxy, topic)
 
-        def sent_by(client_id: str, ahead_ms: int) -> int:
+        def send_as_client(client_id: str, ahead_ms: int) -> int:
             body = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms() + ahead_ms)], LZ4)))])
             with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
                 asked = client.send(PRODUCE, 9, body, client_id)
-                return code_of(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE))
+                return error_code_in(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE))
 
-        assert [sent_by(client_id, 0) for client_id in ("checkout", "billing")] == [0, 0]
-        assert [sent_by(client_id, 2 * HOUR) for client_id in ("checkout", "billing")] == [INVALID_TIMESTAMP, 0]
+        assert [send_as_client(client_id, 0) for client_id in ("checkout", "billing")] == [0, 0]
+        assert [send_as_client(client_id, 2 * HOUR) for client_id in ("checkout", "billing")] == [INVALID_TIMESTAMP, 0]
         eventually(lambda: len(proxy.violations_of(topic)) == 2, what="both events")
         events = {event["client_id"]: (event["mode"], event["enforced"]) for event in proxy.violations_of(topic)}
         assert events == {"checkout": ("reject", True), "billing": ("observe", False)}
@@ -204,7 +204,7 @@ def test_gradual_enforcement_observes_other_clients_and_a_reload_includes_them(
 
         entry["enforce"] = {"percent": 100}
         (tmp_path / "sluicegate.yaml").write_text(yaml.safe_dump(proxy.config))
-        eventually(lambda: sent_by("billing", 2 * HOUR) == INVALID_TIMESTAMP, what="enforcement for all clients")
-        assert [sent_by(client_id, 0) for client_id in ("checkout", "billing")] == [0, 0]
+        eventually(lambda: send_as_client("billing", 2 * HOUR) == INVALID_TIMESTAMP, what="enforcement for all clients")
+        assert [send_as_client(client_id, 0) for client_id in ("checkout", "billing")] == [0, 0]
     finally:
         proxy.stop()

@@ -53,7 +53,7 @@ def _proxy(broker: Kafka, folder: Path, exempt: list[dict[str, str]], **listen: 
 
 
 @pytest.fixture(scope="module")
-def without_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+def proxy_without_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     proxy = _proxy(broker, tmp_path_factory.mktemp("without"), _EXEMPT)
     try:
         yield proxy.start()
@@ -62,7 +62,7 @@ def without_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="module")
-def with_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+def proxy_with_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     claim = {"sasl.oauthbearer.sub.claim.name": "preferred_username"}
     proxy = _proxy(broker, tmp_path_factory.mktemp("with"), _EXEMPT, **claim)
     try:
@@ -121,18 +121,18 @@ def _code(proxy: ProxyProcess, topic: str, *tokens: bytes) -> int:
         return client.store_record(topic, time.time_ns() // 1_000_000 - 2 * 86_400_000)
 
 
-def test_a_claim_that_the_broker_does_not_use_exempts_no_client(without_claim: ProxyProcess) -> None:
+def test_a_claim_that_the_broker_does_not_use_exempts_no_client(proxy_without_claim: ProxyProcess) -> None:
     """For a token with subject backfill the broker authorises User:etl, or a principal that may not write."""
-    topic = _topic(without_claim, "unverified")
+    topic = _topic(proxy_without_claim, "unverified")
 
-    assert _code(without_claim, topic, _token("etl", "backfill")) == _TOO_OLD
+    assert _code(proxy_without_claim, topic, _token("etl", "backfill")) == _TOO_OLD
 
-    (event,) = without_claim.wait_for_violations(topic, 1)
+    (event,) = proxy_without_claim.wait_for_violations(topic, 1)
     assert event["principal"] == "User:backfill (unverified)"
-    line = without_claim.wait_for_line('"principal": "User:backfill (unverified)", "reason"')
+    line = proxy_without_claim.wait_for_line('"principal": "User:backfill (unverified)", "reason"')
     assert "principal unverified" in line
     assert "listen.sasl.oauthbearer.sub.claim.name" in line
-    assert "listen does not declare how the brokers" in without_claim.wait_for_line("configuration warning")
+    assert "listen does not declare how the brokers" in proxy_without_claim.wait_for_line("configuration warning")
 
 
 @pytest.mark.parametrize(
@@ -140,28 +140,28 @@ def test_a_claim_that_the_broker_does_not_use_exempts_no_client(without_claim: P
     [("backfill", "etl", _TOO_OLD), ("etl", "etl", _TOO_OLD), ("etl", "backfill", _NOT_AUTHORISED)],
 )
 def test_the_claim_that_the_broker_uses_is_the_principal(
-    broker: Kafka, with_claim: ProxyProcess, subject: str, preferred: str, code: int
+    broker: Kafka, proxy_with_claim: ProxyProcess, subject: str, preferred: str, code: int
 ) -> None:
     """An exempt client gets the broker's own error: User:backfill may not write."""
-    topic = _topic(with_claim, "verified")
-    before = len(with_claim.violations_of(topic))
+    topic = _topic(proxy_with_claim, "verified")
+    before = len(proxy_with_claim.violations_of(topic))
 
-    assert _code(with_claim, topic, _token(preferred, subject)) == code
+    assert _code(proxy_with_claim, topic, _token(preferred, subject)) == code
 
     if code == _TOO_OLD:
-        assert with_claim.wait_for_violations(topic, before + 1)[-1]["principal"] == "User:etl"
+        assert proxy_with_claim.wait_for_violations(topic, before + 1)[-1]["principal"] == "User:etl"
     else:
         assert f"User:{preferred}" in writers_of(broker, topic)
 
 
 @pytest.mark.parametrize(("user", "code"), [("etl", _TOO_OLD), ("backfill", None)])
 def test_records_after_a_reauthentication_are_validated_as_the_accepted_user(
-    with_claim: ProxyProcess, user: str, code: int | None
+    proxy_with_claim: ProxyProcess, user: str, code: int | None
 ) -> None:
     """KIP-368: the broker rejects a login as another user and closes, after it has read the requests that follow the
     login."""
-    topic = _topic(with_claim, f"again-{user}")
-    with _Client(with_claim.bootstrap) as client:
+    topic = _topic(proxy_with_claim, f"again-{user}")
+    with _Client(proxy_with_claim.bootstrap) as client:
         client.send_handshake()
         assert client.send_token(_token("etl", "etl")) == b""
         client.send(_HANDSHAKE, 1, SASL_HANDSHAKE_REQUEST.build({"mechanism": "OAUTHBEARER"}, 1))
@@ -175,7 +175,7 @@ def test_records_after_a_reauthentication_are_validated_as_the_accepted_user(
     assert is_accepted is (user == "etl")
     found = None if isinstance(response, str) else response["responses"][0]["partition_responses"][0]["error_code"]
     assert found == code
-    assert with_claim.wait_for_violations(topic, 1)[0]["principal"] == "User:etl"
+    assert proxy_with_claim.wait_for_violations(topic, 1)[0]["principal"] == "User:etl"
 
 
 def test_an_exempt_principal_with_permission_stores_an_old_record(broker: Kafka, tmp_path: Path) -> None:
@@ -189,23 +189,25 @@ def test_an_exempt_principal_with_permission_stores_an_old_record(broker: Kafka,
         proxy.stop()
 
 
-def test_the_name_in_a_rejected_token_is_not_used(with_claim: ProxyProcess) -> None:
+def test_the_name_in_a_rejected_token_is_not_used(proxy_with_claim: ProxyProcess) -> None:
     """Kafka accepts a second token after a rejected token, without another handshake."""
-    topic = _topic(with_claim, "rejected")
+    topic = _topic(proxy_with_claim, "rejected")
 
-    code = _code(with_claim, topic, _token("mirror", "mirror", lasts=-_HOUR), _token("etl", "etl"))
+    code = _code(proxy_with_claim, topic, _token("mirror", "mirror", lasts=-_HOUR), _token("etl", "etl"))
 
     assert code == _TOO_OLD
-    assert with_claim.wait_for_violations(topic, 1)[0]["principal"] == "User:etl"
+    assert proxy_with_claim.wait_for_violations(topic, 1)[0]["principal"] == "User:etl"
 
 
 @pytest.mark.parametrize("wrap", [b"x=%s\x01", b"%s\x01"])
-def test_of_several_tokens_in_one_message_the_brokers_choice_counts(with_claim: ProxyProcess, wrap: bytes) -> None:
+def test_of_several_tokens_in_one_message_the_brokers_choice_counts(
+    proxy_with_claim: ProxyProcess, wrap: bytes
+) -> None:
     """The second token is in an extension's value, or in an `auth` pair before another such pair."""
     fake = _token("mirror", "mirror").removeprefix(b"n,,\x01").removesuffix(b"\x01\x01")
-    topic = _topic(with_claim, "several")
-    before = len(with_claim.violations_of(topic))
+    topic = _topic(proxy_with_claim, "several")
+    before = len(proxy_with_claim.violations_of(topic))
 
-    assert _code(with_claim, topic, _token("etl", "etl", before=wrap % fake)) == _TOO_OLD
+    assert _code(proxy_with_claim, topic, _token("etl", "etl", before=wrap % fake)) == _TOO_OLD
 
-    assert with_claim.wait_for_violations(topic, before + 1)[-1]["principal"] == "User:etl"
+    assert proxy_with_claim.wait_for_violations(topic, before + 1)[-1]["principal"] == "User:etl"

@@ -16,7 +16,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_produce import INVALID_TIMESTAMP, good_batch_now, key_of, leader_of, now_ms
+from tests.integration.test_produce import INVALID_TIMESTAMP, good_batch_now, leader_of, now_ms, topic_name_or_id
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, FETCH, PRODUCE, RawClient, fetch_body, produce_body, topic_data
@@ -24,7 +24,7 @@ from tests.wire.raw_client import CLOSED, FETCH, PRODUCE, RawClient, fetch_body,
 HOUR_MS = 3_600_000
 
 
-def listens(port: int) -> bool:
+def is_listening(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
     except OSError:
@@ -40,12 +40,12 @@ def test_a_new_broker_gets_its_port_without_a_restart(cluster: Kafka, tmp_path: 
         eventually(lambda: len(client.metadata()["brokers"]) == 2, 30, "a cluster of two brokers")
     proxy = ProxyProcess(tmp_path, ",".join(node.address for node in cluster.nodes[:2])).start()
     try:
-        assert [listens(proxy.broker_port(node.node_id)) for node in cluster.nodes] == [True, True, False]
+        assert [is_listening(proxy.broker_port(node.node_id)) for node in cluster.nodes] == [True, True, False]
 
         cluster.start_node(newcomer)
         cluster.wait_until_up(newcomer)
 
-        eventually(lambda: listens(proxy.broker_port(newcomer.node_id)), 30, "a port for the new broker")
+        eventually(lambda: is_listening(proxy.broker_port(newcomer.node_id)), 30, "a port for the new broker")
         with RawClient(f"127.0.0.1:{proxy.broker_port(newcomer.node_id)}") as client:
             ports = {broker["port"] for broker in client.metadata()["brokers"]}
         assert ports == {proxy.broker_port(node.node_id) for node in cluster.nodes}
@@ -159,7 +159,7 @@ def test_after_a_restart_every_port_is_open_before_a_client_connects(kafka_boots
             ports = [broker["port"] for broker in client.metadata()["brokers"]]
         proxy.kill()
         proxy.start()
-        assert all(listens(port) for port in ports)
+        assert all(is_listening(port) for port in ports)
     finally:
         proxy.stop()
 
@@ -292,7 +292,7 @@ def test_no_response_contains_an_upstream_port(version: int, kafka_bootstrap: st
         responses = [
             client.metadata(topic, version=version),
             client.metadata(version=version),
-            client.produce(version, [topic_data(key_of(proxy, topic, version), (0, good_batch_now()))]),
+            client.produce(version, [topic_data(topic_name_or_id(proxy, topic, version), (0, good_batch_now()))]),
         ]
 
     assert not any(

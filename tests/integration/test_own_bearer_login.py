@@ -18,7 +18,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.condition_views import wait_until_begun
 from tests.integration.java import java_tool
-from tests.pipeline.bearers import CLIENT, SECRET, bearer_broker, token, token_endpoint
+from tests.pipeline.bearers import CLIENT, SECRET, bearer_broker, token_endpoint, unsecured_token
 from tests.proxy.cli.test_commands import sluicegate_process
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _login(bootstrap: str, subject: str = "producer") -> dict[str, Any]:
         "bootstrap.servers": bootstrap,
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "OAUTHBEARER",
-        "oauth_cb": lambda _: (token(subject), time.time() + 3600),
+        "oauth_cb": lambda _: (unsecured_token(subject), time.time() + 3600),
     }
 
 
@@ -94,7 +94,7 @@ def test_a_token_file_serves_settings_dead_letters_and_events(
     settings."""
     topic, dead, events = _topics(broker, {"message.timestamp.before.max.ms": str(_DAY_MS)}, {}, {})
     file = tmp_path / "token"
-    file.write_text(token("sluicegate", 3600) + "\n")
+    file.write_text(unsecured_token("sluicegate", 3600) + "\n")
     proxy = _proxy(broker, tmp_path, {"token_file": str(file)}, topic, dead, events)
     try:
         proxy.start()
@@ -103,7 +103,7 @@ def test_a_token_file_serves_settings_dead_letters_and_events(
         assert _count(broker, dead) >= 1  # at-least-once delivery
         eventually(lambda: _count(broker, events) >= 1, what="the event")
 
-        expired = token("sluicegate", -30, marker="planted")
+        expired = unsecured_token("sluicegate", -30, marker="planted")
         file.write_text(expired)
         wait_until_begun(proxy, "proxy_login_rejected", web_ui)
         status, body = proxy.get("/readyz")
@@ -113,7 +113,7 @@ def test_a_token_file_serves_settings_dead_letters_and_events(
         assert _outcome(proxy, topic) == "ok", "clients have logins of their own"
         assert expired.split(".")[1] not in body + proxy.log() + json.dumps(proxy.violations())
 
-        file.write_text(token("sluicegate", 3600))
+        file.write_text(unsecured_token("sluicegate", 3600))
         eventually(lambda: proxy.get("/readyz")[1] == "serving\n", what="the condition ends")
         eventually(lambda: _outcome(proxy, topic, _OLD) == "INVALID_TIMESTAMP", what="a dead letter again")
         assert _count(broker, dead) >= 2

@@ -25,7 +25,7 @@ from sluicegate.protocol.api import APIS
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import create_topic
-from tests.oracle.definitions import definition, versions
+from tests.oracle.definitions import message_definition, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -39,12 +39,12 @@ BEFORE_BROKERS = {"AddPartitionsToTxn": 3}
 UNAUTHORIZED = {29, 31}
 
 
-def errors(client: RawClient, name: str, version: int, topic: str) -> set[int]:
+def error_codes_of_request(client: RawClient, name: str, version: int, topic: str) -> set[int]:
     body = SCHEMAS[f"{name}Request"].build(REQUESTS[name](topic), version)
     return {code for code in codes_in(client.call(KEYS[name], version, SCHEMAS[f"{name}Response"], body)) if code}
 
 
-def with_state(folder: Path, upstream: str, topic: str) -> ProxyProcess:
+def proxy_with_state_topic(folder: Path, upstream: str, topic: str) -> ProxyProcess:
     process = ProxyProcess(folder, upstream)
     process.config["state"] = {"topic": topic}
     return process
@@ -72,16 +72,16 @@ def test_the_errors_are_those_of_a_broker_without_authorization(tmp_path: Path) 
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
         for future in admin.create_acls(denied).values():
             future.result(30)
-        process = with_state(tmp_path / "proxy", kafka.bootstrap, topic).start(ready=False)
+        process = proxy_with_state_topic(tmp_path / "proxy", kafka.bootstrap, topic).start(ready=False)
 
         with RawClient(kafka.bootstrap) as direct, RawClient(process.bootstrap) as through:
             for name in sorted(set(REQUESTS) - INTER_BROKER):
-                served = versions(definition(KAFKA_NEW, f"{name}Request")["validVersions"])
+                served = parse_versions(message_definition(KAFKA_NEW, f"{name}Request")["validVersions"])
                 most = BEFORE_BROKERS.get(name, served.high)
                 for version in range(served.low, most + 1):
-                    expected = errors(direct, name, version, topic)
+                    expected = error_codes_of_request(direct, name, version, topic)
                     assert expected <= UNAUTHORIZED, f"{name} v{version}"
-                    assert errors(through, name, version, topic) == expected, f"{name} v{version}"
+                    assert error_codes_of_request(through, name, version, topic) == expected, f"{name} v{version}"
             produced: list[Any] = [
                 client.produce(12, [topic_data(topic, (0, batch([Rec(time.time_ns() // 10**6)])))])
                 for client in (direct, through)
@@ -100,7 +100,7 @@ def test_an_administrator_changes_an_own_topic_only_at_the_cluster(
 ) -> None:
     topic, other = (create_topic(kafka_bootstrap, STATE, partitions=1) for _ in range(2))
     direct = AdminClient({"bootstrap.servers": kafka_bootstrap})
-    process = with_state(tmp_path, kafka_bootstrap, topic)
+    process = proxy_with_state_topic(tmp_path, kafka_bootstrap, topic)
     process.config["workers"] = workers
     try:
         process.start()
@@ -119,7 +119,7 @@ def test_an_administrator_changes_an_own_topic_only_at_the_cluster(
                 attempt()
             assert refused.value.args[0].name() == "TOPIC_AUTHORIZATION_FAILED"
         with pytest.raises(KafkaException):
-            in_transaction(process.bootstrap, topic)
+            produce_in_transaction(process.bootstrap, topic)
 
         line = process.wait_for_line("AddPartitionsToTxn")
         assert "change of a state topic refused" in line
@@ -144,7 +144,7 @@ def produce_record(bootstrap: str, topic: str) -> None:
         raise KafkaException(errors_of[0])
 
 
-def in_transaction(bootstrap: str, topic: str) -> None:
+def produce_in_transaction(bootstrap: str, topic: str) -> None:
     """Produce a record in a transaction. Raises KafkaException."""
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"of-{topic}"})
     producer.init_transactions(30)

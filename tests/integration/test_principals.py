@@ -19,10 +19,10 @@ from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.security import SCRAM_LOGIN, bearer_login, plain_login, security_settings
 from tests.integration.condition_views import wait_until_begun
-from tests.integration.test_doctor import doctor
+from tests.integration.test_doctor import run_doctor
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
-from tests.pipeline.bearers import token
+from tests.pipeline.bearers import unsecured_token
 from tests.wire.sasl_client import TOKEN_AUTH, DelegationToken, SaslClient
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _proxy(bootstrap: str, folder: Path, *exempt: str, **listen: Any) -> ProxyPr
 
 
 @pytest.fixture(scope="module")
-def declared(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+def proxy_with_declaration(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     """A proxy that knows how the broker derives principals, and exempts User:bob."""
     proxy = _proxy(broker.bootstrap, tmp_path_factory.mktemp("declared"), "User:bob", **_DECLARED)
     try:
@@ -120,7 +120,7 @@ def declared(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def undeclared(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+def proxy_without_declaration(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     """A proxy without a declaration at the listener that names accounts; it exempts each name that it may derive."""
     names = ("User:alice", "User:account-alice", "User:*", "*unverified*", "User:ANONYMOUS", "unknown*")
     proxy = _proxy(broker.relayed_bootstrap, tmp_path_factory.mktemp("undeclared"), *names)
@@ -143,7 +143,7 @@ def _scram_512(client: SaslClient, _: str) -> str | None:
 
 
 def _bearer(client: SaslClient, _: str) -> str | None:
-    return client.bearer(f"n,,\1auth=Bearer {token('subject', **{_CLAIM: 'alice'})}\1\1".encode())
+    return client.bearer(f"n,,\1auth=Bearer {unsecured_token('subject', **{_CLAIM: 'alice'})}\1\1".encode())
 
 
 def _with(mechanism: str, nonce: str = "nonce") -> Callable[[DelegationToken], Login]:
@@ -182,46 +182,48 @@ def _codes(proxy: ProxyProcess, topic: str, login: Login) -> tuple[int | None, s
 
 @pytest.mark.parametrize("mechanism", _LOGINS)
 def test_a_declared_principal_equals_that_of_the_brokers_authorizer(
-    broker: Kafka, declared: ProxyProcess, mechanism: str
+    broker: Kafka, proxy_with_declaration: ProxyProcess, mechanism: str
 ) -> None:
     topic = f"declared-{mechanism}"
 
-    code, shown = _codes(declared, topic, _LOGINS[mechanism])
+    code, shown = _codes(proxy_with_declaration, topic, _LOGINS[mechanism])
 
     (principal,) = writers_of(broker, topic)
     assert (code, shown, principal) == (_TOO_OLD, "User:alice", "User:alice")
-    assert {event["principal"] for event in declared.wait_for_violations(topic, 1)} == {principal}
+    assert {event["principal"] for event in proxy_with_declaration.wait_for_violations(topic, 1)} == {principal}
 
 
 @pytest.mark.parametrize("way", _TOKEN_LOGINS)
 def test_the_owner_of_a_delegation_token_is_not_known_to_the_proxy(
-    broker: Kafka, declared: ProxyProcess, delegation_token: DelegationToken, way: str
+    broker: Kafka, proxy_with_declaration: ProxyProcess, delegation_token: DelegationToken, way: str
 ) -> None:
     """KIP-48: the broker authorizes the token's owner, and the user name is the token's id."""
     topic = f"token-{way[:13].replace(' ', '-')}"
 
-    code, shown = _codes(declared, topic, _TOKEN_LOGINS[way](delegation_token))
+    code, shown = _codes(proxy_with_declaration, topic, _TOKEN_LOGINS[way](delegation_token))
 
     is_read = way in _MECHANISMS
     assert writers_of(broker, topic) == {"User:alice"}
     assert code == _TOO_OLD
     assert shown == (f"User:{delegation_token.token_id} (unverified)" if is_read else "unknown (unverified)")
-    assert {event["principal"] for event in declared.wait_for_violations(topic, 1)} == {shown}
+    assert {event["principal"] for event in proxy_with_declaration.wait_for_violations(topic, 1)} == {shown}
 
 
 @pytest.mark.parametrize("mechanism", _LOGINS)
-def test_without_a_declaration_no_exemption_applies(broker: Kafka, undeclared: ProxyProcess, mechanism: str) -> None:
+def test_without_a_declaration_no_exemption_applies(
+    broker: Kafka, proxy_without_declaration: ProxyProcess, mechanism: str
+) -> None:
     """The broker authorizes the account of the key, a name that no message contains."""
     topic = f"undeclared-{mechanism}"
 
-    code, shown = _codes(undeclared, topic, _LOGINS[mechanism])
+    code, shown = _codes(proxy_without_declaration, topic, _LOGINS[mechanism])
 
     assert writers_of(broker, topic) == {"User:account-alice"}
     assert code == _TOO_OLD
     name = "subject" if mechanism == "OAUTHBEARER" else "alice"
     assert shown == f"User:{name} (unverified)"
-    assert {event["principal"] for event in undeclared.wait_for_violations(topic, 1)} == {shown}
-    assert "principal unverified" in undeclared.wait_for_line(f'"principal": "{shown}", "reason"')
+    assert {event["principal"] for event in proxy_without_declaration.wait_for_violations(topic, 1)} == {shown}
+    assert "principal unverified" in proxy_without_declaration.wait_for_line(f'"principal": "{shown}", "reason"')
 
 
 def test_a_condition_reports_user_names_that_are_not_declared(
@@ -241,24 +243,26 @@ def test_a_condition_reports_user_names_that_are_not_declared(
     assert "listen.user_name_is_principal" in body
 
 
-def test_a_condition_reports_delegation_tokens(declared: ProxyProcess, delegation_token: DelegationToken) -> None:
+def test_a_condition_reports_delegation_tokens(
+    proxy_with_declaration: ProxyProcess, delegation_token: DelegationToken
+) -> None:
     active = 'sluicegate_condition{condition="principal_unverified",subject="delegation_token"} 1'
-    with SaslClient(declared.bootstrap) as client:
+    with SaslClient(proxy_with_declaration.bootstrap) as client:
         assert _TOKEN_LOGINS["SCRAM-SHA-512"](delegation_token)(client, "") is None
 
-        eventually(lambda: active in declared.get("/metrics")[1], what="the condition")
+        eventually(lambda: active in proxy_with_declaration.get("/metrics")[1], what="the condition")
 
 
 @pytest.mark.parametrize("first", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize(("user", "code"), [("alice", _TOO_OLD), ("bob", None)])
 def test_a_login_again_as_another_user_is_rejected_and_exempts_nothing(
-    broker: Kafka, declared: ProxyProcess, first: str, user: str, code: int | None
+    broker: Kafka, proxy_with_declaration: ProxyProcess, first: str, user: str, code: int | None
 ) -> None:
     """KIP-368: the broker rejects such a login and closes the connection. User:bob is exempt, User:alice is not."""
     topic = f"again-{first}-{user}"
-    _codes(declared, topic, _LOGINS[first])
-    before = len(declared.violations_of(topic))
-    with SaslClient(declared.bootstrap) as client:
+    _codes(proxy_with_declaration, topic, _LOGINS[first])
+    before = len(proxy_with_declaration.violations_of(topic))
+    with SaslClient(proxy_with_declaration.bootstrap) as client:
         assert _LOGINS[first](client, topic) is None
         error = client.plain(user, "secret") if first == "PLAIN" else client.scram(first, user, "secret")
         found = client.code_of(topic, _now() - _TWO_DAYS_MS)
@@ -266,33 +270,35 @@ def test_a_login_again_as_another_user_is_rejected_and_exempts_nothing(
     assert found == code
     assert (error is None) is (user == "alice")
     if user == "alice":
-        events = declared.wait_for_violations(topic, before + 1)
+        events = proxy_with_declaration.wait_for_violations(topic, before + 1)
         assert {event["principal"] for event in events} == {"User:alice"}
     assert writers_of(broker, topic) == {"User:alice"}
 
 
-def test_a_request_sent_with_a_login_as_another_user_is_validated_as_the_first(declared: ProxyProcess) -> None:
+def test_a_request_sent_with_a_login_as_another_user_is_validated_as_the_first(
+    proxy_with_declaration: ProxyProcess,
+) -> None:
     """The login and the request are sent before the broker responds."""
     topic = "behind-a-login"
-    _codes(declared, topic, _plain)
-    before = len(declared.violations_of(topic))
-    with SaslClient(declared.bootstrap) as client:
+    _codes(proxy_with_declaration, topic, _plain)
+    before = len(proxy_with_declaration.violations_of(topic))
+    with SaslClient(proxy_with_declaration.bootstrap) as client:
         assert _plain(client, topic) is None
         client.send_plain_unanswered("bob", "secret")
         client.send_record(topic, _now() - _TWO_DAYS_MS)
-        eventually(lambda: len(declared.violations_of(topic)) > before, what="the event")
+        eventually(lambda: len(proxy_with_declaration.violations_of(topic)) > before, what="the event")
 
-    assert declared.violations_of(topic)[-1]["principal"] == "User:alice"
+    assert proxy_with_declaration.violations_of(topic)[-1]["principal"] == "User:alice"
 
 
 def test_doctor_finds_the_principal_builder_that_a_declaration_contradicts(
-    broker: Kafka, declared: ProxyProcess, undeclared: ProxyProcess, tmp_path: Path
+    broker: Kafka, proxy_with_declaration: ProxyProcess, proxy_without_declaration: ProxyProcess, tmp_path: Path
 ) -> None:
     """Both listeners belong to one broker, and its settings name the principal builder of the second listener."""
-    _, found = doctor(tmp_path, declared.config)
+    _, found = run_doctor(tmp_path, proxy_with_declaration.config)
 
     level, words = found["broker principals"]
     assert level == "warning"
     assert words.startswith(f"broker 1 has {_BUILDER}=PrintingAuthorizer$Accounts: its principals may differ from ")
     assert found["principals"][0] == "ok"
-    assert doctor(tmp_path, undeclared.config)[1]["principals"][0] == "warning"
+    assert run_doctor(tmp_path, proxy_without_declaration.config)[1]["principals"][0] == "warning"

@@ -43,7 +43,7 @@ def leader_of(proxy: ProxyProcess, topic: str) -> str:
     return f"{broker['host']}:{broker['port']}"
 
 
-def key_of(proxy: ProxyProcess, topic: str, version: int) -> str | bytes:
+def topic_name_or_id(proxy: ProxyProcess, topic: str, version: int) -> str | bytes:
     if version < 13:
         return topic
     with RawClient(proxy.bootstrap) as client:
@@ -51,7 +51,7 @@ def key_of(proxy: ProxyProcess, topic: str, version: int) -> str | bytes:
         return topic_id
 
 
-def size_of(proxy: ProxyProcess, topic: str, partition: int) -> int:
+def log_size(proxy: ProxyProcess, topic: str, partition: int) -> int:
     with RawClient(leader_of(proxy, topic)) as client:
         return len(client.log_of(topic, partition))
 
@@ -61,7 +61,7 @@ def test_a_good_partition_beside_a_bad_one_is_stored_with_one_merged_response(
     version: int, topic: str, proxy: ProxyProcess
 ) -> None:
     first, second = good_batch_now(), bad_batch_now()
-    key = key_of(proxy, topic, version)
+    key = topic_name_or_id(proxy, topic, version)
 
     with RawClient(leader_of(proxy, topic)) as client:
         response = client.produce(version, [topic_data(key, (0, first), (1, second))])
@@ -110,9 +110,9 @@ def test_acks_0_with_a_bad_partition_stores_the_good_ones_and_closes(topic: str,
 
         assert client.receive() == CLOSED
 
-    eventually(lambda: size_of(proxy, topic, 2) > 0, what="the record of the good partition")
-    assert size_of(proxy, topic, 0) > 0
-    assert size_of(proxy, topic, 1) == 0
+    eventually(lambda: log_size(proxy, topic, 2) > 0, what="the record of the good partition")
+    assert log_size(proxy, topic, 0) > 0
+    assert log_size(proxy, topic, 1) == 0
 
 
 def test_acks_0_sent_just_before_the_client_leaves_arrives(topic: str, proxy: ProxyProcess) -> None:
@@ -120,7 +120,7 @@ def test_acks_0_sent_just_before_the_client_leaves_arrives(topic: str, proxy: Pr
         for _ in range(20):
             client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good_batch_now()))], acks=0))
 
-    eventually(lambda: size_of(proxy, topic, 0) == 20 * len(good_batch_now()), what="all twenty batches")
+    eventually(lambda: log_size(proxy, topic, 0) == 20 * len(good_batch_now()), what="all twenty batches")
 
 
 def test_an_unknown_topic_id_is_looked_up(

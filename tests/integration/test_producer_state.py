@@ -19,9 +19,9 @@ from tests.integration.stateful_producers import (
     TRANSACTIONAL,
     Drive,
     Lines,
-    aio,
-    java,
-    librdkafka,
+    java_producer,
+    produce_with_aiokafka,
+    produce_with_librdkafka,
 )
 from tests.integration.topics import DEFAULTS, UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
@@ -30,9 +30,9 @@ pytestmark = pytest.mark.long
 
 REJECTED = RECORDS // 2
 GOES_ON = [
-    pytest.param(java(KAFKA_NEW), id="java 4.3, transactions v2"),
-    pytest.param(java(KAFKA_OLD), id="java 3.9, transactions v1"),
-    pytest.param(librdkafka, id="librdkafka, transactions v1"),
+    pytest.param(java_producer(KAFKA_NEW), id="java 4.3, transactions v2"),
+    pytest.param(java_producer(KAFKA_OLD), id="java 3.9, transactions v1"),
+    pytest.param(produce_with_librdkafka, id="librdkafka, transactions v1"),
 ]
 
 
@@ -81,11 +81,11 @@ def run_directly_and_through_proxy(
 
 def reported_as_stored(lines: Lines) -> list[str]:
     """Return the records that the lines report as stored: acknowledged, and not in an aborted transaction."""
-    ended = transactions(lines)
+    ended = transaction_outcomes(lines)
     return [what for what, outcome in lines if outcome == "ok" and ended.get(what[0], "committed") == "committed"]
 
 
-def transactions(lines: Lines) -> dict[str, str]:
+def transaction_outcomes(lines: Lines) -> dict[str, str]:
     return {what.removeprefix("transaction-"): outcome for what, outcome in lines if what.startswith("transaction-")}
 
 
@@ -109,9 +109,11 @@ def test_a_transaction_is_aborted_and_a_later_one_commits(
     _, direct, through = run_directly_and_through_proxy(drive, TRANSACTIONAL, bad, kafka_bootstrap, proxy)
 
     for lines in (direct, through):
-        ended = transactions(lines)
+        ended = transaction_outcomes(lines)
         assert (ended["a"], ended["c"], ended["d"]) == ("aborted", "aborted", "committed")
-        if drive is not librdkafka:  # also at a broker the next transaction may fail with 45; the one after it does not
+        if (
+            drive is not produce_with_librdkafka
+        ):  # also at a broker the next transaction may fail with 45; the one after it does not
             assert ended["b"] == "committed"
 
 
@@ -121,7 +123,7 @@ def test_aiokafka_continues_after_a_rejection_as_it_does_at_a_broker(
     mode: str, bad: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     """aiokafka 0.14 does not reset its sequence after a rejection, so the following batches are rejected too."""
-    _, direct, through = run_directly_and_through_proxy(aio, mode, bad, kafka_bootstrap, proxy)
+    _, direct, through = run_directly_and_through_proxy(produce_with_aiokafka, mode, bad, kafka_bootstrap, proxy)
 
     assert through == direct
     assert dict(through)[f"a{REJECTED}"] != "ok"

@@ -14,8 +14,15 @@ from tests.broker.disk import Disk
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.strict_broker import read_records, topic_on
-from tests.integration.test_quarantine import RETRIABLE, client_of, entries, now_ms, produce_and_wait, proxy_headers
+from tests.integration.strict_broker import create_topic_on_node, read_records
+from tests.integration.test_quarantine import (
+    RETRIABLE,
+    entries_by_partition,
+    now_ms,
+    produce_and_wait,
+    proxy_headers,
+    raw_client_of,
+)
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
@@ -48,7 +55,7 @@ def disk(kafka: Kafka) -> Iterator[Disk]:
         made.unmount()
 
 
-def killed(kafka: Kafka, node: Node, _disk: Disk) -> Callable[[], None]:
+def kill_broker(kafka: Kafka, node: Node, _disk: Disk) -> Callable[[], None]:
     """Kill the broker, as in a power cut."""
     kafka.kill(node)
     return lambda: None
@@ -62,7 +69,7 @@ def fill_and_replace_disk(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[],
     return lambda: disk.resize(200 * MIB)
 
 
-@pytest.mark.parametrize("lose", [killed, fill_and_replace_disk], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("lose", [kill_broker, fill_and_replace_disk], ids=lambda each: each.__name__)
 def test_every_permanently_rejected_record_has_been_kept(
     lose: Callable[[Kafka, Node, Disk], Callable[[], None]], kafka: Kafka, disk: Disk, tmp_path: Path
 ) -> None:
@@ -71,8 +78,8 @@ def test_every_permanently_rejected_record_has_been_kept(
         if disk.why_not is not None:
             pytest.skip(f"no disk can be mounted: {disk.why_not}")
     node = kafka.add_node()
-    topic, other = (topic_on(kafka, 1, f"{kind}-{uuid.uuid4().hex[:8]}") for kind in ("kept", "other"))
-    dead = topic_on(kafka, 2, "dead")
+    topic, other = (create_topic_on_node(kafka, 1, f"{kind}-{uuid.uuid4().hex[:8]}") for kind in ("kept", "other"))
+    dead = create_topic_on_node(kafka, 2, "dead")
     settings = {
         "defaults": DEFAULTS,
         "topics": [{"match": topic, "quarantine": dead}],
@@ -83,7 +90,7 @@ def test_every_permanently_rejected_record_has_been_kept(
     chance = random.Random(7)
 
     def send() -> None:
-        with client_of(proxy) as client:
+        with raw_client_of(proxy) as client:
             for i, seen in enumerate(codes):
                 data = batch([Rec(i, f"{i}".encode(), chance.randbytes(RECORD_BYTES))])
                 while seen[INVALID_TIMESTAMP] == 0:
@@ -96,11 +103,11 @@ def test_every_permanently_rejected_record_has_been_kept(
         eventually(lambda: codes[10][INVALID_TIMESTAMP], what="the first verdicts")
         recover = lose(kafka, node, disk)
         eventually(lambda: proxy.metric("sluicegate_quarantine_failures_total") > 0, what="a failure")
-        with client_of(proxy) as neighbour:
+        with raw_client_of(proxy) as neighbour:
             for _ in range(20):
                 began = time.monotonic()
                 good = topic_data(other, (0, batch([Rec(now_ms())])))
-                assert entries(neighbour.produce(9, [good]))[0]["error_code"] == 0
+                assert entries_by_partition(neighbour.produce(9, [good]))[0]["error_code"] == 0
                 assert time.monotonic() - began < 2
         recover()
         kafka.start_node(node)

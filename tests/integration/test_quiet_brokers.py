@@ -37,13 +37,13 @@ class WatchedKafka:
         output = java_tool("org.apache.kafka.tools.JmxTool", "--jmx-url", url, *asked, "--report-format", "tsv")
         return float(next((line.split()[-1] for line in output.splitlines() if meter in line), "0"))
 
-    def lines(self, word: str) -> list[str]:
+    def log_lines_with(self, word: str) -> list[str]:
         log = (self.kafka.folder / "node-1.log").read_text()
         return [line for line in log.splitlines() if word in line]
 
 
 @pytest.fixture(params=[KAFKA_NEW, KAFKA_OLD])
-def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WatchedKafka]:
+def watched_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WatchedKafka]:
     watched = WatchedKafka(request.param, tmp_path)
     try:
         watched.kafka.start()
@@ -52,9 +52,11 @@ def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WatchedK
         watched.kafka.stop()
 
 
-def test_rejected_records_do_not_look_like_a_disk_fault_to_the_broker(watched: WatchedKafka, tmp_path: Path) -> None:
+def test_rejected_records_do_not_look_like_a_disk_fault_to_the_broker(
+    watched_kafka: WatchedKafka, tmp_path: Path
+) -> None:
     """Regression: 300 of them raised the meter of wrong CRCs by 294 and logged errors about base offsets."""
-    bootstrap = watched.kafka.bootstrap
+    bootstrap = watched_kafka.kafka.bootstrap
     topic = create_topic(bootstrap, UNVALIDATED)
     proxy = ProxyProcess(tmp_path, bootstrap, {"defaults": DEFAULTS})
     try:
@@ -74,6 +76,6 @@ def test_rejected_records_do_not_look_like_a_disk_fault_to_the_broker(watched: W
     assert (codes, log_starts) == ({INVALID_TIMESTAMP}, {0})
     assert isinstance(output, dict)
     assert output["responses"][0]["partition_responses"][0]["error_code"] == 0
-    assert watched.count("InvalidMessageCrcRecordsPerSec") < REJECTED / 10
-    assert watched.count("FailedProduceRequestsPerSec") == 0
-    assert [line for line in watched.lines("ERROR") if topic in line] == []
+    assert watched_kafka.count("InvalidMessageCrcRecordsPerSec") < REJECTED / 10
+    assert watched_kafka.count("FailedProduceRequestsPerSec") == 0
+    assert [line for line in watched_kafka.log_lines_with("ERROR") if topic in line] == []

@@ -13,7 +13,7 @@ from sluicegate.config.upstream import Sasl, Upstream
 from sluicegate.config.values.address import parse_host_port
 from sluicegate.proxy.state.range_read import RangeRead, read_range
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from tests.integration.secure_brokers import TOPIC, GuardedBroker, login
+from tests.integration.secure_brokers import TOPIC, GuardedBroker, client_login
 from tests.integration.topics import create_topic
 
 START, STEP = 1_700_000_000_000, 1000
@@ -56,7 +56,7 @@ def test_a_range_is_read_within_its_bounds(kafka_bootstrap: str, topic: str) -> 
 def test_a_login_needs_read_on_the_topic_and_no_right_to_a_group(guarded: GuardedBroker) -> None:
     """Alice may read the topic, bob may only describe it; nobody has a right to a group."""
     address = {"bootstrap.servers": guarded.kafka.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
-    producer = Producer(login("alice", "secret") | address)
+    producer = Producer(client_login("alice", "secret") | address)
     mark = uuid.uuid4().bytes
     producer.produce(TOPIC, mark)
     assert producer.flush(30) == 0

@@ -16,7 +16,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 from tests.framing.cases import AMBIGUOUS, UNREADABLE
-from tests.integration.test_modes import code_of, name, now_ms
+from tests.integration.test_modes import error_code_in, make_topic_known, now_ms
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_OLD
 from tests.registry.stand_in import StandIn, http_response
@@ -30,7 +30,7 @@ UNREADABLE_SCHEMA = b'{"schema": "{\\"type\\": \\"nothing\\"}"}'
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class ReasonCause:
     """What a client sends for one reason: `records(now)`, in `version`, to a topic with these settings and policy.
 
     `forwarded`: the batch is stored, so that the client gets no error.
@@ -44,11 +44,11 @@ class Cause:
     forwarded: bool = False
 
 
-def good(now: int, **changes: Any) -> bytes:
+def good_batch(now: int, **changes: Any) -> bytes:
     return batch([Rec(now), Rec(now)], **changes)
 
 
-def old(now: int) -> bytes:
+def old_message(now: int) -> bytes:
     return message(1, b"v", timestamp=now)
 
 
@@ -61,48 +61,50 @@ def batch_with_schema_id(now: int) -> bytes:
     return batch([Rec(now, value=struct.pack(">bi", 0, 7) + b"contents")])
 
 
-CAUSES: dict[Reason, Cause] = {
-    Reason.TIMESTAMP_TOO_OLD: Cause(lambda now: batch([Rec(now // 1000)])),
-    Reason.TIMESTAMP_IN_FUTURE: Cause(lambda now: batch([Rec(now * 1000)])),
-    Reason.REHEARSED_BOUND: Cause(
+CAUSES: dict[Reason, ReasonCause] = {
+    Reason.TIMESTAMP_TOO_OLD: ReasonCause(lambda now: batch([Rec(now // 1000)])),
+    Reason.TIMESTAMP_IN_FUTURE: ReasonCause(lambda now: batch([Rec(now * 1000)])),
+    Reason.REHEARSED_BOUND: ReasonCause(
         lambda now: batch([Rec(now + 600_000)]),
         policy={"rehearse": {"message.timestamp.after.max.ms": ["1m"]}},
         forwarded=True,
     ),
-    Reason.LOG_APPEND_TIME: Cause(
-        lambda now: good(now, flags=LOG_APPEND_TIME), settings={"message.timestamp.type": "LogAppendTime"}
+    Reason.LOG_APPEND_TIME: ReasonCause(
+        lambda now: good_batch(now, flags=LOG_APPEND_TIME), settings={"message.timestamp.type": "LogAppendTime"}
     ),
-    Reason.NULL_KEY: Cause(
+    Reason.NULL_KEY: ReasonCause(
         lambda now: batch([Rec(now, key=None)]), settings={"cleanup.policy": "compact", **UNVALIDATED}
     ),
-    Reason.INNER_MAGIC: Cause(lambda now: wrapper(1, [message(0, b"v")], GZIP, timestamp=now), version=2),
-    Reason.NESTED_COMPRESSION: Cause(
-        lambda now: wrapper(1, [wrapper(1, [old(now)], GZIP, timestamp=now)], GZIP, timestamp=now), version=2
+    Reason.INNER_MAGIC: ReasonCause(lambda now: wrapper(1, [message(0, b"v")], GZIP, timestamp=now), version=2),
+    Reason.NESTED_COMPRESSION: ReasonCause(
+        lambda now: wrapper(1, [wrapper(1, [old_message(now)], GZIP, timestamp=now)], GZIP, timestamp=now), version=2
     ),
-    Reason.NO_BATCH: Cause(lambda _now: b""),
-    Reason.UNSUPPORTED_MAGIC: Cause(old),
-    Reason.SEVERAL_BATCHES: Cause(lambda now: good(now) + good(now)),
-    Reason.BASE_OFFSET: Cause(lambda now: good(now, base_offset=5)),
-    Reason.BATCH_TOO_LARGE: Cause(
+    Reason.NO_BATCH: ReasonCause(lambda _now: b""),
+    Reason.UNSUPPORTED_MAGIC: ReasonCause(old_message),
+    Reason.SEVERAL_BATCHES: ReasonCause(lambda now: good_batch(now) + good_batch(now)),
+    Reason.BASE_OFFSET: ReasonCause(lambda now: good_batch(now, base_offset=5)),
+    Reason.BATCH_TOO_LARGE: ReasonCause(
         lambda now: batch([Rec(now, value=bytes(2000))]), settings={"max.message.bytes": "1000", **UNVALIDATED}
     ),
-    Reason.CRC_MISMATCH: Cause(lambda now: good(now, crc=1)),
-    Reason.UNSUPPORTED_CODEC: Cause(lambda now: good(now, attributes=5)),
-    Reason.DAMAGED_PAYLOAD: Cause(lambda now: batch([Rec(now)], LZ4, compressed=b"this is not compressed")),
-    Reason.DECOMPRESSION_LIMIT: Cause(lambda now: batch([Rec(now, value=bytes(2_000_000))], GZIP)),
-    Reason.TOO_MANY_HEADERS: Cause(lambda now: batch([Rec(now, headers=[(b"h", b"")] * (MANY_HEADERS + 1))])),
-    Reason.RECORD_COUNT: Cause(lambda now: good(now, last_offset_delta=9)),
-    Reason.CONTROL_BATCH: Cause(lambda now: good(now, flags=CONTROL)),
-    Reason.MISSING_SEQUENCE: Cause(lambda now: good(now, producer_id=7, producer_epoch=0)),
-    Reason.RECORD_FORMAT: Cause(lambda now: batch([], payload=b"\x80", count=1, base_timestamp=now, max_timestamp=now)),
-    Reason.AMBIGUOUS_FRAMING: Cause(AMBIGUOUS["a length +5, lz4"]),
-    Reason.UNREADABLE_FRAMING: Cause(UNREADABLE["trailing bytes, lz4"], forwarded=True),
-    Reason.UNKNOWN_TOPIC_ID: Cause(good, version=13),
-    Reason.OWN_TOPIC: Cause(good),
-    Reason.RULE_VIOLATED: Cause(good, policy={"rules": [{"name": "key", "cel": "key == 'other'"}]}),
-    Reason.REQUEST_RULE_VIOLATED: Cause(good, acks=1),
-    Reason.DEPENDENCY_UNAVAILABLE: Cause(batch_with_schema_id, policy=schema_rule("closed")),
-    Reason.SCHEMA_UNUSABLE: Cause(batch_with_schema_id, policy=schema_rule("broken")),
+    Reason.CRC_MISMATCH: ReasonCause(lambda now: good_batch(now, crc=1)),
+    Reason.UNSUPPORTED_CODEC: ReasonCause(lambda now: good_batch(now, attributes=5)),
+    Reason.DAMAGED_PAYLOAD: ReasonCause(lambda now: batch([Rec(now)], LZ4, compressed=b"this is not compressed")),
+    Reason.DECOMPRESSION_LIMIT: ReasonCause(lambda now: batch([Rec(now, value=bytes(2_000_000))], GZIP)),
+    Reason.TOO_MANY_HEADERS: ReasonCause(lambda now: batch([Rec(now, headers=[(b"h", b"")] * (MANY_HEADERS + 1))])),
+    Reason.RECORD_COUNT: ReasonCause(lambda now: good_batch(now, last_offset_delta=9)),
+    Reason.CONTROL_BATCH: ReasonCause(lambda now: good_batch(now, flags=CONTROL)),
+    Reason.MISSING_SEQUENCE: ReasonCause(lambda now: good_batch(now, producer_id=7, producer_epoch=0)),
+    Reason.RECORD_FORMAT: ReasonCause(
+        lambda now: batch([], payload=b"\x80", count=1, base_timestamp=now, max_timestamp=now)
+    ),
+    Reason.AMBIGUOUS_FRAMING: ReasonCause(AMBIGUOUS["a length +5, lz4"]),
+    Reason.UNREADABLE_FRAMING: ReasonCause(UNREADABLE["trailing bytes, lz4"], forwarded=True),
+    Reason.UNKNOWN_TOPIC_ID: ReasonCause(good_batch, version=13),
+    Reason.OWN_TOPIC: ReasonCause(good_batch),
+    Reason.RULE_VIOLATED: ReasonCause(good_batch, policy={"rules": [{"name": "key", "cel": "key == 'other'"}]}),
+    Reason.REQUEST_RULE_VIOLATED: ReasonCause(good_batch, acks=1),
+    Reason.DEPENDENCY_UNAVAILABLE: ReasonCause(batch_with_schema_id, policy=schema_rule("closed")),
+    Reason.SCHEMA_UNUSABLE: ReasonCause(batch_with_schema_id, policy=schema_rule("broken")),
 }
 
 METRIC_RULES: dict[Reason, str | None] = {
@@ -113,7 +115,7 @@ METRIC_RULES: dict[Reason, str | None] = {
 """Reasons for which the metric names the rule itself; None: another metric counts it."""
 
 
-def prefix(reason: Reason) -> str:
+def topic_prefix(reason: Reason) -> str:
     return reason.value.replace("_", "-")
 
 
@@ -132,11 +134,11 @@ def violated_rules(proxy: ProxyProcess) -> set[str]:
 @pytest.fixture(scope="module")
 def settings() -> Iterator[dict[str, Any]]:
     """The configuration of a proxy with a policy for each reason."""
-    acks = {"name": "acks", "match": {"topics": f"{prefix(Reason.REQUEST_RULE_VIOLATED)}-*"}, "acks": ["all"]}
+    acks = {"name": "acks", "match": {"topics": f"{topic_prefix(Reason.REQUEST_RULE_VIOLATED)}-*"}, "acks": ["all"]}
     with StandIn(lambda client, _head: client.sendall(http_response("200 OK", UNREADABLE_SCHEMA))) as broken:
         yield {
             "defaults": DEFAULTS,
-            "topics": [{"match": f"{prefix(reason)}-*", **cause.policy} for reason, cause in CAUSES.items()],
+            "topics": [{"match": f"{topic_prefix(reason)}-*", **cause.policy} for reason, cause in CAUSES.items()],
             "requests": [acks],
             "registries": {"closed": {"url": f"http://127.0.0.1:{free_ports(1)}"}, "broken": {"url": broken.url}},
             "limits": {"max_request_headers": MANY_HEADERS, "max_decompressed_bytes": 1_000_000},
@@ -183,12 +185,12 @@ def test_a_running_proxy_says_what_the_page_says(reason: Reason, request: pytest
     elif reason is Reason.UNKNOWN_TOPIC_ID:
         topic, key = None, uuid.uuid4().bytes
     else:
-        topic = key = create_topic(bootstrap, cause.settings, 1, prefix=prefix(reason))
-        name(proxy, topic)
+        topic = key = create_topic(bootstrap, cause.settings, 1, prefix=topic_prefix(reason))
+        make_topic_known(proxy, topic)
     text, errors = documented_reasons()[reason.value]
 
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        code = code_of(client.produce(cause.version, [topic_data(key, (0, cause.records(now_ms())))], cause.acks))
+        code = error_code_in(client.produce(cause.version, [topic_data(key, (0, cause.records(now_ms())))], cause.acks))
 
     assert code in ({0} if cause.forwarded else errors)
     (event,) = proxy.wait_for_violations(topic, 1)

@@ -13,7 +13,7 @@ import pytest
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import conditions, ends, wait_until_begun
+from tests.integration.condition_views import active_condition_details, wait_until_begun, wait_until_condition_ended
 from tests.integration.test_registry_outages import framed_by_id
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.apicurio import Apicurio
@@ -53,13 +53,13 @@ class FailingRegistryFront:
 
 
 @pytest.fixture
-def front(apicurio: Apicurio) -> Iterator[FailingRegistryFront]:
+def failing_registry(apicurio: Apicurio) -> Iterator[FailingRegistryFront]:
     made = FailingRegistryFront(apicurio.port)
     with made.here:
         yield made
 
 
-class Producer:
+class RetryingProducer:
     """A client that sends a record with a schema and retries until it is stored."""
 
     def __init__(self, proxy: ProxyProcess, topic: str, client_id: str, schema_id: int) -> None:
@@ -87,7 +87,7 @@ def send_record(proxy: ProxyProcess, topic: str, client_id: str, schema_id: int)
     return code
 
 
-def proxy_of(folder: Path, bootstrap: str, url: str, subject: str = "any", workers: int = 1) -> ProxyProcess:
+def proxy_with_registry(folder: Path, bootstrap: str, url: str, subject: str = "any", workers: int = 1) -> ProxyProcess:
     body = {"name": "body", "value": {"schema": {"registry": "main", "subject": subject}}}
     settings = {
         "defaults": DEFAULTS,
@@ -102,7 +102,7 @@ def create_orders_topic(kafka_bootstrap: str) -> str:
     return create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders")
 
 
-def a_schema(apicurio: Apicurio, subject: str = "", **more: Any) -> int:
+def register_new_schema(apicurio: Apicurio, subject: str = "", **more: Any) -> int:
     return apicurio.register(subject or f"s-{uuid.uuid4().hex}", _FIXED.format(name=uuid.uuid4().hex), **more)
 
 
@@ -110,20 +110,20 @@ def a_schema(apicurio: Apicurio, subject: str = "", **more: Any) -> int:
 def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
     kafka_bootstrap: str, apicurio: Apicurio, tmp_path: Path, web_ui: "Page | None", workers: int
 ) -> None:
-    proxy = proxy_of(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", workers=workers)
-    topic, unknown = create_orders_topic(kafka_bootstrap), a_schema(apicurio)
-    producers: list[Producer] = []
+    proxy = proxy_with_registry(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", workers=workers)
+    topic, unknown = create_orders_topic(kafka_bootstrap), register_new_schema(apicurio)
+    producers: list[RetryingProducer] = []
     try:
         proxy.start()
-        assert send_record(proxy, topic, "billing", a_schema(apicurio)) == OK
+        assert send_record(proxy, topic, "billing", register_new_schema(apicurio)) == OK
         apicurio.stop()
-        producers += [Producer(proxy, topic, name, unknown) for name in ("billing", "shipping")]
+        producers += [RetryingProducer(proxy, topic, name, unknown) for name in ("billing", "shipping")]
         began = time.monotonic()
-        eventually(lambda: CONDITION in conditions(proxy), 30, CONDITION)
+        eventually(lambda: CONDITION in active_condition_details(proxy), 30, CONDITION)
         assert time.monotonic() - began < 10
-        eventually(lambda: "2 clients wait" in conditions(proxy)[CONDITION], 30, "both clients")
+        eventually(lambda: "2 clients wait" in active_condition_details(proxy)[CONDITION], 30, "both clients")
         kind = "schemas by id and their references"  # the survey of subjects fails too, in either order
-        eventually(lambda: kind in conditions(proxy)[CONDITION], 30, kind)
+        eventually(lambda: kind in active_condition_details(proxy)[CONDITION], 30, kind)
         detail = wait_until_begun(proxy, CONDITION, web_ui)
         assert detail.startswith("registry main has no usable response for ")
         assert f"{kind}: " in detail or f"{kind} and " in detail
@@ -135,7 +135,7 @@ def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
 
         apicurio.start()
         up = time.monotonic()
-        ends(proxy, CONDITION)
+        wait_until_condition_ended(proxy, CONDITION)
         assert time.monotonic() - up < 16
     finally:
         for producer in producers:
@@ -146,35 +146,43 @@ def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
 
 
 def test_a_registry_that_fails_to_list_subjects_is_a_condition(
-    kafka_bootstrap: str, apicurio: Apicurio, front: FailingRegistryFront, tmp_path: Path, web_ui: "Page | None"
+    kafka_bootstrap: str,
+    apicurio: Apicurio,
+    failing_registry: FailingRegistryFront,
+    tmp_path: Path,
+    web_ui: "Page | None",
 ) -> None:
-    front.fails = lambda path: path.endswith("/subjects")
-    proxy = proxy_of(tmp_path, kafka_bootstrap, front.here.url)
+    failing_registry.fails = lambda path: path.endswith("/subjects")
+    proxy = proxy_with_registry(tmp_path, kafka_bootstrap, failing_registry.here.url)
     try:
         proxy.start()
         detail = wait_until_begun(proxy, CONDITION, web_ui)
         http_response = "registry main has no usable response for the newest schemas of subjects: it fails (HTTP 500); "
         assert detail == f"{http_response}no client waits"
-        assert send_record(proxy, create_orders_topic(kafka_bootstrap), "billing", a_schema(apicurio)) == OK
+        assert send_record(proxy, create_orders_topic(kafka_bootstrap), "billing", register_new_schema(apicurio)) == OK
 
-        front.fails = lambda _path: False
-        ends(proxy, CONDITION)
+        failing_registry.fails = lambda _path: False
+        wait_until_condition_ended(proxy, CONDITION)
     finally:
         proxy.stop()
 
 
 def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
-    kafka_bootstrap: str, apicurio: Apicurio, front: FailingRegistryFront, tmp_path: Path, web_ui: "Page | None"
+    kafka_bootstrap: str,
+    apicurio: Apicurio,
+    failing_registry: FailingRegistryFront,
+    tmp_path: Path,
+    web_ui: "Page | None",
 ) -> None:
     """The cached subject stays in use, so that no client notices it."""
-    proxy = proxy_of(tmp_path, kafka_bootstrap, front.here.url, "topic")
+    proxy = proxy_with_registry(tmp_path, kafka_bootstrap, failing_registry.here.url, "topic")
     topic = create_orders_topic(kafka_bootstrap)
-    known = a_schema(apicurio, f"{topic}-value")
+    known = register_new_schema(apicurio, f"{topic}-value")
     try:
         proxy.start()
         assert send_record(proxy, topic, "billing", known) == OK
-        front.fails = lambda path: path.partition("?")[0].endswith("/versions")
-        producer = Producer(proxy, topic, "billing", known)
+        failing_registry.fails = lambda path: path.partition("?")[0].endswith("/versions")
+        producer = RetryingProducer(proxy, topic, "billing", known)
         try:
             detail = wait_until_begun(proxy, CONDITION, web_ui)
         finally:
@@ -183,16 +191,20 @@ def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
         assert detail == f"{http_response}no client waits"
         assert set(producer.codes) == {OK}
 
-        front.fails = lambda _path: False
-        ends(proxy, CONDITION)
+        failing_registry.fails = lambda _path: False
+        wait_until_condition_ended(proxy, CONDITION)
     finally:
         proxy.stop()
 
 
 def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
-    kafka_bootstrap: str, apicurio: Apicurio, front: FailingRegistryFront, tmp_path: Path, web_ui: "Page | None"
+    kafka_bootstrap: str,
+    apicurio: Apicurio,
+    failing_registry: FailingRegistryFront,
+    tmp_path: Path,
+    web_ui: "Page | None",
 ) -> None:
-    proxy = proxy_of(tmp_path, kafka_bootstrap, front.here.url)
+    proxy = proxy_with_registry(tmp_path, kafka_bootstrap, failing_registry.here.url)
     inner, name = f"inner-{uuid.uuid4().hex}", f"r{uuid.uuid4().hex}"
     apicurio.register(inner, f'{{"type": "fixed", "size": 1, "name": "{name}"}}')
     references = [{"name": name, "subject": inner, "version": 1}]
@@ -206,16 +218,20 @@ def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
     producer = None
     try:
         proxy.start()
-        front.fails = lambda path: f"/subjects/{inner}/versions/1" in path
-        producer = Producer(proxy, topic, "billing", outer)
-        eventually(lambda: "1 client waits" in conditions(proxy).get(CONDITION, ""), 30, "a client that waits")
+        failing_registry.fails = lambda path: f"/subjects/{inner}/versions/1" in path
+        producer = RetryingProducer(proxy, topic, "billing", outer)
+        eventually(
+            lambda: "1 client waits" in active_condition_details(proxy).get(CONDITION, ""), 30, "a client that waits"
+        )
         wait_until_begun(proxy, CONDITION, web_ui)
         kind = "schemas by id and their references"
         eventually(
-            lambda: kind in conditions(proxy).get(CONDITION, ""), 30, "a look-up that has failed for long enough"
+            lambda: kind in active_condition_details(proxy).get(CONDITION, ""),
+            30,
+            "a look-up that has failed for long enough",
         )
-        front.fails = lambda _path: False
-        ends(proxy, CONDITION)
+        failing_registry.fails = lambda _path: False
+        wait_until_condition_ended(proxy, CONDITION)
         eventually(lambda: OK in producer.codes, 30, "a stored record")
     finally:
         if producer is not None:
@@ -228,7 +244,7 @@ def test_a_newest_schema_that_cannot_be_used_is_a_condition(
 ) -> None:
     subject = f"orders-{uuid.uuid4().hex}-value"
     apicurio.register(subject, UNUSABLE["undefined"][1], "PROTOBUF")
-    proxy = proxy_of(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", subject="topic")
+    proxy = proxy_with_registry(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", subject="topic")
     try:
         proxy.start()
         assert subject in wait_until_begun(proxy, "schema_unusable", web_ui)

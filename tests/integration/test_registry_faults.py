@@ -34,7 +34,7 @@ def unused_url() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-def proxy_with(folder: Path, bootstrap: str, registry: str) -> ProxyProcess:
+def proxy_with_registry(folder: Path, bootstrap: str, registry: str) -> ProxyProcess:
     rule = {"name": "body", "value": {"schema": {"registry": "main", "subject": "any"}}}
     topics: list[dict[str, Any]] = [{"match": f"{kind}-*", "rules": [rule | {"on_outage": kind}]} for kind in CODES]
     registries = {"main": {"url": registry, "username": "me", "password": "hunter2"}}
@@ -58,7 +58,7 @@ def test_a_registry_fault_is_a_reported_outage_and_connections_stay_open(
     has_bug: bool, words: str, unused_url: str, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topics = {kind: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=kind) for kind in CODES}
-    proxy = proxy_with(tmp_path, kafka_bootstrap, unused_url)
+    proxy = proxy_with_registry(tmp_path, kafka_bootstrap, unused_url)
     if has_bug:
         proxy.command = [sys.executable, "-c", WITH_A_BUG]
     try:

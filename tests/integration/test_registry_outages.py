@@ -59,7 +59,7 @@ class FaultyRegistryFront:
 
 
 @pytest.fixture(scope="module")
-def front(apicurio: Apicurio) -> Iterator[FaultyRegistryFront]:
+def faulty_registry(apicurio: Apicurio) -> Iterator[FaultyRegistryFront]:
     made = FaultyRegistryFront(apicurio)
     with made.here:
         yield made
@@ -67,7 +67,7 @@ def front(apicurio: Apicurio) -> Iterator[FaultyRegistryFront]:
 
 @pytest.fixture(scope="module")
 def proxy(
-    kafka_bootstrap: str, front: FaultyRegistryFront, tmp_path_factory: pytest.TempPathFactory
+    kafka_bootstrap: str, faulty_registry: FaultyRegistryFront, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ProxyProcess]:
     """A proxy with topics named by their `on.outage` policy; `steady` topics use another registry."""
     topics: list[dict[str, Any]] = [
@@ -79,12 +79,12 @@ def proxy(
         {"match": "steady-*", "rules": [steady]},
         {"match": "cel-*", "rules": [{"name": "positive", "cel": "value.amount > 0"}]},
     ]
-    with guarding_relay(front.registry.port) as other:
+    with guarding_relay(faulty_registry.registry.port) as other:
         settings = {
             "defaults": DEFAULTS,
             "topics": topics,
             "registries": {
-                "main": {"url": f"{front.here.url}/apis/ccompat/v7", "username": "me", "password": SECRET},
+                "main": {"url": f"{faulty_registry.here.url}/apis/ccompat/v7", "username": "me", "password": SECRET},
                 "steady": {"url": f"{other.url}/apis/ccompat/v7"},
             },
         }
@@ -96,7 +96,7 @@ def proxy(
 
 
 @pytest.fixture
-def topic_of(kafka_bootstrap: str) -> Callable[[str], str]:
+def create_topic_of_kind(kafka_bootstrap: str) -> Callable[[str], str]:
     return lambda kind: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=kind)
 
 
@@ -153,17 +153,17 @@ FAULTS: dict[str, tuple[Callable[[FaultyRegistryFront], Answering], str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
     fault: str,
-    front: FaultyRegistryFront,
+    faulty_registry: FaultyRegistryFront,
     proxy: ProxyProcess,
-    topic_of: Callable[[str], str],
+    create_topic_of_kind: Callable[[str], str],
     new_schema: Callable[[], int],
 ) -> None:
-    topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
+    topics = {kind: create_topic_of_kind(kind) for kind in ("retriable", "forward", "reject")}
     known, unknown = new_schema(), new_schema()
     eventually(lambda: send_record(proxy, topics["retriable"], framed_by_id(known))[0] == OK, 60)
     make, words = FAULTS[fault]
 
-    front.instead = make(front)
+    faulty_registry.instead = make(faulty_registry)
     try:
         code, message, took = send_record(proxy, topics["retriable"], framed_by_id(unknown))
         assert (code, took < 5) == (RETRIABLE, True), (message, took)
@@ -174,7 +174,7 @@ def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
         assert send_record(proxy, topics["retriable"], framed_by_id(known))[0] == OK, "known schemas still work"
         assert send_record(proxy, topics["retriable"], framed_by_id(known, b"xx"))[0] == INVALID_RECORD
     finally:
-        front.instead = None
+        faulty_registry.instead = None
 
     eventually(
         lambda: send_record(proxy, topics["retriable"], framed_by_id(unknown))[0] == OK, 60, "the end of the outage"
@@ -185,13 +185,16 @@ def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
 
 @pytest.mark.long
 def test_a_registry_restart_is_an_outage_that_ends(
-    front: FaultyRegistryFront, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+    faulty_registry: FaultyRegistryFront,
+    proxy: ProxyProcess,
+    create_topic_of_kind: Callable[[str], str],
+    new_schema: Callable[[], int],
 ) -> None:
-    topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
+    topics = {kind: create_topic_of_kind(kind) for kind in ("retriable", "forward", "reject")}
     known, unknown = new_schema(), new_schema()
     eventually(lambda: send_record(proxy, topics["retriable"], framed_by_id(known))[0] == OK, 60)
 
-    front.registry.stop()
+    faulty_registry.registry.stop()
     found = {kind: send_record(proxy, topic, framed_by_id(unknown)) for kind, topic in topics.items()}
     assert {kind: code for kind, (code, _, _) in found.items()} == {
         "retriable": RETRIABLE,
@@ -202,7 +205,7 @@ def test_a_registry_restart_is_an_outage_that_ends(
     assert send_record(proxy, topics["retriable"], framed_by_id(known))[0] == OK, "known schemas still work"
     assert send_record(proxy, topics["retriable"], framed_by_id(known, b"xx"))[0] == INVALID_RECORD
 
-    front.registry.start()  # in memory: its schemas are lost, and its ids start again
+    faulty_registry.registry.start()  # in memory: its schemas are lost, and its ids start again
     while (again := new_schema()) <= unknown:
         pass
     eventually(
@@ -212,12 +215,15 @@ def test_a_registry_restart_is_an_outage_that_ends(
 
 
 def test_a_client_with_many_invented_schemas_blocks_no_other_client(
-    front: FaultyRegistryFront, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+    faulty_registry: FaultyRegistryFront,
+    proxy: ProxyProcess,
+    create_topic_of_kind: Callable[[str], str],
+    new_schema: Callable[[], int],
 ) -> None:
-    topic, new = topic_of("retriable"), new_schema()
+    topic, new = create_topic_of_kind("retriable"), new_schema()
     eventually(lambda: send_record(proxy, topic, framed_by_id(new))[0] == OK, 60)
     now = time.time_ns() // 1_000_000
-    front.instead = front.respond_slowly
+    faulty_registry.instead = faulty_registry.respond_slowly
     try:
         with ExitStack() as stack:
             for number in range(60):
@@ -226,22 +232,25 @@ def test_a_client_with_many_invented_schemas_blocks_no_other_client(
                 client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
             code, message, took = send_record(proxy, topic, framed_by_id(new_schema()), source="127.0.0.2")
     finally:
-        front.instead = None
+        faulty_registry.instead = None
     assert (code, took < 2) == (OK, True), (message, took)
 
 
 def test_batches_without_registry_lookups_do_not_wait_for_a_silent_registry(
-    front: FaultyRegistryFront, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
+    faulty_registry: FaultyRegistryFront,
+    proxy: ProxyProcess,
+    create_topic_of_kind: Callable[[str], str],
+    new_schema: Callable[[], int],
 ) -> None:
     """The first lookup waits two seconds; other batches in the validating thread and on the event loop do not."""
-    late, steady, cel, plain = (topic_of(kind) for kind in ("retriable", "steady", "cel", "plain"))
+    late, steady, cel, plain = (create_topic_of_kind(kind) for kind in ("retriable", "steady", "cel", "plain"))
     known, unknown = new_schema(), new_schema()
     eventually(lambda: send_record(proxy, late, framed_by_id(known))[0] == OK, 60)
     # An earlier test's invented schemas may still use up the look-ups of each second.
     eventually(lambda: all(send_record(proxy, late, framed_by_id(new_schema()))[0] == OK for _ in range(3)), 60)
     results: list[tuple[int, str, float]] = []
 
-    front.instead = front.hang
+    faulty_registry.instead = faulty_registry.hang
     try:
         waiting = threading.Thread(target=lambda: results.append(send_record(proxy, late, framed_by_id(unknown))))
         waiting.start()
@@ -261,7 +270,7 @@ def test_batches_without_registry_lookups_do_not_wait_for_a_silent_registry(
                     assert code == OK, message
                     slowest = max(slowest, took)
     finally:
-        front.instead = None
+        faulty_registry.instead = None
     assert results[0][0] == RETRIABLE
     assert results[0][2] > 1.5, results
     assert rounds > 1

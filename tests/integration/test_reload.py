@@ -38,14 +38,14 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
         process.stop()
 
 
-def write(proxy: ProxyProcess, **changes: Any) -> None:
+def write_configuration(proxy: ProxyProcess, **changes: Any) -> None:
     """Replace the file atomically, as an editor or a ConfigMap does."""
     new = proxy.folder / "new.yaml"
     new.write_text(yaml.safe_dump(proxy.config | changes))
     new.replace(proxy.folder / "sluicegate.yaml")
 
 
-def codes(proxy: ProxyProcess, topic: str, connections: int = 8) -> set[int]:
+def produce_codes_on_connections(proxy: ProxyProcess, topic: str, connections: int = 8) -> set[int]:
     """Return the codes of a batch two hours ahead, on enough connections to reach all workers."""
     found = set()
     for _ in range(connections):
@@ -58,7 +58,7 @@ def codes(proxy: ProxyProcess, topic: str, connections: int = 8) -> set[int]:
 
 
 def wait_for_code(proxy: ProxyProcess, topic: str, code: int) -> None:
-    eventually(lambda: codes(proxy, topic) == {code}, what=f"{code} from all workers")
+    eventually(lambda: produce_codes_on_connections(proxy, topic) == {code}, what=f"{code} from all workers")
 
 
 @pytest.mark.long
@@ -66,19 +66,19 @@ def test_a_changed_file_takes_effect_soon_and_a_bad_one_changes_nothing(
     kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
-    assert codes(proxy, topic) == {32}
+    assert produce_codes_on_connections(proxy, topic) == {32}
 
-    write(proxy, defaults={AFTER: 3 * HOUR})
+    write_configuration(proxy, defaults={AFTER: 3 * HOUR})
     wait_for_code(proxy, topic, 0)
 
-    write(proxy, defaults={AFTER: "soon"})
+    write_configuration(proxy, defaults={AFTER: "soon"})
     proxy.wait_for_line("configuration rejected")
     status, page = proxy.get("/readyz")
     assert (status, AFTER in page, "configuration_rejected: " in page) == (200, True, True)
     assert proxy.metric("sluicegate_config_reload_failures_total") == 1
-    assert codes(proxy, topic) == {0}
+    assert produce_codes_on_connections(proxy, topic) == {0}
 
-    write(proxy, defaults={AFTER: HOUR})
+    write_configuration(proxy, defaults={AFTER: HOUR})
     wait_for_code(proxy, topic, 32)
     assert proxy.get("/readyz")[1] == "serving\n"
     assert proxy.metric("sluicegate_config_reloads_total") == 2
@@ -86,17 +86,17 @@ def test_a_changed_file_takes_effect_soon_and_a_bad_one_changes_nothing(
 
 def test_a_topic_named_in_the_new_file_gets_its_own_label(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """No client requested its metadata, and observe mode sends no request to the cluster."""
-    write(proxy, defaults={AFTER: HOUR, "mode": "observe"})
+    write_configuration(proxy, defaults={AFTER: HOUR, "mode": "observe"})
     wait_for_code(proxy, create_topic(kafka_bootstrap, UNVALIDATED), 0)
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
-    assert codes(proxy, topic) == {0}
+    assert produce_codes_on_connections(proxy, topic) == {0}
     assert topic not in proxy.get("/metrics")[1]
 
-    write(proxy, defaults={AFTER: HOUR, "mode": "observe"}, topics=[{"match": topic}])
+    write_configuration(proxy, defaults={AFTER: HOUR, "mode": "observe"}, topics=[{"match": topic}])
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 2)
 
     def is_counted() -> bool:
-        codes(proxy, topic, 1)
+        produce_codes_on_connections(proxy, topic, 1)
         return f'topic="{topic}"' in proxy.get("/metrics")[1]
 
     eventually(is_counted, what="the topic's label")
@@ -107,9 +107,9 @@ def test_topic_files_take_effect_when_added_changed_or_removed(kafka_bootstrap: 
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     team = proxy.folder / "policies" / "team.yaml"
     team.parent.mkdir()
-    write(proxy, topic_files="policies/*.yaml")
+    write_configuration(proxy, topic_files="policies/*.yaml")
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 1)
-    assert codes(proxy, topic) == {32}
+    assert produce_codes_on_connections(proxy, topic) == {32}
 
     team.write_text(yaml.safe_dump({"topics": [{"match": topic, "mode": "observe"}]}))
     wait_for_code(proxy, topic, 0)
@@ -117,7 +117,7 @@ def test_topic_files_take_effect_when_added_changed_or_removed(kafka_bootstrap: 
     team.write_text("topics:\n  - match: x\n    mode: obsrve\n")
     proxy.wait_for_line("configuration rejected")
     assert f"{team}:3: topics[0].mode: expected 'reject', 'observe' or 'mark'" in proxy.get("/readyz")[1]
-    assert codes(proxy, topic) == {0}
+    assert produce_codes_on_connections(proxy, topic) == {0}
 
     team.write_text("topics: []\n")
     wait_for_code(proxy, topic, 32)
@@ -141,7 +141,7 @@ def test_a_changed_symbolic_link_is_noticed(kafka_bootstrap: str, tmp_path: Path
     (tmp_path / "sluicegate.yaml").symlink_to("mounted.yaml")
     try:
         process.start()
-        assert codes(process, topic) == {32}
+        assert produce_codes_on_connections(process, topic) == {32}
 
         (tmp_path / "..data_tmp").symlink_to("..2026_2")
         (tmp_path / "..data_tmp").replace(tmp_path / "..data")
@@ -153,7 +153,7 @@ def test_a_changed_symbolic_link_is_noticed(kafka_bootstrap: str, tmp_path: Path
 
 def test_changes_that_need_a_restart_are_named_without_secrets(proxy: ProxyProcess) -> None:
     proxy.config["upstream"] |= {"sasl": {"mechanism": "PLAIN", "username": "u", "password": "hunter2"}}
-    write(proxy, drain_timeout_seconds=3, limits={"max_in_flight": 7})
+    write_configuration(proxy, drain_timeout_seconds=3, limits={"max_in_flight": 7})
 
     line = proxy.wait_for_line("these changes need a restart")
 
@@ -175,7 +175,7 @@ def test_a_restarted_worker_has_the_newest_rules(kafka_bootstrap: str, tmp_path:
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 2, "defaults": {AFTER: HOUR}})
     try:
         process.start()
-        write(process, defaults={AFTER: 3 * HOUR})
+        write_configuration(process, defaults={AFTER: 3 * HOUR})
         wait_for_code(process, topic, 0)
         assert process.process is not None
         for worker in workers_of(process):
@@ -183,7 +183,7 @@ def test_a_restarted_worker_has_the_newest_rules(kafka_bootstrap: str, tmp_path:
         eventually(lambda: process.metric("sluicegate_worker_restarts_total") == 2)
         eventually(lambda: process.metric("sluicegate_workers") == 2)
 
-        assert codes(process, topic) == {0}
+        assert produce_codes_on_connections(process, topic) == {0}
     finally:
         process.stop()
 
@@ -229,7 +229,9 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
     def accept_removal_for(which: int) -> None:
         """Write the file that accepts it for one topic, and wait for all workers."""
         hours = (3, 1) if which == 0 else (1, 3)
-        write(proxy, topics=[{"match": t, AFTER: n * HOUR} for t, n in zip((topic, other), hours, strict=True)])
+        write_configuration(
+            proxy, topics=[{"match": t, AFTER: n * HOUR} for t, n in zip((topic, other), hours, strict=True)]
+        )
         before = proxy.metric("sluicegate_config_reloads_total")
         eventually(lambda: proxy.metric("sluicegate_config_reloads_total") > before)
 
@@ -264,7 +266,7 @@ def test_connected_clients_are_exempt_while_the_file_exempts_them(kafka_bootstra
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for reloads, who in enumerate(([], [{"client_id": "mirror"}], [])):
             if reloads:
-                write(proxy, exempt=who)
+                write_configuration(proxy, exempt=who)
                 eventually(lambda n=reloads: proxy.metric("sluicegate_config_reloads_total") == n)
             for _ in range(5):
                 client.send(PRODUCE, 9, good, "mirror")
@@ -280,7 +282,7 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
 ) -> None:
     topic, other = (create_topic(kafka_bootstrap, UNVALIDATED) for _ in range(2))
     admin = f"127.0.0.1:{proxy.config['admin']['listen'].rpartition(':')[2]}"
-    assert codes(proxy, topic) == {32}
+    assert produce_codes_on_connections(proxy, topic) == {32}
 
     not_allowed = sluicegate_process("suspend", topic, "--reason", "incident", "--admin", admin)
     assert (not_allowed.returncode, "403" in not_allowed.stderr) == (1, True)
@@ -294,17 +296,17 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     suspended = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options)
     assert (suspended.returncode, "incident 7" in suspended.stdout) == (0, True), suspended.stderr
     wait_for_code(proxy, topic, 0)
-    assert codes(proxy, other) == {32}
+    assert produce_codes_on_connections(proxy, other) == {32}
     detail = wait_until_begun(proxy, "enforcement_suspended", web_ui)
     assert detail.startswith(f"enforcement is suspended for {topic}")
     assert proxy.wait_for_violations(topic, 1)
 
-    write(proxy, defaults={AFTER: "soon"})
+    write_configuration(proxy, defaults={AFTER: "soon"})
     proxy.wait_for_line("configuration rejected")
-    assert codes(proxy, topic) == {0}
-    write(proxy, defaults={AFTER: HOUR}, log={"level": "info"})
+    assert produce_codes_on_connections(proxy, topic) == {0}
+    write_configuration(proxy, defaults={AFTER: HOUR}, log={"level": "info"})
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") >= 1)
-    assert codes(proxy, topic) == {0}
+    assert produce_codes_on_connections(proxy, topic) == {0}
 
     sluicegate("suspend", "--all", "--reason", "incident 8", "--for", "1s", *options)
     wait_for_code(proxy, topic, 0)
@@ -329,7 +331,7 @@ def test_suspend_rejects_topics_that_nobody_has_and_lists_those_of_a_pattern(
         done = sluicegate(*command, topic + "x", *options)
         assert done.returncode == 1
         assert f"404 no policy and no cluster has the topic {topic}x; did you mean {topic}" in done.stderr
-    assert codes(proxy, topic) == {32}
+    assert produce_codes_on_connections(proxy, topic) == {32}
     file = str(proxy.folder / "sluicegate.yaml")
     for asking in (("explain", file, topic + "x"), ("try", file, "--topic", topic + "x")):
         words = f"sluicegate {asking[0]}: no policy and no cluster has the topic {topic}x; did you mean {topic}"
@@ -340,10 +342,10 @@ def test_suspend_rejects_topics_that_nobody_has_and_lists_those_of_a_pattern(
     unconfirmed = sluicegate("suspend", pattern, "--reason", "incident", *options)
     assert unconfirmed.returncode == 2
     assert unconfirmed.stdout.splitlines()[1:] == [f"  {topic}"]
-    assert codes(proxy, topic) == {32}
+    assert produce_codes_on_connections(proxy, topic) == {32}
     assert sluicegate("suspend", pattern, "--reason", "incident", "--yes", *options).returncode == 0
     wait_for_code(proxy, topic, 0)
-    assert codes(proxy, other) == {32}
+    assert produce_codes_on_connections(proxy, other) == {32}
     resumed = sluicegate("resume", "listed-*", "--yes", *options)
     assert (resumed.returncode, f"  {other}" in resumed.stdout, "no enforcement is suspended" in resumed.stdout) == (
         0,

@@ -127,7 +127,8 @@ def test_one_large_record_delays_no_other_client(kafka_bootstrap: str, proxy: Pr
 
     def send() -> None:
         codes.extend(
-            entry_for(proxy, large, batch([Rec(now_ms(), value=value)], codec))["error_code"] for codec in (NONE, LZ4)
+            produce_entry(proxy, large, batch([Rec(now_ms(), value=value)], codec))["error_code"]
+            for codec in (NONE, LZ4)
         )
 
     sender = threading.Thread(target=send)
@@ -142,7 +143,7 @@ def test_one_large_record_delays_no_other_client(kafka_bootstrap: str, proxy: Pr
     assert slowest < 0.5
 
 
-def entry_for(
+def produce_entry(
     proxy: ProxyProcess, topic: str, data: bytes, acks: int = -1, client_id: str = "raw", software: bool = False
 ) -> Any:
     """Send a batch; return the partition's entry in the response. `software`: the client reports its name, `raw 1`."""
@@ -204,8 +205,8 @@ def test_a_record_that_violates_a_rule_is_rejected_and_a_good_one_is_stored(
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
     good, bad = (Rec(now_ms(), each.key, each.value, each.headers) for each in (good, bad))
 
-    rejected = entry_for(proxy, topic, batch([good, bad], codec))
-    taken = entry_for(proxy, topic, batch([good], codec))
+    rejected = produce_entry(proxy, topic, batch([good, bad], codec))
+    taken = produce_entry(proxy, topic, batch([good], codec))
 
     assert (rejected["error_code"], taken["error_code"]) == (INVALID_RECORD, 0)
     (error,) = rejected["record_errors"]
@@ -224,7 +225,7 @@ def test_a_record_that_violates_a_rule_is_rejected_and_a_good_one_is_stored(
 def test_a_batch_of_too_many_records_is_rejected(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="few")
 
-    found = [entry_for(proxy, topic, batch([Rec(now_ms())] * count)) for count in (2, 3, 500)]
+    found = [produce_entry(proxy, topic, batch([Rec(now_ms())] * count)) for count in (2, 3, 500)]
 
     assert [entry["error_code"] for entry in found] == [0, INVALID_RECORD, INVALID_RECORD]
     assert "more than 2 records" in found[2]["error_message"]
@@ -248,7 +249,7 @@ def test_decreasing_timestamps_are_reported_and_stored(kafka_bootstrap: str, pro
 def test_an_observed_rule_forwards_violations(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="mild")
 
-    assert entry_for(proxy, topic, batch([Rec(now_ms(), None)]))["error_code"] == 0
+    assert produce_entry(proxy, topic, batch([Rec(now_ms(), None)]))["error_code"] == 0
 
     (event,) = proxy.wait_for_violations(topic, 1)
     assert (event["mode"], event["rule"]) == ("observe", "mild")
@@ -259,8 +260,8 @@ def test_an_observed_rule_forwards_violations(kafka_bootstrap: str, proxy: Proxy
 def test_the_brokers_error_codes_come_before_those_of_rules(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
 
-    assert entry_for(proxy, topic, batch([Rec(now_ms() * 1000, None)]))["error_code"] == INVALID_TIMESTAMP
-    assert entry_for(proxy, topic, batch([Rec(now_ms(), None)], crc=1))["error_code"] == 2
+    assert produce_entry(proxy, topic, batch([Rec(now_ms() * 1000, None)]))["error_code"] == INVALID_TIMESTAMP
+    assert produce_entry(proxy, topic, batch([Rec(now_ms(), None)], crc=1))["error_code"] == 2
 
 
 def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -271,7 +272,7 @@ def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_boots
     stream = [batch(records, codec) for codec in CODECS.values() for records in kinds]
     stream += [batch([Rec(now)], crc=7), batch([Rec(now, None)], count=2, last_offset_delta=1), b""]
 
-    def codes(address: str, topic: str) -> list[int]:
+    def produce_codes(address: str, topic: str) -> list[int]:
         found = []
         with RawClient(address) as client:
             for each in stream:
@@ -280,9 +281,9 @@ def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_boots
                 found.append(response["responses"][0]["partition_responses"][0]["error_code"])
         return found
 
-    through = codes(f"127.0.0.1:{proxy.broker_port(1)}", seen)
+    through = produce_codes(f"127.0.0.1:{proxy.broker_port(1)}", seen)
 
-    assert through == codes(kafka_bootstrap, direct)
+    assert through == produce_codes(kafka_bootstrap, direct)
     assert log_of(kafka_bootstrap, seen) == log_of(kafka_bootstrap, direct)
     events = proxy.wait_for_violations(seen, 3 * len(CODECS) + 3)
     assert {event["mode"] for event in events} == {"observe"}
@@ -311,7 +312,7 @@ def test_rules_for_requests_reject_by_settings_and_client(
 
     def send_batch(codec: int = NONE, producer_id: int = -1, value: bytes = b"v", **how: Any) -> Any:
         state = {} if producer_id < 0 else {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
-        return entry_for(proxy, topic, batch([Rec(now_ms(), b"k", value)], codec, **state), **how)
+        return produce_entry(proxy, topic, batch([Rec(now_ms(), b"k", value)], codec, **state), **how)
 
     taken, rejected = send_batch(**good), send_batch(**bad)
 
@@ -330,7 +331,7 @@ def test_an_old_library_is_rejected_with_the_version_to_use(kafka_bootstrap: str
     assert producer.flush(30) == 0
 
     assert [error.code() for error in errors] == [POLICY_VIOLATION]
-    assert entry_for(proxy, topic, batch([Rec(now_ms())]), software=True)["error_code"] == 0
+    assert produce_entry(proxy, topic, batch([Rec(now_ms())]), software=True)["error_code"] == 0
     (event,) = proxy.wait_for_violations(topic, 1)
     assert "is too old here; use 999 or later" in event["message"]
 
@@ -339,8 +340,8 @@ def test_an_exempt_client_is_validated_only_by_the_broker(kafka_bootstrap: str, 
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
     before = proxy.metric("sluicegate_exempt_batches_total")
 
-    mirrored = entry_for(proxy, topic, batch([Rec(1, None)]), client_id="mirror-1")
-    other = entry_for(proxy, topic, batch([Rec(1, None)]), client_id="mirror")
+    mirrored = produce_entry(proxy, topic, batch([Rec(1, None)]), client_id="mirror-1")
+    other = produce_entry(proxy, topic, batch([Rec(1, None)]), client_id="mirror")
 
     assert (mirrored["error_code"], other["error_code"]) == (0, INVALID_TIMESTAMP)
     assert proxy.metric("sluicegate_exempt_batches_total") == before + 1
@@ -353,7 +354,7 @@ def test_an_exemption_for_topics_is_for_no_other_topic(kafka_bootstrap: str, pro
     before = proxy.metric("sluicegate_exempt_batches_total")
 
     codes = [
-        entry_for(proxy, topic, batch([Rec(time, b"k")]), client_id=client_id)["error_code"]
+        produce_entry(proxy, topic, batch([Rec(time, b"k")]), client_id=client_id)["error_code"]
         for topic, time, client_id in (
             (keyed, now_ms(), "app"),
             (keyed, now_ms(), "loader"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
-from tests.bounds.costly_schemas import all_of_chain_schema, patterns
+from tests.bounds.costly_schemas import all_of_chain_schema, json_schema_with_patterns
 from tests.bounds.stage import Stage
 from tests.broker.eventually import eventually
 from tests.proxy.rules_process.processes import children_of, is_alive
@@ -27,7 +27,7 @@ BODY = {"value": {"schema": {"registry": "main", "subject": "any"}}}
 CONSTRAINTS = {"value": {"schema": BODY["value"]["schema"] | {"format": "protobuf", "protovalidate": True}}}
 
 
-def text_of(schema_id: int) -> tuple[str, str] | None:
+def schema_text(schema_id: int) -> tuple[str, str] | None:
     if schema_id == SHAPE or schema_id >= FIRST_HONEST:
         return "JSON", json.dumps({"type": "object", "required": ["id"], "title": f"T{schema_id}"})
     if schema_id == CHAIN:
@@ -40,13 +40,13 @@ def text_of(schema_id: int) -> tuple[str, str] | None:
         rule = f'(buf.validate.field).cel = {{id: "id" message: "is too short" expression: "{expression}"}}'
         fields = f"string id = 1 [{rule}]; repeated Order inner = 2;"
         return "PROTOBUF", f'syntax = "proto3"; import "buf/validate/validate.proto"; message Order {{ {fields} }}'
-    return ("JSON", patterns(1_500, schema_id)) if schema_id >= FIRST_SLOW else None
+    return ("JSON", json_schema_with_patterns(1_500, schema_id)) if schema_id >= FIRST_SLOW else None
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     on_error = [{"match": f"{kind}", "rules": [{"name": "body", "on_schema_error": kind, **BODY}]} for kind in CODES]
-    with registry_of(text_of) as registry:
+    with registry_of(schema_text) as registry:
         made = Stage(
             tmp_path_factory.mktemp("rules"),
             config={
@@ -68,7 +68,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 CODES = {"reject": INVALID_RECORD, "retriable": RETRIABLE, "forward": OK}
 
 
-def response(stage: Stage, topic: str, *values: tuple[int, bytes]) -> tuple[int, str]:
+def code_and_message(stage: Stage, topic: str, *values: tuple[int, bytes]) -> tuple[int, str]:
     """Send records that name schemas; return code and message."""
     records = [
         Rec(time.time_ns() // 1_000_000, b"key", b"\0" + schema_id.to_bytes(4, "big") + value)
@@ -88,8 +88,8 @@ def rules_process_of(stage: Stage) -> int:
 
 
 def test_a_registered_schema_is_applied(stage: Stage) -> None:
-    assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
-    code, message = response(stage, "body", (SHAPE, b"{}"))
+    assert code_and_message(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
+    code, message = code_and_message(stage, "body", (SHAPE, b"{}"))
     assert code == INVALID_RECORD
     assert (
         'does not follow its JSON Schema: the root: required (the property "id" is missing) (schema 1 of registry main)'
@@ -98,9 +98,9 @@ def test_a_registered_schema_is_applied(stage: Stage) -> None:
 
 
 def test_a_value_that_is_too_costly_is_rejected_permanently_and_the_next_is_validated(stage: Stage) -> None:
-    code, message = response(stage, "body", (CHAIN, b"1"))
+    code, message = code_and_message(stage, "body", (CHAIN, b"1"))
     assert (code, "limits.rule_cpu_seconds (1 s of CPU time" in message) == (INVALID_RECORD, True), message
-    assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
+    assert code_and_message(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
     assert stage.proxy.metric('sluicegate_rule_evaluations_total{outcome="limits.rule_cpu_seconds"}') >= 1
     assert stage.proxy.metric('sluicegate_limits_reached_total{limit="limits.rule_cpu_seconds"}') >= 1
     assert stage.proxy.metric("sluicegate_rules_process_restarts_total") == 0
@@ -110,28 +110,28 @@ def test_a_value_that_is_too_costly_is_rejected_permanently_and_the_next_is_vali
 
 def test_constraints_reject_only_records_that_violate_them_or_take_too_long(stage: Stage) -> None:
     good, bad = (CONSTRAINED, b"\0\n\3abc"), (CONSTRAINED, b"\0\n\2ab")
-    assert response(stage, "constrained", good, good) == (OK, "")
-    code, message = response(stage, "constrained", good, bad)
+    assert code_and_message(stage, "constrained", good, good) == (OK, "")
+    code, message = code_and_message(stage, "constrained", good, bad)
     assert code == INVALID_RECORD
     assert "the value does not meet the constraints of Order: id is too short (id)" in message
 
-    code, message = response(stage, "constrained", (NO_CONSTRAINTS, good[1]))
+    code, message = code_and_message(stage, "constrained", (NO_CONSTRAINTS, good[1]))
     assert code == INVALID_RECORD
     assert "schema 6 of registry main cannot be used: the constraints of Order cannot be compiled" in message
-    code, message = response(stage, "constrained", (CONSTRAINED, good[1] + b"\x12\5\n\3abc" * 120_000))
+    code, message = code_and_message(stage, "constrained", (CONSTRAINED, good[1] + b"\x12\5\n\3abc" * 120_000))
     assert (code, "too costly to validate" in message) == (INVALID_RECORD, True), message
 
-    assert response(stage, "constrained", good) == (OK, "")
+    assert code_and_message(stage, "constrained", good) == (OK, "")
     assert stage.proxy.metric("sluicegate_rules_process_restarts_total") == 0
 
 
 @pytest.mark.parametrize("kind", CODES)
 def test_a_schema_that_cannot_be_compiled_is_not_an_outage(stage: Stage, kind: str) -> None:
-    code, message = response(stage, kind, (NO_SCHEMA, b"x"))
+    code, message = code_and_message(stage, kind, (NO_SCHEMA, b"x"))
     assert code == CODES[kind], message
     if kind != "forward":
         assert "schema 3 of registry main cannot be used: strang is no type that it defines" in message
-    assert response(stage, kind, (4, b"x"))[0] == INVALID_RECORD, "an unknown schema id is the record's fault"
+    assert code_and_message(stage, kind, (4, b"x"))[0] == INVALID_RECORD, "an unknown schema id is the record's fault"
 
 
 def test_schemas_that_are_slow_to_compile_block_no_other_schema(stage: Stage) -> None:
@@ -141,14 +141,14 @@ def test_schemas_that_are_slow_to_compile_block_no_other_schema(stage: Stage) ->
     def name_slow_ones() -> None:
         schema_id = FIRST_SLOW
         while not ends.is_set():
-            code, message = response(stage, "body", (schema_id, b"{}"))
+            code, message = code_and_message(stage, "body", (schema_id, b"{}"))
             assert code in (OK, INVALID_RECORD), message
             schema_id += 1
 
     naming = threading.Thread(target=name_slow_ones)
     naming.start()
     try:
-        found = [response(stage, "body", (FIRST_HONEST + i, b'{"id": 1}')) for i in range(10)]
+        found = [code_and_message(stage, "body", (FIRST_HONEST + i, b'{"id": 1}')) for i in range(10)]
     finally:
         ends.set()
         naming.join()
@@ -157,7 +157,7 @@ def test_schemas_that_are_slow_to_compile_block_no_other_schema(stage: Stage) ->
 
 
 def test_an_idle_rules_process_that_is_killed_is_logged_counted_and_replaced(stage: Stage) -> None:
-    assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
+    assert code_and_message(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
     before = stage.proxy.metric("sluicegate_rules_process_restarts_total")
     host = next(child for child in children_of(stage.pid) if children_of(child))
 
@@ -166,20 +166,20 @@ def test_an_idle_rules_process_that_is_killed_is_logged_counted_and_replaced(sta
     line = stage.proxy.wait_for_line("rules process ended")
     assert "it was ended by SIGKILL" in line
     eventually(lambda: stage.proxy.metric("sluicegate_rules_process_restarts_total") == before + 1, 30, "a count")
-    code, message = response(stage, "body", (FIRST_HONEST + 500, b'{"id": 1}'))
+    code, message = code_and_message(stage, "body", (FIRST_HONEST + 500, b'{"id": 1}'))
     assert (code, message) == (OK, ""), "no batch finds the outage"
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
 def test_the_rules_process_ends_with_the_proxy(is_killed: bool, tmp_path: Path) -> None:
-    with registry_of(text_of) as registry:
+    with registry_of(schema_text) as registry:
         config = {
             "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}],
             "registries": {"main": {"url": registry.url}},
         }
         stage = Stage(tmp_path, config=config).start(honest=False)
         try:
-            assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
+            assert code_and_message(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
             host = rules_process_of(stage)
             processes = [host, *children_of(host)]
             assert stage.proxy.process is not None

@@ -44,7 +44,7 @@ def guarded_proxy(guarded_broker: Kafka, tmp_path_factory: pytest.TempPathFactor
         proxy.stop()
 
 
-def login(bootstrap: str, password: str = "secret-of-alice") -> dict[str, str]:
+def client_login(bootstrap: str, password: str = "secret-of-alice") -> dict[str, str]:
     return {
         "bootstrap.servers": bootstrap,
         "security.protocol": "SASL_PLAINTEXT",
@@ -70,7 +70,7 @@ def proxy_with_an_old_password(guarded_broker: Kafka, tmp_path: Path) -> Iterato
 
 @pytest.fixture(scope="module")
 def topic(guarded_broker: Kafka) -> str:
-    admin = AdminClient(login(guarded_broker.bootstrap))
+    admin = AdminClient(client_login(guarded_broker.bootstrap))
     for future in admin.create_topics([NewTopic("guarded", 1, 1, config=UNVALIDATED)]).values():
         future.result(30)
     return "guarded"
@@ -80,7 +80,7 @@ def test_a_client_logs_in_through_the_proxy_and_is_known_by_its_principal(
     guarded_proxy: ProxyProcess, topic: str
 ) -> None:
     outcomes: list[str] = []
-    producer = Producer(login(guarded_proxy.bootstrap))
+    producer = Producer(client_login(guarded_proxy.bootstrap))
     for time_factor in (1, 1_000_000):
         timestamp = time.time_ns() // 1_000_000 * time_factor
         producer.produce(
@@ -98,7 +98,7 @@ def test_a_client_logs_in_through_the_proxy_and_is_known_by_its_principal(
 @pytest.mark.long
 def test_a_wrong_password_gets_the_brokers_own_rejection(guarded_proxy: ProxyProcess) -> None:
     errors: list[str] = []
-    settings = login(guarded_proxy.bootstrap, "wrong") | {"error_cb": lambda error: errors.append(str(error))}
+    settings = client_login(guarded_proxy.bootstrap, "wrong") | {"error_cb": lambda error: errors.append(str(error))}
     client = AdminClient(settings)
 
     with pytest.raises(KafkaException):
@@ -158,7 +158,7 @@ def test_a_rejected_login_of_the_proxy_blocks_no_client(proxy_with_an_old_passwo
     """Regression: with a rotated upstream.sasl.password /readyz returned 503 although every client produced."""
     proxy = proxy_with_an_old_password
     outcomes: list[object] = []
-    producer = Producer(login(proxy.bootstrap))
+    producer = Producer(client_login(proxy.bootstrap))
     producer.produce(topic, b"v", on_delivery=lambda error, _: outcomes.append(error))
 
     assert producer.flush(30) == 0

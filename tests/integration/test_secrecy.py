@@ -33,7 +33,7 @@ RULES: list[dict[str, Any]] = [
 ]
 
 
-def records(now: int) -> list[Rec]:
+def defective_records(now: int) -> list[Rec]:
     """Return records with different defects."""
     return [
         Rec(now * 1000, SECRET, SECRET, (HEADER,)),
@@ -45,7 +45,7 @@ def records(now: int) -> list[Rec]:
 
 
 def bad_batches(now: int) -> Iterator[bytes]:
-    made = records(now)
+    made = defective_records(now)
     for codec in CODECS.values():
         yield batch(made[:1], codec)
         yield batch(made[1:], codec)

@@ -18,9 +18,9 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import _SETTINGS, _START_SECONDS
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
-from tests.broker.storage import an_id, format_storage
-from tests.integration.condition_views import conditions
-from tests.integration.test_reload import codes
+from tests.broker.storage import format_storage, random_uuid
+from tests.integration.condition_views import active_condition_details
+from tests.integration.test_reload import produce_codes_on_connections
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.java_program import SHORT_LIVED, java_command
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
@@ -78,11 +78,11 @@ def _is_heartbeat(data: bytes) -> bool:
     return len(data) >= 6 and struct.unpack_from(">h", data, 4)[0] == _BROKER_HEARTBEAT
 
 
-class Cluster:
+class ClusterWithSeparateControllers:
     """Three controllers and two brokers, each a process; brokers reach the controllers through relays."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._folder, self._stack, self._cluster_id = folder, stack, an_id()
+        self._folder, self._stack, self._cluster_id = folder, stack, random_uuid()
         folder.mkdir()
         first = free_ports(len(_CONTROLLERS) + len(_BROKERS))
         self._ports = {node: first + i for i, node in enumerate((*_CONTROLLERS, *_BROKERS))}
@@ -96,7 +96,7 @@ class Cluster:
             self._start(node, "controller", direct, f"CONTROLLER://127.0.0.1:{self._ports[node]}")
         for node in _BROKERS:
             self._start(node, "broker", relayed, f"PLAINTEXT://{self.address(node)}")
-        eventually(lambda: self.listed() == set(_BROKERS), _START_SECONDS, "both brokers are listed")
+        eventually(lambda: self.listed_brokers() == set(_BROKERS), _START_SECONDS, "both brokers are listed")
 
     def _voters(self, ports: list[int]) -> str:
         return ",".join(f"{node}@127.0.0.1:{port}" for node, port in zip(_CONTROLLERS, ports, strict=True))
@@ -129,7 +129,7 @@ class Cluster:
     def bootstrap(self) -> str:
         return ",".join(map(self.address, _BROKERS))
 
-    def listed(self) -> set[int]:
+    def listed_brokers(self) -> set[int]:
         """Return the brokers that the first broker lists in Metadata."""
         try:
             with RawClient(self.address(_BROKERS[0])) as client:
@@ -144,17 +144,17 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterWithSeparateControllers]:
     """One cluster, which each test leaves with fewer controllers than the previous one."""
     with ExitStack() as stack:
-        yield Cluster(tmp_path_factory.mktemp("separate") / "cluster", stack)
+        yield ClusterWithSeparateControllers(tmp_path_factory.mktemp("separate") / "cluster", stack)
 
 
 Start = Callable[[], ProxyProcess]
 
 
 @pytest.fixture
-def start(cluster: Cluster, tmp_path: Path) -> Iterator[Start]:
+def start(cluster: ClusterWithSeparateControllers, tmp_path: Path) -> Iterator[Start]:
     proxy = ProxyProcess(tmp_path, cluster.bootstrap)
     try:
         yield proxy.start
@@ -162,14 +162,16 @@ def start(cluster: Cluster, tmp_path: Path) -> Iterator[Start]:
         proxy.stop()
 
 
-def test_no_broker_is_listed_when_the_controllers_fence_all_of_them(cluster: Cluster, start: Start) -> None:
+def test_no_broker_is_listed_when_the_controllers_fence_all_of_them(
+    cluster: ClusterWithSeparateControllers, start: Start
+) -> None:
     proxy = start()
     for relay in cluster.relays:
         relay.fences = True
-    eventually(lambda: cluster.listed() == set(), 60, "Metadata without a broker")
+    eventually(lambda: cluster.listed_brokers() == set(), 60, "Metadata without a broker")
 
     seconds = _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE
-    detail = eventually(lambda: conditions(proxy).get("no_broker_listed"), seconds, "no_broker_listed")
+    detail = eventually(lambda: active_condition_details(proxy).get("no_broker_listed"), seconds, "no_broker_listed")
     assert "responds, but lists no broker" in detail
     assert proxy.get("/readyz")[0] == 503
     assert proxy.metric("sluicegate_ready") == 0
@@ -182,7 +184,9 @@ def test_no_broker_is_listed_when_the_controllers_fence_all_of_them(cluster: Clu
 
 
 @pytest.mark.parametrize("count", [1, len(_CONTROLLERS)], ids=["one controller", "all controllers"])
-def test_brokers_that_outlive_controllers_serve_their_clients(cluster: Cluster, start: Start, count: int) -> None:
+def test_brokers_that_outlive_controllers_serve_their_clients(
+    cluster: ClusterWithSeparateControllers, start: Start, count: int
+) -> None:
     """Without a controller no broker is fenced, so the brokers list each other and store records."""
     topic = create_topic(cluster.bootstrap, UNVALIDATED, partitions=1)
     proxy = start()
@@ -191,4 +195,4 @@ def test_brokers_that_outlive_controllers_serve_their_clients(cluster: Cluster, 
     with RawClient(cluster.address(1)) as client:
         assert {broker["node_id"] for broker in client.metadata()["brokers"]} == set(_BROKERS)
     assert proxy.get("/readyz")[0] == 200
-    assert codes(proxy, topic, 1) <= {0, 6}  # 6: the other broker leads the partition
+    assert produce_codes_on_connections(proxy, topic, 1) <= {0, 6}  # 6: the other broker leads the partition

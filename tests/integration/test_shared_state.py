@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement, encode, key_of
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import ends, wait_until_begun
+from tests.integration.condition_views import wait_until_begun, wait_until_condition_ended
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 from tests.wire.batches import Rec, batch
@@ -31,7 +31,7 @@ STATE = {"cleanup.policy": "compact", "min.compaction.lag.ms": "0"}
 Gate = Callable[..., ProxyProcess]
 
 
-def code(proxy: ProxyProcess, topic: str) -> int:
+def produce_code(proxy: ProxyProcess, topic: str) -> int:
     """Return the error of a batch two hours ahead."""
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR_MS)])
@@ -41,31 +41,34 @@ def code(proxy: ProxyProcess, topic: str) -> int:
     return found
 
 
-def codes(proxy: ProxyProcess, topic: str) -> set[int]:
+def produce_codes_on_connections(proxy: ProxyProcess, topic: str) -> set[int]:
     """Return the errors of such batches on enough connections to reach all workers."""
-    return {code(proxy, topic) for _ in range(8)}
+    return {produce_code(proxy, topic) for _ in range(8)}
 
 
-def becomes(proxies: list[ProxyProcess], topic: str, expected: int) -> None:
-    eventually(lambda: all(codes(each, topic) == {expected} for each in proxies), what=f"{expected} at all proxies")
+def wait_until_all_respond(proxies: list[ProxyProcess], topic: str, expected: int) -> None:
+    eventually(
+        lambda: all(produce_codes_on_connections(each, topic) == {expected} for each in proxies),
+        what=f"{expected} at all proxies",
+    )
 
 
-def options(proxy: ProxyProcess) -> tuple[str, ...]:
+def admin_options(proxy: ProxyProcess) -> tuple[str, ...]:
     return ("--admin", proxy.admin.removeprefix("http://"), "--token-file", str(proxy.config["admin"]["token_file"]))
 
 
-def write(bootstrap: str, topic: str, key: bytes, value: bytes | None) -> None:
+def write_policy(bootstrap: str, topic: str, key: bytes, value: bytes | None) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     producer.produce(topic, value, key)
     assert producer.flush(30) == 0
 
 
-def delete(bootstrap: str, topic: str) -> None:
+def delete_topic(bootstrap: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.delete_topics([topic])[topic].result(30)
 
 
-def create(bootstrap: str, topic: str) -> None:
+def create_state_topic(bootstrap: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(topic, 1, 1, config=STATE)])[topic].result(30)
 
@@ -77,9 +80,9 @@ def set_largest_batch(bootstrap: str, topic: str, size: int) -> None:
     admin.incremental_alter_configs([resource])[resource].result(30)
 
 
-def changes(proxy: ProxyProcess) -> list[dict[str, Any]]:
+def history_of_changes(proxy: ProxyProcess) -> list[dict[str, Any]]:
     """Return the history of all proxies, the newest change first."""
-    done = sluicegate("history", "--json", *options(proxy))
+    done = sluicegate("history", "--json", *admin_options(proxy))
     assert done.returncode == 0, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["changes"]
     return found
@@ -89,7 +92,7 @@ def changes(proxy: ProxyProcess) -> list[dict[str, Any]]:
 def state_topic(kafka_bootstrap: str) -> str:
     """The state topic, beside a presence topic."""
     name = create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
-    create(kafka_bootstrap, f"{name}-presence")
+    create_state_topic(kafka_bootstrap, f"{name}-presence")
     return name
 
 
@@ -99,11 +102,11 @@ def topic(kafka_bootstrap: str) -> str:
 
 
 @pytest.fixture
-def gate(kafka_bootstrap: str, state_topic: str, tmp_path: Path) -> Iterator[Gate]:
+def make_proxy(kafka_bootstrap: str, state_topic: str, tmp_path: Path) -> Iterator[Gate]:
     """Returns a proxy that is not started, with the state topic."""
     made: list[ProxyProcess] = []
 
-    def make(workers: int = 1, **state: Any) -> ProxyProcess:
+    def make_unstarted_proxy(workers: int = 1, **state: Any) -> ProxyProcess:
         folder = tmp_path / f"gate-{len(made)}"
         folder.mkdir()
         token = folder / "token"
@@ -114,71 +117,76 @@ def gate(kafka_bootstrap: str, state_topic: str, tmp_path: Path) -> Iterator[Gat
         made.append(process)
         return process
 
-    yield make
+    yield make_unstarted_proxy
     for process in made:
         process.stop()
 
 
-def test_a_suspension_at_one_proxy_applies_to_all_and_survives_their_restarts(gate: Gate, topic: str) -> None:
-    one, two = gate().start(), gate(workers=2).start()
-    assert codes(one, topic) == codes(two, topic) == {32}
+def test_a_suspension_at_one_proxy_applies_to_all_and_survives_their_restarts(make_proxy: Gate, topic: str) -> None:
+    one, two = make_proxy().start(), make_proxy(workers=2).start()
+    assert produce_codes_on_connections(one, topic) == produce_codes_on_connections(two, topic) == {32}
 
-    done = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    done = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
     assert done.returncode == 0, done.stderr
     assert "incident 7 (all proxies, by an administrator at 127.0.0.1)" in done.stdout
-    assert codes(one, topic) == {0}  # the change is in force when the command ends
-    becomes([two], topic, 0)
+    assert produce_codes_on_connections(one, topic) == {0}  # the change is in force when the command ends
+    wait_until_all_respond([two], topic, 0)
     assert f"enforcement is suspended for {topic}" in two.get("/readyz")[1]
 
     for each in (one, two):
         each.kill()
     one.start()
     two.start()
-    late = gate().start()
-    assert codes(one, topic) == codes(two, topic) == codes(late, topic) == {0}  # ready means that the state is known
+    late = make_proxy().start()
+    assert (
+        produce_codes_on_connections(one, topic)
+        == produce_codes_on_connections(two, topic)
+        == produce_codes_on_connections(late, topic)
+        == {0}
+    )  # ready means that the state is known
 
-    resumed = sluicegate("resume", topic, *options(two))
+    resumed = sluicegate("resume", topic, *admin_options(two))
     assert (resumed.returncode, "no enforcement is suspended" in resumed.stdout) == (0, True), resumed.stderr
-    assert codes(two, topic) == {32}
-    becomes([one, late], topic, 32)
+    assert produce_codes_on_connections(two, topic) == {32}
+    wait_until_all_respond([one, late], topic, 32)
 
 
-def test_a_suspension_is_in_force_everywhere_within_two_seconds(gate: Gate, topic: str) -> None:
-    one, two, late = gate().start(), gate(workers=2).start(), gate()
-    assert codes(one, topic) == codes(two, topic) == {32}
+def test_a_suspension_is_in_force_everywhere_within_two_seconds(make_proxy: Gate, topic: str) -> None:
+    one, two, late = make_proxy().start(), make_proxy(workers=2).start(), make_proxy()
+    assert produce_codes_on_connections(one, topic) == produce_codes_on_connections(two, topic) == {32}
     seconds = []
     for command, expected in (("suspend", 0), ("resume", 32)) * 3:
         reason = ("--reason", "incident 7") if command == "suspend" else ()
         begun = time.monotonic()
-        assert sluicegate(command, topic, *reason, *options(one)).returncode == 0
-        becomes([one, two], topic, expected)
+        assert sluicegate(command, topic, *reason, *admin_options(one)).returncode == 0
+        wait_until_all_respond([one, two], topic, expected)
         seconds.append(time.monotonic() - begun)
     assert min(seconds) < 2, seconds  # the machine of a test may be busy for a while
 
-    sluicegate("suspend", topic, "--reason", "incident 7", *options(two))
+    sluicegate("suspend", topic, "--reason", "incident 7", *admin_options(two))
     late.start()
-    assert codes(late, topic) == {0}  # from its first batch on
+    assert produce_codes_on_connections(late, topic) == {0}  # from its first batch on
 
 
-def test_a_suspension_of_one_proxy_stays_there_and_ends_with_it(gate: Gate, topic: str) -> None:
-    one, two = gate().start(), gate().start()
+def test_a_suspension_of_one_proxy_stays_there_and_ends_with_it(make_proxy: Gate, topic: str) -> None:
+    one, two = make_proxy().start(), make_proxy().start()
 
-    done = sluicegate("suspend", topic, "--reason", "incident 7", "--this-proxy", *options(one))
+    done = sluicegate("suspend", topic, "--reason", "incident 7", "--this-proxy", *admin_options(one))
     assert (done.returncode, "all proxies" in done.stdout) == (0, False), done.stderr
-    assert codes(one, topic) == {0}
-    sluicegate("suspend", "--all", "--reason", "ignored", "--for", "1s", *options(two))
-    becomes([two], topic, 32)
+    assert produce_codes_on_connections(one, topic) == {0}
+    sluicegate("suspend", "--all", "--reason", "ignored", "--for", "1s", *admin_options(two))
+    wait_until_all_respond([two], topic, 32)
 
     one.kill()
     one.start()
-    assert codes(one, topic) == {32}
+    assert produce_codes_on_connections(one, topic) == {32}
 
 
 def test_an_open_transaction_of_another_writer_delays_nothing(
-    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+    kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str
 ) -> None:
     """A record of a transaction takes effect when it is written, as each other record of the writer."""
-    create(kafka_bootstrap, f"{state_topic}-history")
+    create_state_topic(kafka_bootstrap, f"{state_topic}-history")
     theirs = create_topic(kafka_bootstrap, UNVALIDATED)
     now_ms = time.time_ns() // 10**6
     operation = SuspendEnforcement(theirs, "of another writer", now_ms + HOUR_MS)
@@ -190,121 +198,121 @@ def test_an_open_transaction_of_another_writer_delays_nothing(
         writer.produce(name, encode(change), key_of(operation))
     assert writer.flush(30) == 0
 
-    one, two = gate().start(), gate(workers=2).start()
-    assert codes(one, theirs) == codes(two, theirs) == {0}
-    assert sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one)).returncode == 0
-    becomes([one, two], topic, 0)
-    eventually(lambda: [len(each["taken"]) for each in changes(two)] == [2], what="the history")
-    of_fleet = [each.replace("--token", "--proxy-token") for each in options(one)]
+    one, two = make_proxy().start(), make_proxy(workers=2).start()
+    assert produce_codes_on_connections(one, theirs) == produce_codes_on_connections(two, theirs) == {0}
+    assert sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one)).returncode == 0
+    wait_until_all_respond([one, two], topic, 0)
+    eventually(lambda: [len(each["taken"]) for each in history_of_changes(two)] == [2], what="the history")
+    of_fleet = [each.replace("--token", "--proxy-token") for each in admin_options(one)]
     eventually(lambda: sluicegate("fleet", *of_fleet).stdout.startswith("2 proxies\n"), what="both proxies")
 
     writer.abort_transaction()
-    assert sluicegate("resume", "--all", *options(two)).returncode == 0
-    becomes([one, two], topic, 32)
+    assert sluicegate("resume", "--all", *admin_options(two)).returncode == 0
+    wait_until_all_respond([one, two], topic, 32)
 
 
 @pytest.mark.long
 def test_a_deleted_topic_changes_nothing_until_it_is_there_again(
-    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str, web_ui: "Page | None"
+    kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str, web_ui: "Page | None"
 ) -> None:
-    one = gate().start()
-    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
-    delete(kafka_bootstrap, state_topic)
+    one = make_proxy().start()
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
+    delete_topic(kafka_bootstrap, state_topic)
     wait_until_begun(one, "state_unreadable", web_ui)
     assert one.get("/readyz")[0] == 200
-    assert codes(one, topic) == {0}
+    assert produce_codes_on_connections(one, topic) == {0}
 
-    refused = sluicegate("resume", topic, *options(one))
+    refused = sluicegate("resume", topic, *admin_options(one))
     assert (refused.returncode, "503" in refused.stderr, "this proxy alone" in refused.stderr) == (1, True, True)
-    mine = sluicegate("suspend", "--all", "--reason", "cut off", "--this-proxy", *options(one))
+    mine = sluicegate("suspend", "--all", "--reason", "cut off", "--this-proxy", *admin_options(one))
     assert mine.returncode == 0, mine.stderr
-    sluicegate("resume", "--all", "--this-proxy", *options(one))
-    assert codes(one, topic) == {0}
+    sluicegate("resume", "--all", "--this-proxy", *admin_options(one))
+    assert produce_codes_on_connections(one, topic) == {0}
 
-    create(kafka_bootstrap, state_topic)
+    create_state_topic(kafka_bootstrap, state_topic)
     eventually(lambda: one.get("/readyz")[1] == "serving\n", what="the state of the new topic")
-    assert codes(one, topic) == {32}  # the new topic has no suspension
+    assert produce_codes_on_connections(one, topic) == {32}  # the new topic has no suspension
 
 
 @pytest.mark.long
 def test_a_change_that_cannot_be_written_changes_nothing(
-    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+    kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str
 ) -> None:
-    one = gate().start()
+    one = make_proxy().start()
     set_largest_batch(kafka_bootstrap, state_topic, 10)  # bytes
 
-    refused = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    refused = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
     assert (refused.returncode, "cannot be written" in refused.stderr) == (1, True), refused.stderr
-    assert codes(one, topic) == {32}
+    assert produce_codes_on_connections(one, topic) == {32}
 
     set_largest_batch(kafka_bootstrap, state_topic, 1_000_000)
-    done = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    done = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
     assert done.returncode == 0, done.stderr
-    assert codes(one, topic) == {0}
+    assert produce_codes_on_connections(one, topic) == {0}
 
 
 @pytest.mark.long
 def test_a_start_without_topic_or_snapshot_is_not_ready_and_one_with_a_snapshot_is(
-    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str, tmp_path: Path, web_ui: "Page | None"
+    kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
-    kept = gate(snapshot_file=str(tmp_path / "state.json")).start()
-    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(kept))
-    delete(kafka_bootstrap, state_topic)
+    kept = make_proxy(snapshot_file=str(tmp_path / "state.json")).start()
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(kept))
+    delete_topic(kafka_bootstrap, state_topic)
     eventually(lambda: "state_unreadable" in kept.get("/readyz")[1], what="the condition")
     kept.kill()
     kept.start()
 
     assert "state_unreadable" in kept.get("/readyz")[1]
-    assert codes(kept, topic) == {0}
+    assert produce_codes_on_connections(kept, topic) == {0}
 
-    bare = gate().start(ready=False)
+    bare = make_proxy().start(ready=False)
     wait_until_begun(bare, "state_unknown", web_ui)
     assert bare.get("/readyz")[0] == 503
-    create(kafka_bootstrap, state_topic)
+    create_state_topic(kafka_bootstrap, state_topic)
     eventually(lambda: bare.get("/readyz")[0] == 200, what="a known state")
 
 
 @pytest.mark.long
 def test_a_snapshot_that_cannot_be_written_is_a_condition_until_it_can(
-    gate: Gate, topic: str, tmp_path: Path, web_ui: "Page | None"
+    make_proxy: Gate, topic: str, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     folder = tmp_path / "snapshots"
     folder.mkdir()
-    one = gate(snapshot_file=str(folder / "state.json")).start()
+    one = make_proxy(snapshot_file=str(folder / "state.json")).start()
     shutil.rmtree(folder)
 
-    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
     wait_until_begun(one, "state_snapshot_failing", web_ui)
 
     folder.mkdir()
-    sluicegate("resume", topic, *options(one))
-    ends(one, "state_snapshot_failing")
+    sluicegate("resume", topic, *admin_options(one))
+    wait_until_condition_ended(one, "state_snapshot_failing")
 
 
 @pytest.mark.long
 def test_records_of_others_are_named_and_change_nothing(
-    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str, web_ui: "Page | None"
+    kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str, web_ui: "Page | None"
 ) -> None:
-    one, two = gate().start(), gate().start()
-    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
+    one, two = make_proxy().start(), make_proxy().start()
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
 
     for value in (b"\x00garbage", b'{"version": 2}', None, b"x" * 100_000):
-        write(kafka_bootstrap, state_topic, uuid.uuid4().bytes, value)
+        write_policy(kafka_bootstrap, state_topic, uuid.uuid4().bytes, value)
     wait_until_begun(two, "state_record_invalid", web_ui)
     assert two.get("/readyz")[0] == 200
-    assert codes(one, topic) == codes(two, topic) == {0}
+    assert produce_codes_on_connections(one, topic) == produce_codes_on_connections(two, topic) == {0}
 
-    assert sluicegate("resume", topic, *options(two)).returncode == 0
-    becomes([one, two], topic, 32)
+    assert sluicegate("resume", topic, *admin_options(two)).returncode == 0
+    wait_until_all_respond([one, two], topic, 32)
 
 
 @pytest.mark.long
 def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_write(
-    kafka_bootstrap: str, gate: Gate, state_topic: str
+    kafka_bootstrap: str, make_proxy: Gate, state_topic: str
 ) -> None:
-    create(kafka_bootstrap, f"{state_topic}-history")  # compacted, which is wrong for this topic
-    delete(kafka_bootstrap, f"{state_topic}-presence")
-    one = gate().start()
+    create_state_topic(kafka_bootstrap, f"{state_topic}-history")  # compacted, which is wrong for this topic
+    delete_topic(kafka_bootstrap, f"{state_topic}-presence")
+    one = make_proxy().start()
 
     done = sluicegate_process("doctor", "--config", str(one.folder / "sluicegate.yaml"), "--json")
     found = {each["about"]: each for each in json.loads(done.stdout)["findings"]}
@@ -315,7 +323,7 @@ def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_wri
     assert "history" in found["state.history_topic: who may write"]["found"]
     assert found["state.presence_topic"]["level"] == "failure"
     assert "message.timestamp.type=LogAppendTime" in found["state.presence_topic"]["advice"]
-    fleet = sluicegate("fleet", *(each.replace("--token", "--proxy-token") for each in options(one)))
+    fleet = sluicegate("fleet", *(each.replace("--token", "--proxy-token") for each in admin_options(one)))
     assert (fleet.returncode, "Unknown topic" in fleet.stderr) == (1, True)
     assert found["state.presence_topic"]["advice"] in fleet.stderr
 
@@ -329,22 +337,26 @@ def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_wri
 
 
 def test_the_history_of_all_proxies_says_who_changed_what_and_which_took_it(
-    kafka_bootstrap: str, gate: Gate, state_topic: str, topic: str
+    kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str
 ) -> None:
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     history = f"{state_topic}-history"
     admin.create_topics([NewTopic(history, 3, 1)])[history].result(30)
-    one, two = gate().start(), gate(workers=2).start()
+    one, two = make_proxy().start(), make_proxy(workers=2).start()
 
-    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options(one))
-    sluicegate("resume", "--all", *options(two))
+    sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
+    sluicegate("resume", "--all", *admin_options(two))
     two.config["defaults"]["message.timestamp.after.max.ms"] = 3 * HOUR_MS
     (two.folder / "sluicegate.yaml").write_text(yaml.safe_dump(two.config))
 
     names = {each.bootstrap.rpartition(":")[2] for each in (one, two)}
-    eventually(lambda: [each["what"] for each in changes(one)] == ["policies", "resume all topics", f"suspend {topic}"])
-    eventually(lambda: [len(each["taken"]) for each in changes(one)] == [1, 2, 2])
-    policies, resumed, suspended = changes(one)
+    eventually(
+        lambda: (
+            [each["what"] for each in history_of_changes(one)] == ["policies", "resume all topics", f"suspend {topic}"]
+        )
+    )
+    eventually(lambda: [len(each["taken"]) for each in history_of_changes(one)] == [1, 2, 2])
+    policies, resumed, suspended = history_of_changes(one)
     assert {each["proxy"].rpartition(":")[2] for each in suspended["taken"]} == names
     assert suspended["actor"] == {"name": "an administrator", "address": "127.0.0.1"}
     assert suspended["changes"][0]["text"].endswith("incident 7")

@@ -47,7 +47,7 @@ from sluicegate.proxy.cli.main import main
 main()"""
 
 
-def echo(client: socket.socket, head: bytes) -> bool:
+def echo_headers(client: socket.socket, head: bytes) -> bool:
     """Reject a request and echo its headers, like a debug page."""
     headers = [line for line in head.split(b"\r\n") if b":" in line]
     client.sendall(http_response("401 Unauthorized", head, *(f"X-Echo-{line.decode('latin-1')}" for line in headers)))
@@ -59,7 +59,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("proxy")
     (folder / "password").write_text(SECRETS["a file's login at a registry"] + "\n")
     with ExitStack() as stack:
-        registry, receiver = stack.enter_context(StandIn(echo)), stack.enter_context(StandIn(echo))
+        registry, receiver = stack.enter_context(StandIn(echo_headers)), stack.enter_context(StandIn(echo_headers))
         login = {"mechanism": "PLAIN", "username": "me", "password": SECRETS["a login at brokers"]}
         rules = [
             {"name": name, "value": {"schema": {"registry": name, "subject": "any"}}} for name in ("main", "by-file")
@@ -92,7 +92,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
             process.stop()
 
 
-def live(proxy: ProxyProcess, token: str) -> str:
+def live_data(proxy: ProxyProcess, token: str) -> str:
     """Return the data of the web UI, or the rejection."""
     asked = urllib.request.Request(f"{proxy.admin}/api/live", headers={"Authorization": f"Bearer {token}"})
     try:
@@ -135,8 +135,8 @@ def everything_shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
         "metrics": proxy.get("/metrics")[1],
         "readyz": proxy.get("/readyz")[1],
         "events": Path(events).read_text(),
-        "web UI": live(proxy, SECRETS["the admin token"]),
-        "web UI, rejected": live(proxy, SECRETS["a wrong token"]),
+        "web UI": live_data(proxy, SECRETS["the admin token"]),
+        "web UI, rejected": live_data(proxy, SECRETS["a wrong token"]),
         "who, of a file": terminal_output(proxy, "who", topic, "--events", events),
         "who": terminal_output(proxy, "who", topic, "--admin", admin),
         "top": terminal_output(proxy, "top", admin, "--once"),

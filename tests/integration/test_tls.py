@@ -21,8 +21,8 @@ from tests.broker.certificates import Authority, Certificate
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import ends, wait_until_begun
-from tests.integration.secure_brokers import TOPIC, GuardedBroker, login, now_ms, proxy_for, send
+from tests.integration.condition_views import wait_until_begun, wait_until_condition_ended
+from tests.integration.secure_brokers import TOPIC, GuardedBroker, client_login, now_ms, proxy_for, send
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
@@ -40,7 +40,7 @@ def proxy(tls_proxy: ProxyProcess) -> ProxyProcess:
 def test_a_client_that_does_not_trust_the_ca_is_reported(proxy: ProxyProcess, tmp_path: Path) -> None:
     errors: list[KafkaError] = []
     stranger = Authority(tmp_path, "stranger")
-    settings = login("alice", "secret") | {"ssl.ca.location": str(stranger.file), "error_cb": errors.append}
+    settings = client_login("alice", "secret") | {"ssl.ca.location": str(stranger.file), "error_cb": errors.append}
     client = AdminClient({"bootstrap.servers": proxy.bootstrap} | settings)
 
     with pytest.raises(KafkaException):
@@ -76,7 +76,7 @@ def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: GuardedB
             with pytest.raises(KafkaException):
                 turned_away.list_topics(timeout=3)
             del turned_away  # otherwise this client would reconnect continuously and delay the accepted one
-        bad = send(proxy, login("alice", "secret") | own | {"ssl.ca.location": trusting["ssl.ca.location"]}, 1)
+        bad = send(proxy, client_login("alice", "secret") | own | {"ssl.ca.location": trusting["ssl.ca.location"]}, 1)
     finally:
         proxy.stop()
 
@@ -133,7 +133,7 @@ def test_certificates_are_read_again_when_the_file_changes(
     renewed = guarded.authority.sign("renewed")
     replace_files(expired, files)
     proxy.config["listen"]["tls"] = {name: str(file) for name, file in files.items()}
-    trusting = login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file)}
+    trusting = client_login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file)}
     try:
         proxy.start(ready=False)
         assert "expired on " in wait_until_begun(proxy, "certificate_expired", web_ui)
@@ -297,6 +297,6 @@ def test_certificates_that_expire_soon_need_attention_until_they_are_renewed(
             renewed = authority.sign(f"{section}-renewed")
             for key, file in renewed.files.items():
                 shutil.copy(file, files[key])
-        ends(proxy, condition)
+        wait_until_condition_ended(proxy, condition)
     finally:
         proxy.stop()

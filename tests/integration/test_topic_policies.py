@@ -16,8 +16,16 @@ from kafka.admin import KafkaAdminClient
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import ends, wait_until_begun
-from tests.integration.test_shared_state import HOUR_MS, STATE, becomes, codes, create, delete, options
+from tests.integration.condition_views import wait_until_begun, wait_until_condition_ended
+from tests.integration.test_shared_state import (
+    HOUR_MS,
+    STATE,
+    admin_options,
+    create_state_topic,
+    delete_topic,
+    produce_codes_on_connections,
+    wait_until_all_respond,
+)
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.java_program import java_command
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
@@ -71,7 +79,7 @@ def refusal(change: Callable[[], Any]) -> tuple[str, str]:
 def state_topic(kafka_bootstrap: str) -> str:
     name = create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
     for other in ("presence", "history"):
-        create(kafka_bootstrap, f"{name}-{other}")
+        create_state_topic(kafka_bootstrap, f"{name}-{other}")
     return name
 
 
@@ -109,13 +117,13 @@ def test_a_setting_is_in_force_when_the_client_has_its_response(
     gates: tuple[ProxyProcess, ProxyProcess], topic: str
 ) -> None:
     one, other = gates
-    assert codes(one, topic) == codes(other, topic) == {IN_FUTURE}
+    assert produce_codes_on_connections(one, topic) == produce_codes_on_connections(other, topic) == {IN_FUTURE}
 
     alter(one.bootstrap, topic, sluicegate__mode="observe", sluicegate__owner="payments")
 
-    assert codes(one, topic) == {0}  # all workers
+    assert produce_codes_on_connections(one, topic) == {0}  # all workers
     began = time.monotonic()
-    becomes([other], topic, 0)
+    wait_until_all_respond([other], topic, 0)
     assert time.monotonic() - began < 10  # two seconds, on an idle machine
     assert set_values(other.bootstrap, topic) == {"sluicegate.mode": "observe", "sluicegate.owner": "payments"}
     explained = sluicegate("explain", str(one.folder / "sluicegate.yaml"), topic)
@@ -124,13 +132,13 @@ def test_a_setting_is_in_force_when_the_client_has_its_response(
     )
     event = one.violations_of(topic)[-1]
     assert event["owner"]["team"] == "payments"
-    history = sluicegate("history", *options(other))
+    history = sluicegate("history", *admin_options(other))
     assert f"topic setting sluicegate.mode of {topic}" in history.stdout, history.stdout + history.stderr
 
     alter(one.bootstrap, topic, sluicegate__mode=None)
-    assert codes(one, topic) == {IN_FUTURE}
+    assert produce_codes_on_connections(one, topic) == {IN_FUTURE}
     assert set_values(one.bootstrap, topic) == {"sluicegate.owner": "payments"}
-    becomes([other], topic, IN_FUTURE)
+    wait_until_all_respond([other], topic, IN_FUTURE)
 
 
 def test_the_broker_gets_its_own_settings_and_none_of_ours(
@@ -174,7 +182,7 @@ def test_validation_alone_stores_nothing(gates: tuple[ProxyProcess, ProxyProcess
     one, _ = gates
     alter(one.bootstrap, topic, validate_only=True, sluicegate__mode="observe")
     assert set_values(one.bootstrap, topic) == {}
-    assert codes(one, topic) == {IN_FUTURE}
+    assert produce_codes_on_connections(one, topic) == {IN_FUTURE}
 
 
 def test_a_floor_and_an_entry_of_a_file_are_not_lowered(
@@ -185,7 +193,7 @@ def test_a_floor_and_an_entry_of_a_file_are_not_lowered(
     filed = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders-of-file")
     for each in (floored, filed):
         alter(one.bootstrap, each, sluicegate__mode="observe")
-        assert codes(one, each) == {IN_FUTURE}
+        assert produce_codes_on_connections(one, each) == {IN_FUTURE}
 
 
 def test_a_topic_is_created_with_settings_and_a_new_one_of_the_name_has_none(
@@ -195,14 +203,14 @@ def test_a_topic_is_created_with_settings_and_a_new_one_of_the_name_has_none(
     through = admin(one.bootstrap)
     name = f"{topic}-made"
     through.create_topics([NewTopic(name, 1, 1, config={**UNVALIDATED, "sluicegate.mode": "observe"})])[name].result(60)
-    eventually(lambda: codes(one, name) == {0}, what="the topic")
-    becomes([other], name, 0)
+    eventually(lambda: produce_codes_on_connections(one, name) == {0}, what="the topic")
+    wait_until_all_respond([other], name, 0)
 
     through.delete_topics([name])[name].result(60)
     eventually(lambda: name not in admin(kafka_bootstrap).list_topics(timeout=30).topics, what="a deleted topic")
     admin(kafka_bootstrap).create_topics([NewTopic(name, 1, 1, config=UNVALIDATED)])[name].result(60)
 
-    eventually(lambda: codes(one, name) == {IN_FUTURE}, what="a topic without settings")
+    eventually(lambda: produce_codes_on_connections(one, name) == {IN_FUTURE}, what="a topic without settings")
     assert set_values(one.bootstrap, name) == {}
 
 
@@ -211,7 +219,7 @@ def test_a_setting_that_is_no_longer_delegated_is_a_condition_and_doctor_names_i
 ) -> None:
     one, other = gates
     alter(one.bootstrap, topic, sluicegate__mode="observe", sluicegate__owner="payments")
-    becomes([other], topic, 0)
+    wait_until_all_respond([other], topic, 0)
     file = other.folder / "sluicegate.yaml"
     before = file.read_text()
     narrower = {**other.config, "topic_policies": [{"topics": ["orders-*"], "keys": ["owner"]}]}
@@ -219,13 +227,13 @@ def test_a_setting_that_is_no_longer_delegated_is_a_condition_and_doctor_names_i
     try:
         wait_until_begun(other, "topic_setting_unusable", web_ui)
         assert f"topic settings of {topic} without effect: sluicegate.mode: " in other.get("/readyz")[1]
-        assert codes(other, topic) == {IN_FUTURE}
+        assert produce_codes_on_connections(other, topic) == {IN_FUTURE}
         checked = sluicegate_process("doctor", "--config", str(file))
         assert f"{topic}: sluicegate.mode: topic_policies" in " ".join(checked.stdout.split()), checked.stdout
     finally:
         file.write_text(before)
-    ends(other, "topic_setting_unusable")
-    becomes([other], topic, 0)
+    wait_until_condition_ended(other, "topic_setting_unusable")
+    wait_until_all_respond([other], topic, 0)
 
 
 def test_a_topic_that_is_deleted_past_the_proxies_loses_its_settings(
@@ -234,12 +242,12 @@ def test_a_topic_that_is_deleted_past_the_proxies_loses_its_settings(
     one, _ = gates
     alter(one.bootstrap, topic, sluicegate__mode="observe")
 
-    delete(kafka_bootstrap, topic)
+    delete_topic(kafka_bootstrap, topic)
     eventually(lambda: topic not in admin(kafka_bootstrap).list_topics(timeout=30).topics, what="a deleted topic")
     admin(kafka_bootstrap).create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)])[topic].result(60)
 
     eventually(lambda: set_values(one.bootstrap, topic) == {}, 60, what="a topic without settings")
-    eventually(lambda: codes(one, topic) == {IN_FUTURE}, 30, what="the defaults")
+    eventually(lambda: produce_codes_on_connections(one, topic) == {IN_FUTURE}, 30, what="the defaults")
 
 
 def configs(bootstrap: str, topic: str, *arguments: str) -> str:

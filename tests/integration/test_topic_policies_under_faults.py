@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_agreement_under_faults import TOPICS, WRITERS, allow, cluster, login, proxies
+from tests.integration.test_agreement_under_faults import TOPICS, WRITERS, acl_allowing, client_login, cluster, proxies
 
 __all__ = ["cluster", "proxies"]  # fixtures
 
@@ -37,8 +37,8 @@ DENIED = 29
 @pytest.fixture
 def delegating(cluster: Kafka, proxies: list[ProxyProcess]) -> list[ProxyProcess]:
     """The proxies with delegated keys. Their login may describe the topics."""
-    admin = AdminClient(login("admin") | {"bootstrap.servers": cluster.bootstrap})
-    rights = [allow("User:proxies", ResourceType.TOPIC, topic, AclOperation.DESCRIBE) for topic in TOPICS]
+    admin = AdminClient(client_login("admin") | {"bootstrap.servers": cluster.bootstrap})
+    rights = [acl_allowing("User:proxies", ResourceType.TOPIC, topic, AclOperation.DESCRIBE) for topic in TOPICS]
     for done in admin.create_acls(rights).values():
         done.result(60)
     for proxy in proxies:
@@ -58,7 +58,8 @@ class Team(threading.Thread):
         super().__init__(daemon=True)
         self._number = number
         self._admins = [
-            AdminClient(login("alice") | {"bootstrap.servers": each.bootstrap, "log_level": 0}) for each in proxies
+            AdminClient(client_login("alice") | {"bootstrap.servers": each.bootstrap, "log_level": 0})
+            for each in proxies
         ]
         self._over = over
         self.expected: dict[str, str] = {}
@@ -86,7 +87,7 @@ class Team(threading.Thread):
 
 def owners_at(proxy: ProxyProcess) -> dict[str, str]:
     """Return the owner of each topic by its topic settings, as DescribeConfigs shows them."""
-    admin = AdminClient(login("alice") | {"bootstrap.servers": proxy.bootstrap, "log_level": 0})
+    admin = AdminClient(client_login("alice") | {"bootstrap.servers": proxy.bootstrap, "log_level": 0})
     resources = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in TOPICS]
     found = {}
     for resource, described in admin.describe_configs(resources, request_timeout=30).items():
@@ -127,7 +128,7 @@ def test_a_client_without_the_acl_gets_the_brokers_refusal(cluster: Kafka, deleg
     proxy, topic = delegating[0], TOPICS[0]
     before = owners_at(proxy).get(topic)
     for bootstrap, key in ((cluster.bootstrap, "retention.ms"), (proxy.bootstrap, OWNER)):
-        admin = AdminClient(login("proxies") | {"bootstrap.servers": bootstrap})
+        admin = AdminClient(client_login("proxies") | {"bootstrap.servers": bootstrap})
         entry = ConfigEntry(key, "7200000", incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
         with pytest.raises(KafkaException) as refused:

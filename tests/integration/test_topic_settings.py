@@ -42,7 +42,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def alter(bootstrap: str, topic: str, **settings: str) -> None:
+def alter_topic(bootstrap: str, topic: str, **settings: str) -> None:
     """Change a topic's settings directly on the broker; in keyword names an underscore is a dot."""
     entries = [
         ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
@@ -63,7 +63,7 @@ def proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
         process.stop()
 
 
-def entry_for(proxy: ProxyProcess, topic: str, *records: Rec) -> Any:
+def produce_entry(proxy: ProxyProcess, topic: str, *records: Rec) -> Any:
     """Send the records in an lz4 batch and return its entry of the response."""
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         response = client.produce(9, [topic_data(topic, (0, batch(records, LZ4)))])
@@ -81,11 +81,11 @@ def test_the_first_batch_is_validated_by_the_brokers_settings(kafka_bootstrap: s
     append_time = create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"})
     small = create_topic(kafka_bootstrap, {"max.message.bytes": "500"})
 
-    assert entry_for(proxy, bounded, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
-    assert entry_for(proxy, compacted, Rec(now_ms(), key=None))["error_code"] == INVALID_RECORD
-    assert entry_for(proxy, append_time, Rec(now_ms() * 1_000_000))["error_code"] == 0
+    assert produce_entry(proxy, bounded, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
+    assert produce_entry(proxy, compacted, Rec(now_ms(), key=None))["error_code"] == INVALID_RECORD
+    assert produce_entry(proxy, append_time, Rec(now_ms() * 1_000_000))["error_code"] == 0
     assert (
-        entry_for(proxy, small, *(Rec(now_ms() - i * 7919, value=bytes(range(i, i + 90))) for i in range(40)))[
+        produce_entry(proxy, small, *(Rec(now_ms() - i * 7919, value=bytes(range(i, i + 90))) for i in range(40)))[
             "error_code"
         ]
         == TOO_LARGE
@@ -101,15 +101,15 @@ def test_the_first_batch_is_validated_by_the_brokers_settings(kafka_bootstrap: s
 def test_a_change_on_the_broker_takes_effect_soon(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     ahead = Rec(now_ms() + 2 * HOUR)
-    assert entry_for(proxy, topic, ahead)["error_code"] == 0
+    assert produce_entry(proxy, topic, ahead)["error_code"] == 0
 
-    alter(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
+    alter_topic(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
     response_until(proxy, topic, "timestamp_in_future", ahead)
 
-    alter(kafka_bootstrap, topic, message_timestamp_type="LogAppendTime")
-    eventually(lambda: entry_for(proxy, topic, ahead)["error_code"] == 0, what="log append time")
+    alter_topic(kafka_bootstrap, topic, message_timestamp_type="LogAppendTime")
+    eventually(lambda: produce_entry(proxy, topic, ahead)["error_code"] == 0, what="log append time")
 
-    alter(kafka_bootstrap, topic, cleanup_policy="compact")
+    alter_topic(kafka_bootstrap, topic, cleanup_policy="compact")
     response_until(proxy, topic, "null_key", Rec(now_ms(), key=None))
 
 
@@ -117,7 +117,7 @@ def response_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) ->
     """Send until the proxy itself rejects the record for that reason; before that the broker may reject it."""
 
     def has_rejected_record() -> bool:
-        entry_for(proxy, topic, record)
+        produce_entry(proxy, topic, record)
         return reason in {event["reason"] for event in proxy.violations_of(topic)}
 
     eventually(has_rejected_record, what="a rejection by the proxy")
@@ -129,8 +129,8 @@ def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Pa
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR}})
     try:
         process.start()
-        by_file = entry_for(process, loose, Rec(now_ms() + 2 * HOUR))
-        by_broker = entry_for(process, strict, Rec(now_ms() + HOUR // 2))
+        by_file = produce_entry(process, loose, Rec(now_ms() + 2 * HOUR))
+        by_broker = produce_entry(process, strict, Rec(now_ms() + HOUR // 2))
         eventually(lambda: rejected_by_the_proxy(process, loose) + rejected_by_the_proxy(process, strict) == 2)
     finally:
         process.stop()
@@ -142,11 +142,11 @@ def test_an_impossible_topic_name_does_not_break_later_lookups(kafka_bootstrap: 
     """Regression: a topic name of 40,000 letters made every later lookup fail."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     ahead = Rec(now_ms() + 2 * HOUR)
-    assert entry_for(proxy, topic, ahead)["error_code"] == 0
+    assert produce_entry(proxy, topic, ahead)["error_code"] == 0
     for name in ("x" * 30_000, "a b", ".."):
-        assert entry_for(proxy, name, ahead)["error_code"] == UNKNOWN_TOPIC
+        assert produce_entry(proxy, name, ahead)["error_code"] == UNKNOWN_TOPIC
 
-    alter(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
+    alter_topic(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
 
     response_until(proxy, topic, "timestamp_in_future", ahead)
 
@@ -190,12 +190,12 @@ def test_unreadable_settings_are_reported_once_and_the_file_applies(tmp_path: Pa
         process.config["upstream"] |= {"bootstrap": [kafka.bootstrap]}
         process.start()
 
-        assert entry_for(process, topic, Rec(now_ms()))["error_code"] == 0
-        assert entry_for(process, topic, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
+        assert produce_entry(process, topic, Rec(now_ms()))["error_code"] == 0
+        assert produce_entry(process, topic, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
         process.wait_for_line("topic settings cannot be read, the configuration applies")
         before = process.log().count("topic settings cannot be read, the configuration applies")
         other = create_topic(kafka.bootstrap, UNVALIDATED)
-        assert entry_for(process, other, Rec(now_ms()))["error_code"] == 0
+        assert produce_entry(process, other, Rec(now_ms()))["error_code"] == 0
     finally:
         process.stop()
         kafka.stop()

@@ -21,7 +21,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.broker.recording_relay import RecordingRelay
 from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, Sent
 from tests.integration.java import java_tool
-from tests.integration.test_faults import PARTITIONS, Stream, check_nothing_lost, values_in_topic
+from tests.integration.test_faults import PARTITIONS, NumberedRecords, check_nothing_lost, values_in_topic
 from tests.integration.test_produce import bad_batch_now, good_batch_now
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -33,7 +33,7 @@ INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID = 32, 100
 
 
 @dataclass(frozen=True)
-class Setting:
+class TopologySetting:
     """Three brokers, a proxy, and the relay between clients and proxy."""
 
     cluster: Kafka
@@ -54,7 +54,7 @@ class Setting:
 
 
 @pytest.fixture(scope="module")
-def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
+def topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TopologySetting]:
     cluster = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3)
     try:
         cluster.start()
@@ -65,7 +65,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
         ports = [int(proxy.bootstrap.rpartition(":")[2])]
         ports += [proxy.broker_port(node_id) for node_id in range(1, MOST_BROKERS + 1)]
         with RecordingRelay(SEEN_BY_CLIENTS, ports) as relay:
-            yield Setting(cluster, proxy, relay)
+            yield TopologySetting(cluster, proxy, relay)
         proxy.stop()
     finally:
         cluster.stop()
@@ -88,81 +88,81 @@ def reassign(bootstrap: str, topic: str, replicas: dict[int, list[int]], folder:
 
 @pytest.mark.long
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-def test_clients_work_with_a_dead_bootstrap_address(client: Client, setting: Setting) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, replicas=3)
+def test_clients_work_with_a_dead_bootstrap_address(client: Client, topology: TopologySetting) -> None:
+    topic = create_topic(topology.cluster.bootstrap, UNVALIDATED, replicas=3)
 
-    outcomes = client.send(setting.bootstrap, topic, [Sent("good", now_ms())], "none", IDEMPOTENT)
-    rejected = client.send(setting.bootstrap, topic, [Sent("bad", now_ms() * 1000)], "none", PLAIN)
+    outcomes = client.send(topology.bootstrap, topic, [Sent("good", now_ms())], "none", IDEMPOTENT)
+    rejected = client.send(topology.bootstrap, topic, [Sent("bad", now_ms() * 1000)], "none", PLAIN)
 
     assert outcomes == ["ok"]
     assert rejected != ["ok"]
-    assert client.read(setting.bootstrap, topic, 1) == ["good"]
-    setting.no_upstream_address_was_sent()
+    assert client.read(topology.bootstrap, topic, 1) == ["good"]
+    topology.no_upstream_address_was_sent()
 
 
 @pytest.mark.long
-def test_leaders_move_without_loss_of_records(setting: Setting, tmp_path: Path) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, PARTITIONS)
-    with Stream(setting.bootstrap, topic) as stream:
-        stream.acknowledges(200)
+def test_leaders_move_without_loss_of_records(topology: TopologySetting, tmp_path: Path) -> None:
+    topic = create_topic(topology.cluster.bootstrap, UNVALIDATED, PARTITIONS)
+    with NumberedRecords(topology.bootstrap, topic) as stream:
+        stream.wait_until_acknowledged(200)
         for turn in range(2):
             there = {p: [(p + turn) % 3 + 1] for p in range(PARTITIONS)}
-            reassign(setting.bootstrap, topic, there, tmp_path)
-            stream.acknowledges(200)
+            reassign(topology.bootstrap, topic, there, tmp_path)
+            stream.wait_until_acknowledged(200)
 
-    check_nothing_lost(setting.cluster.bootstrap, topic, stream)
-    assert sorted(values_in_topic(setting.bootstrap, topic)) == sorted(
-        values_in_topic(setting.cluster.bootstrap, topic)
+    check_nothing_lost(topology.cluster.bootstrap, topic, stream)
+    assert sorted(values_in_topic(topology.bootstrap, topic)) == sorted(
+        values_in_topic(topology.cluster.bootstrap, topic)
     )
-    setting.no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
 @pytest.mark.long
-def test_a_broker_fails_and_returns_without_loss(setting: Setting) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
-    victim = setting.cluster.nodes[1]
-    with Stream(setting.bootstrap, topic) as stream:
-        stream.acknowledges(200)
-        setting.cluster.kill(victim)
-        stream.acknowledges(300)
-        setting.cluster.start_node(victim)
-        setting.cluster.wait_until_up(victim)
-        stream.acknowledges(300)
+def test_a_broker_fails_and_returns_without_loss(topology: TopologySetting) -> None:
+    topic = create_topic(topology.cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
+    victim = topology.cluster.nodes[1]
+    with NumberedRecords(topology.bootstrap, topic) as stream:
+        stream.wait_until_acknowledged(200)
+        topology.cluster.kill(victim)
+        stream.wait_until_acknowledged(300)
+        topology.cluster.start_node(victim)
+        topology.cluster.wait_until_up(victim)
+        stream.wait_until_acknowledged(300)
 
-    check_nothing_lost(setting.cluster.bootstrap, topic, stream)
-    assert len(values_in_topic(setting.bootstrap, topic)) >= len(stream.acknowledged)
-    setting.no_upstream_address_was_sent()
+    check_nothing_lost(topology.cluster.bootstrap, topic, stream)
+    assert len(values_in_topic(topology.bootstrap, topic)) >= len(stream.acknowledged)
+    topology.no_upstream_address_was_sent()
 
 
 @pytest.mark.long
-def test_an_added_broker_is_used(setting: Setting, tmp_path: Path) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, PARTITIONS)
-    with Stream(setting.bootstrap, topic) as stream:
-        stream.acknowledges(100)
-        added = setting.cluster.add_node()
-        eventually(lambda: added.node_id in known_brokers(setting), 60, "the new broker, through the proxy")
-        reassign(setting.bootstrap, topic, {p: [added.node_id] for p in range(PARTITIONS)}, tmp_path)
-        stream.acknowledges(300)
+def test_an_added_broker_is_used(topology: TopologySetting, tmp_path: Path) -> None:
+    topic = create_topic(topology.cluster.bootstrap, UNVALIDATED, PARTITIONS)
+    with NumberedRecords(topology.bootstrap, topic) as stream:
+        stream.wait_until_acknowledged(100)
+        added = topology.cluster.add_node()
+        eventually(lambda: added.node_id in known_brokers(topology), 60, "the new broker, through the proxy")
+        reassign(topology.bootstrap, topic, {p: [added.node_id] for p in range(PARTITIONS)}, tmp_path)
+        stream.wait_until_acknowledged(300)
 
-    check_nothing_lost(setting.cluster.bootstrap, topic, stream)
-    assert known_brokers(setting)[added.node_id] == (SEEN_BY_CLIENTS, setting.proxy.broker_port(added.node_id))
-    with RawClient(f"{SEEN_BY_CLIENTS}:{setting.proxy.broker_port(added.node_id)}") as client:
+    check_nothing_lost(topology.cluster.bootstrap, topic, stream)
+    assert known_brokers(topology)[added.node_id] == (SEEN_BY_CLIENTS, topology.proxy.broker_port(added.node_id))
+    with RawClient(f"{SEEN_BY_CLIENTS}:{topology.proxy.broker_port(added.node_id)}") as client:
         response = client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
     assert response["responses"][0]["partition_responses"][0]["error_code"] == INVALID_TIMESTAMP
-    setting.no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
-def known_brokers(setting: Setting) -> dict[int, tuple[str, int]]:
+def known_brokers(setting: TopologySetting) -> dict[int, tuple[str, int]]:
     """Return the addresses by node id in the proxy's metadata."""
     with RawClient(setting.bootstrap) as client:
         return {b["node_id"]: (b["host"], b["port"]) for b in client.metadata()["brokers"]}
 
 
 @pytest.mark.long
-def test_added_partitions_are_used(setting: Setting) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=3)
-    admin = AdminClient({"bootstrap.servers": setting.bootstrap})
-    producer = Producer({"bootstrap.servers": setting.bootstrap, "topic.metadata.refresh.interval.ms": 200})
+def test_added_partitions_are_used(topology: TopologySetting) -> None:
+    topic = create_topic(topology.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=3)
+    admin = AdminClient({"bootstrap.servers": topology.bootstrap})
+    producer = Producer({"bootstrap.servers": topology.bootstrap, "topic.metadata.refresh.interval.ms": 200})
     delivered: list[int] = []
 
     for future in admin.create_partitions([NewPartitions(topic, PARTITIONS)]).values():
@@ -175,21 +175,21 @@ def test_added_partitions_are_used(setting: Setting) -> None:
     assert producer.flush(30) == 0
 
     assert sorted(delivered) == list(range(PARTITIONS))
-    setting.no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
-def test_producers_continue_after_their_topic_is_deleted_and_recreated(setting: Setting) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=1)
-    old = leader_and_id(setting, topic)
-    admin = AdminClient({"bootstrap.servers": setting.bootstrap})
-    producer = Producer({"bootstrap.servers": setting.bootstrap, "topic.metadata.refresh.interval.ms": 200})
+def test_producers_continue_after_their_topic_is_deleted_and_recreated(topology: TopologySetting) -> None:
+    topic = create_topic(topology.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=1)
+    old = leader_and_id(topology, topic)
+    admin = AdminClient({"bootstrap.servers": topology.bootstrap})
+    producer = Producer({"bootstrap.servers": topology.bootstrap, "topic.metadata.refresh.interval.ms": 200})
     producer.produce(topic, b"before")
     assert producer.flush(30) == 0
 
     for future in admin.delete_topics([topic]).values():
         future.result(30)
-    wait_until_recreated(setting, topic, old[1])
-    new = leader_and_id(setting, topic)
+    wait_until_recreated(topology, topic, old[1])
+    new = leader_and_id(topology, topic)
     outcomes = {}
     for name, topic_id, records in (
         ("old id", old[1], bad_batch_now()),
@@ -197,7 +197,7 @@ def test_producers_continue_after_their_topic_is_deleted_and_recreated(setting: 
         ("bad", new[1], bad_batch_now()),
     ):
         responses = []
-        for address in (broker_address(setting, new[0]), setting.cluster.nodes[new[0] - 1].address):
+        for address in (broker_address(topology, new[0]), topology.cluster.nodes[new[0] - 1].address):
             with RawClient(address) as client:
                 response = client.produce(13, [topic_data(topic_id, (0, records))])
             responses.append(response["responses"][0]["partition_responses"][0]["error_code"])
@@ -210,10 +210,10 @@ def test_producers_continue_after_their_topic_is_deleted_and_recreated(setting: 
     assert outcomes["new id"] == [0, 0]
     assert outcomes["bad"][0] == INVALID_TIMESTAMP  # the broker itself has no limits here
     assert delivered == [None]
-    setting.no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
-def wait_until_recreated(setting: Setting, topic: str, old_id: bytes) -> None:
+def wait_until_recreated(setting: TopologySetting, topic: str, old_id: bytes) -> None:
     """Wait for a topic of the same name with another id; the producer's metadata requests may create it."""
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})
 
@@ -228,10 +228,10 @@ def wait_until_recreated(setting: Setting, topic: str, old_id: bytes) -> None:
     eventually(is_topic_created, 60, "the topic with a new id")
 
 
-def leader_and_id(setting: Setting, topic: str) -> tuple[int, bytes]:
+def leader_and_id(setting: TopologySetting, topic: str) -> tuple[int, bytes]:
     """Wait until the leader of partition 0 acts as leader; return its id and the topic id."""
 
-    def found() -> bool:
+    def found_leader() -> bool:
         with RawClient(setting.bootstrap) as client:
             partitions = client.metadata(topic)["topics"][0]["partitions"]
         if not partitions or partitions[0]["leader_id"] < 0:
@@ -239,11 +239,11 @@ def leader_and_id(setting: Setting, topic: str) -> tuple[int, bytes]:
         with RawClient(setting.cluster.nodes[partitions[0]["leader_id"] - 1].address) as client:
             return client.fetch_error(topic, 0) == 0
 
-    eventually(found, 30, "a leader")
+    eventually(found_leader, 30, "a leader")
     with RawClient(setting.bootstrap) as client:
         entry = client.metadata(topic)["topics"][0]
     return entry["partitions"][0]["leader_id"], entry["topic_id"]
 
 
-def broker_address(setting: Setting, node_id: int) -> str:
+def broker_address(setting: TopologySetting, node_id: int) -> str:
     return f"{SEEN_BY_CLIENTS}:{setting.proxy.broker_port(node_id)}"

@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.strict_broker import read_records, topic_on
-from tests.integration.test_modes import code_of
+from tests.integration.strict_broker import create_topic_on_node, read_records
+from tests.integration.test_modes import error_code_in
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.proxy.cli.test_commands import sluicegate
 from tests.wire.batches import Rec, batch
@@ -26,18 +26,18 @@ def bad_batch() -> bytes:
     return batch([Rec(time.time_ns())])
 
 
-def proxy_with(folder: Path, kafka: Kafka, events_to: str, **violations: Any) -> ProxyProcess:
+def proxy_with_violation_topic(folder: Path, kafka: Kafka, events_to: str, **violations: Any) -> ProxyProcess:
     given = {"topic": events_to, "file": str(folder / "violations.jsonl"), **violations}
     return ProxyProcess(folder, kafka.nodes[0].address, {"defaults": DEFAULTS, "violations": given})
 
 
-def reject(proxy: ProxyProcess, topic: str, bad_batch: bytes, times: int) -> float:
+def send_bad_batches(proxy: ProxyProcess, topic: str, bad_batch: bytes, times: int) -> float:
     """Send bad batches and return the time of the slowest rejection (s)."""
     slowest = 0.0
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for _ in range(times):
             began = time.monotonic()
-            assert code_of(client.produce(9, [topic_data(topic, (0, bad_batch))])) == 32
+            assert error_code_in(client.produce(9, [topic_data(topic, (0, bad_batch))])) == 32
             slowest = max(slowest, time.monotonic() - began)
     return slowest
 
@@ -54,11 +54,11 @@ def proxies() -> Iterator[list[ProxyProcess]]:
 def test_each_event_in_the_topic_equals_the_event_in_the_file(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
-    events, topic = topic_on(strict_kafka, 1, "events"), topic_on(strict_kafka, 1, "validated")
-    proxies.append(proxy_with(tmp_path, strict_kafka, events).start())
+    events, topic = create_topic_on_node(strict_kafka, 1, "events"), create_topic_on_node(strict_kafka, 1, "validated")
+    proxies.append(proxy_with_violation_topic(tmp_path, strict_kafka, events).start())
     proxy = proxies[0]
 
-    reject(proxy, topic, bad_batch, 20)
+    send_bad_batches(proxy, topic, bad_batch, 20)
     proxy.terminate()  # stopping sends all queued events
     assert proxy.process is not None
     assert proxy.process.wait(30) == 0
@@ -81,7 +81,7 @@ def test_any_proxy_reads_the_last_days_of_all_also_of_ended_ones(
     ended, running = proxies
     ended.start()
     for topic, times in zip(topics, (3, 5), strict=True):
-        reject(ended, topic, bad_batch, times)
+        send_bad_batches(ended, topic, bad_batch, times)
     ended.terminate()
     assert ended.process is not None
     assert ended.process.wait(30) == 0
@@ -122,19 +122,19 @@ def test_without_a_topic_who_says_that_only_memory_is_known(
 def test_a_missing_topic_is_reported_and_clients_are_not_affected(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
-    topic = topic_on(strict_kafka, 1, "validated-too")
-    proxies.append(proxy_with(tmp_path, strict_kafka, "missing").start())
+    topic = create_topic_on_node(strict_kafka, 1, "validated-too")
+    proxies.append(proxy_with_violation_topic(tmp_path, strict_kafka, "missing").start())
     proxy = proxies[0]
 
-    assert reject(proxy, topic, bad_batch, 50) < 5
+    assert send_bad_batches(proxy, topic, bad_batch, 50) < 5
 
     eventually(lambda: proxy.metric("sluicegate_violation_topic_events_failed_total") == 50)
     proxy.wait_for_line("violation events not sent")
     assert len(proxy.wait_for_violations(topic, 50)) == 50, "all events in the file"
-    topic_on(strict_kafka, 1, "missing")
+    create_topic_on_node(strict_kafka, 1, "missing")
 
     def has_arrived() -> bool:
-        reject(proxy, topic, bad_batch, 1)
+        send_bad_batches(proxy, topic, bad_batch, 1)
         return len(read_records(strict_kafka, "missing", 0)) > 0
 
     eventually(has_arrived, what="events after the topic exists")
@@ -144,16 +144,19 @@ def test_a_missing_topic_is_reported_and_clients_are_not_affected(
 def test_a_suspended_broker_fills_only_the_queue(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
-    events, topic = topic_on(strict_kafka, 2, "slow-events"), topic_on(strict_kafka, 1, "validated-still")
-    proxies.append(proxy_with(tmp_path, strict_kafka, events, queue_size=10).start())
+    events, topic = (
+        create_topic_on_node(strict_kafka, 2, "slow-events"),
+        create_topic_on_node(strict_kafka, 1, "validated-still"),
+    )
+    proxies.append(proxy_with_violation_topic(tmp_path, strict_kafka, events, queue_size=10).start())
     proxy = proxies[0]
-    reject(proxy, topic, bad_batch, 1)
+    send_bad_batches(proxy, topic, bad_batch, 1)
     assert len(read_records(strict_kafka, events, 1)) == 1
     broker = strict_kafka.nodes[1].process
     assert broker is not None
     broker.send_signal(signal.SIGSTOP)
     try:
-        assert reject(proxy, topic, bad_batch, 2200) < 5
+        assert send_bad_batches(proxy, topic, bad_batch, 2200) < 5
         eventually(lambda: proxy.metric("sluicegate_violation_topic_events_dropped_total") > 0)
     finally:
         broker.send_signal(signal.SIGCONT)
@@ -168,14 +171,17 @@ def test_a_suspended_broker_fills_only_the_queue(
 def test_without_a_file_events_go_only_to_the_topic(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
-    events, topic = topic_on(strict_kafka, 1, "only-events"), topic_on(strict_kafka, 1, "validated-only")
-    proxy = proxy_with(tmp_path, strict_kafka, events)
+    events, topic = (
+        create_topic_on_node(strict_kafka, 1, "only-events"),
+        create_topic_on_node(strict_kafka, 1, "validated-only"),
+    )
+    proxy = proxy_with_violation_topic(tmp_path, strict_kafka, events)
     del proxy.config["violations"]["file"]
     proxy.config["workers"] = 2
     proxies.append(proxy.start())
 
     for _ in range(10):  # connections may reach different workers
-        reject(proxy, topic, bad_batch, 1)
+        send_bad_batches(proxy, topic, bad_batch, 1)
 
     found = read_records(strict_kafka, events, 10)
     assert len(found) == 10

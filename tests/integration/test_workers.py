@@ -19,7 +19,7 @@ WORKERS = 3
 CONNECTIONS = 40
 
 
-def running(kafka_bootstrap: str, folder: Path) -> Iterator[ProxyProcess]:
+def running_proxy(kafka_bootstrap: str, folder: Path) -> Iterator[ProxyProcess]:
     process = ProxyProcess(folder, kafka_bootstrap, {"workers": WORKERS, "defaults": DEFAULTS}).start()
     yield process
     process.stop()
@@ -28,13 +28,13 @@ def running(kafka_bootstrap: str, folder: Path) -> Iterator[ProxyProcess]:
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     """A proxy for the tests that leave it running."""
-    yield from running(kafka_bootstrap, tmp_path_factory.mktemp("proxy"))
+    yield from running_proxy(kafka_bootstrap, tmp_path_factory.mktemp("proxy"))
 
 
 @pytest.fixture
 def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
     """A proxy for a test that stops it."""
-    yield from running(kafka_bootstrap, tmp_path)
+    yield from running_proxy(kafka_bootstrap, tmp_path)
 
 
 def workers_of(proxy: ProxyProcess) -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.bounds.side_process import SideProcess
 from tests.bounds.stage import HOST, Stage
-from tests.load.measured import Run, SituationResult
+from tests.load.measured import SituationResult, SituationRun
 from tests.load.situations import Situation
 from tests.load.table import MEASURED, write
 from tests.oracle.kafka_java import ROOT
@@ -16,7 +16,7 @@ from tests.oracle.kafka_java import ROOT
 IS_LONG = "SLUICEGATE_LOAD" in os.environ
 
 
-class Stages:
+class LoadStages:
     """In the long form each situation has a fresh proxy."""
 
     def __init__(self, folder: Path) -> None:
@@ -41,7 +41,7 @@ class Stages:
             if not IS_LONG:  # beside other tests
                 settings["pid"] = self._stage.pid
             self._small = SideProcess("tests.load.small_client", **settings).wait_ready()
-        return Run(situation, self._stage, self._small, self._crowd, IS_LONG).measure()
+        return SituationRun(situation, self._stage, self._small, self._crowd, IS_LONG).measure()
 
     def close(self) -> None:
         self._leave()
@@ -57,8 +57,8 @@ class Stages:
 
 
 @pytest.fixture(scope="module")
-def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
-    made = Stages(tmp_path_factory.mktemp("load"))
+def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoadStages]:
+    made = LoadStages(tmp_path_factory.mktemp("load"))
     yield made
     made.close()
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, cast
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.frames import good_batch, produce, request
+from tests.bounds.frames import good_batch, sized_produce_request, sized_request
 from tests.load.client import ENDS, Client, CrowdResult, LoadTarget
 from tests.load.waits import waits_of
 
@@ -17,7 +17,7 @@ _SIPS_BYTES = 1024
 _SIP_SECONDS = 0.1
 _WINDOW = 100
 _PATIENCE_SECONDS = 60
-_FETCH = request(1, 11, b"\xff" * 4 + b"\x7f\xff\xff\xff" + b"\0\0\0\1" + b"\0" * 26)
+_FETCH = sized_request(1, 11, b"\xff" * 4 + b"\x7f\xff\xff\xff" + b"\0\0\0\1" + b"\0" * 26)
 _HELLO_BEGINS = b"\x16\x03\x01\x02\x00\x01"
 
 
@@ -64,7 +64,7 @@ class Crowd:
         """Return a client that uses TLS if the address does."""
         return Client(self.target, self.result, trusting=self.target.trusting)
 
-    async def each(
+    async def run_clients(
         self, run_client: Callable[[int], Awaitable[None]], stays: MinimumStay = MinimumStay.ITS_TIME
     ) -> None:
         """Run all clients, started at the crowd's rate, until the time is up; see Stays."""
@@ -91,13 +91,13 @@ class Crowd:
 Kind = Callable[[Crowd], Coroutine[Any, Any, None]]
 
 
-def small(client_id: bytes = b"crowd", size: int = 100, acks: int = 1) -> bytes:
-    return produce(9, {b"loaded": [(0, good_batch(hostile.now(), size))]}, acks, client_id=client_id)
+def small_request(client_id: bytes = b"crowd", size: int = 100, acks: int = 1) -> bytes:
+    return sized_produce_request(9, {b"loaded": [(0, good_batch(hostile.now(), size))]}, acks, client_id=client_id)
 
 
 async def produce_now_and_then(crowd: Crowd) -> None:
     """Each client sends a small Produce every two seconds."""
-    asked = small()
+    asked = small_request()
 
     async def run_client(_number: int) -> None:
         async with crowd.client() as client:
@@ -105,7 +105,7 @@ async def produce_now_and_then(crowd: Crowd) -> None:
                 await client.ask(asked)
                 await asyncio.sleep(2)
 
-    await crowd.each(run_client, MinimumStay.FIRST_RESPONSE)
+    await crowd.run_clients(run_client, MinimumStay.FIRST_RESPONSE)
     waits, arrived = waits_of(crowd.result.seconds), waits_of(crowd.result.arrived)
     crowd.result.remark = (
         f"{len(crowd.result.arrived):,} arrived (p99 {arrived['p99'] * 1000:.0f} ms), "
@@ -118,7 +118,7 @@ async def stay_silent(crowd: Crowd) -> None:
         async with crowd.client() as client:
             await client.until_closed()
 
-    await crowd.each(run_client)
+    await crowd.run_clients(run_client)
     crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
@@ -131,13 +131,13 @@ async def begin_handshakes(crowd: Crowd) -> None:
                 client.writer.write(_HELLO_BEGINS)
             await client.until_closed()
 
-    await crowd.each(run_client)
+    await crowd.run_clients(run_client)
     crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
-async def trickle(crowd: Crowd) -> None:
+async def trickle_requests(crowd: Crowd) -> None:
     """Each client sends a valid request at one byte a second."""
-    asked = small(size=1000)
+    asked = small_request(size=1000)
 
     async def run_client(_number: int) -> None:
         async with crowd.client() as client:
@@ -147,13 +147,13 @@ async def trickle(crowd: Crowd) -> None:
                 if (await asyncio.wait([closed], timeout=1))[0]:
                     return
 
-    await crowd.each(run_client)
+    await crowd.run_clients(run_client)
     crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
 async def pipeline_unread(crowd: Crowd) -> None:
     """Each client sends `amount` requests and reads no response."""
-    asked = request(3, 9, b"\2\7loaded\0\1\0\0\0") * crowd.size.amount
+    asked = sized_request(3, 9, b"\2\7loaded\0\1\0\0\0") * crowd.size.amount
 
     async def run_client(_number: int) -> None:
         async with crowd.client(_RECEIVE_BYTES) as client:
@@ -164,51 +164,51 @@ async def pipeline_unread(crowd: Crowd) -> None:
                 crowd.result.bytes += len(asked[at : at + (1 << 16)])
             await asyncio.sleep(crowd.target.seconds_left)
 
-    await crowd.each(run_client)
+    await crowd.run_clients(run_client)
     crowd.result.remark = f"{crowd.result.bytes / 1e6:.1f} MB read from them"
 
 
 async def produce_giants(crowd: Crowd) -> None:
     """Each client sends valid batches of `amount` bytes, one after the other."""
-    asked = small(size=crowd.size.amount)
+    asked = small_request(size=crowd.size.amount)
 
     async def run_client(_number: int) -> None:
         async with crowd.client() as client:
             while True:
                 await client.ask(asked)
 
-    await crowd.each(run_client, MinimumStay.FIRST_RESPONSE)
+    await crowd.run_clients(run_client, MinimumStay.FIRST_RESPONSE)
     waits = waits_of(crowd.result.seconds)
     crowd.result.remark = (
         f"{crowd.result.responses:,} stored, {crowd.result.bytes / 1e6:,.0f} MB (p50 {waits['p50']:.1f} s)"
     )
 
 
-def bomb(codec: str) -> Kind:
+def send_decompression_bombs(codec: str) -> Kind:
     """Each client repeats a batch that decompresses to `amount` bytes, after each response."""
 
-    async def explode(crowd: Crowd) -> None:
-        batch = hostile.bomb(hostile.COMPRESSED[codec])(crowd.size.amount)
-        asked = produce(9, {b"loaded": [(0, batch)]})
+    async def send_bombs(crowd: Crowd) -> None:
+        batch = hostile.decompression_bomb(hostile.COMPRESSED[codec])(crowd.size.amount)
+        asked = sized_produce_request(9, {b"loaded": [(0, batch)]})
 
         async def run_client(_number: int) -> None:
             async with crowd.client() as client:
                 while True:
                     await client.ask(asked)
 
-        await crowd.each(run_client, MinimumStay.FIRST_RESPONSE)
+        await crowd.run_clients(run_client, MinimumStay.FIRST_RESPONSE)
         took = waits_of(crowd.result.seconds)["p50"]
         crowd.result.remark = (
             f"{crowd.result.responses:,} of {len(batch) / 1000:,.0f} kB, response time {took * 1000:.0f} ms (p50)"
         )
 
-    return explode
+    return send_bombs
 
 
 async def use_new_names(crowd: Crowd) -> None:
     """The clients send `amount` requests, each with a new client id."""
     share = crowd.size.amount // crowd.size.connections
-    before, behind = small(b"client-??????").split(b"??????")
+    before, behind = small_request(b"client-??????").split(b"??????")
 
     async def run_client(number: int) -> None:
         mine = number * share
@@ -220,7 +220,7 @@ async def use_new_names(crowd: Crowd) -> None:
                 for _ in asked:
                     await client.response()
 
-    await crowd.each(run_client, MinimumStay.WHOLE_AMOUNT)
+    await crowd.run_clients(run_client, MinimumStay.WHOLE_AMOUNT)
     crowd.result.remark = f"{crowd.result.responses:,} of {crowd.size.amount:,} responses"
     if crowd.result.responses < crowd.size.amount:
         crowd.result.failures.append(crowd.result.remark)
@@ -230,7 +230,7 @@ def at_full_speed(acks: int) -> Kind:
     """Each client sends batches of 10 kB as fast as the proxy reads them."""
 
     async def send_at_full_speed(crowd: Crowd) -> None:
-        asked = small(size=10_000, acks=acks) * _WINDOW
+        asked = small_request(size=10_000, acks=acks) * _WINDOW
 
         async def run_client(_number: int) -> None:
             async with crowd.proper_client() as client, _reading_all(client):
@@ -239,7 +239,7 @@ def at_full_speed(acks: int) -> Kind:
                     await client.writer.drain()
                     crowd.result.bytes += len(asked)
 
-        await crowd.each(run_client)
+        await crowd.run_clients(run_client)
         crowd.result.remark = f"{crowd.result.bytes / 1e6 / crowd.size.seconds:,.0f} MB a second"
 
     return send_at_full_speed
@@ -259,12 +259,12 @@ async def read_slowly_beside_others(crowd: Crowd) -> None:
     await crowd.begin()
     half = crowd.target.until - crowd.size.seconds / 2
 
-    async def fast(_number: int) -> None:
+    async def read_fast(_number: int) -> None:
         async with crowd.client() as client:
             while True:
                 await client.ask(_FETCH)
 
-    async def slow() -> None:
+    async def read_slowly() -> None:
         with suppress(TimeoutError):
             async with (
                 asyncio.timeout(crowd.target.seconds_left),
@@ -277,10 +277,10 @@ async def read_slowly_beside_others(crowd: Crowd) -> None:
     async def measure_small_client() -> list[float]:
         await asyncio.sleep(half - asyncio.get_running_loop().time())
         before, crowd.result.seconds = crowd.result.seconds, []
-        await slow()
+        await read_slowly()
         return before
 
-    _, before = await asyncio.gather(crowd.each(fast, MinimumStay.FIRST_RESPONSE), measure_small_client())
+    _, before = await asyncio.gather(crowd.run_clients(read_fast, MinimumStay.FIRST_RESPONSE), measure_small_client())
     alone, beside = waits_of(before), waits_of(crowd.result.seconds)
     crowd.result.remark = (
         f"{crowd.result.responses:,} fetches by the fast ones: p99 {alone['p99'] * 1000:.1f} ms, with the slow one "
@@ -292,12 +292,12 @@ KINDS: dict[str, Kind] = {
     "produce every 2 s": produce_now_and_then,
     "silent": stay_silent,
     "begin handshakes": begin_handshakes,
-    "trickle": trickle,
+    "trickle": trickle_requests,
     "pipeline unread": pipeline_unread,
     "giants": produce_giants,
     "new names": use_new_names,
     "at full speed": at_full_speed(acks=1),
     "at full speed, acks=0": at_full_speed(acks=0),
     "read slowly": read_slowly_beside_others,
-    **{f"bomb: {codec}": bomb(codec) for codec in hostile.COMPRESSED},
+    **{f"bomb: {codec}": send_decompression_bombs(codec) for codec in hostile.COMPRESSED},
 }

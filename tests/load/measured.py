@@ -59,7 +59,7 @@ class SituationResult:
         )
 
 
-class Run:
+class SituationRun:
     """One situation on one stage; the small client stays connected."""
 
     def __init__(

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from tests.bounds.frames import good_batch, produce
+from tests.bounds.frames import good_batch, sized_produce_request
 from tests.bounds.honest_client import connect
 from tests.bounds.side_process import report, serve_commands, settings_from_arguments
 from tests.load.gauges import TICK_SECONDS, processor_seconds
@@ -28,7 +28,9 @@ class SmallClient(threading.Thread):
         super().__init__(daemon=True)
         self._settings = settings
         self._pid: int | None = settings.get("pid")
-        self._request = produce(9, {b"small": [(0, good_batch(time.time_ns() // 1_000_000, 100))]}, client_id=b"small")
+        self._request = sized_produce_request(
+            9, {b"small": [(0, good_batch(time.time_ns() // 1_000_000, 100))]}, client_id=b"small"
+        )
         self._asked_at: tuple[float, float] | None = None
         self.seconds: list[float] = []
         self.failures: list[str] = []

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.bounds.frames import request
+from tests.bounds.frames import sized_request
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 
 _FRAME_SECONDS = 3
 _MORE_THAN_IN_FLIGHT = 2_000  # limits.max_in_flight is 1,000; the proxy stops reading there
 _NOISE_SECONDS = 30
-_METADATA = request(3, 9, b"\2\7loaded\0\1\0\0\0")
+_METADATA = sized_request(3, 9, b"\2\7loaded\0\1\0\0\0")
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ def silent_broker() -> Iterator[str]:
             while client.recv(65536):
                 continue
 
-    def accept() -> None:
+    def accept_one() -> None:
         with suppress(OSError):
             while True:
                 threading.Thread(target=hold_connection, args=(listener.accept()[0],), daemon=True).start()
 
     listener = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=accept, daemon=True).start()
+    threading.Thread(target=accept_one, daemon=True).start()
     yield f"127.0.0.1:{listener.getsockname()[1]}"
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()

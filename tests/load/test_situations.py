@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.load.conftest import Stages
+from tests.load.conftest import LoadStages
 from tests.load.situations import SITUATIONS, Situation
 from tests.load.table import MEASURED
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
-def test_load_keeps_throughput_and_latency_within_limits(situation: Situation, stages: Stages) -> None:
+def test_load_keeps_throughput_and_latency_within_limits(situation: Situation, stages: LoadStages) -> None:
     measured = stages.measure(situation)
     MEASURED.append(measured)
     print(measured.summary(), flush=True)

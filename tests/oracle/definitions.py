@@ -34,7 +34,7 @@ class Versions:
         return self.low <= version <= self.high
 
 
-def versions(text: str | None) -> Versions:
+def parse_versions(text: str | None) -> Versions:
     if not text or text == "none":
         return Versions(1, 0)
     if text.endswith("+"):
@@ -47,23 +47,23 @@ STORED = (KAFKA_NEW, KAFKA_OLD)
 _NOT_STORED = frozenset({"about", "ignorable", "entityType"})
 
 
-def file_of(release: str) -> Path:
+def definitions_file(release: str) -> Path:
     """Return the file with the definitions of a release."""
     return Path(__file__).with_name(f"kafka-{release}-messages.json.gz")
 
 
 @cache
-def definitions(release: str) -> dict[str, Any]:
+def message_definitions(release: str) -> dict[str, Any]:
     """Return the definitions of all messages of a Kafka release, by name."""
     if release not in STORED:
         return definitions_of_jar(release)
-    found: dict[str, Any] = json.loads(gzip.decompress(file_of(release).read_bytes()))
+    found: dict[str, Any] = json.loads(gzip.decompress(definitions_file(release).read_bytes()))
     return found
 
 
-def definition(release: str, name: str) -> dict[str, Any]:
+def message_definition(release: str, name: str) -> dict[str, Any]:
     """Return the definition of a message in one Kafka release."""
-    found: dict[str, Any] = definitions(release)[name]
+    found: dict[str, Any] = message_definitions(release)[name]
     return found
 
 
@@ -75,10 +75,10 @@ def definitions_of_jar(release: str) -> dict[str, Any]:
     return {spec["name"]: _without_comments(spec) for spec in map(json.loads, texts)}
 
 
-def store(release: str) -> None:
+def store_definitions(release: str) -> None:
     """Write the definitions of a release from its jar."""
     text = json.dumps(definitions_of_jar(release), separators=(",", ":"))
-    file_of(release).write_bytes(gzip.compress(text.encode(), mtime=0))
+    definitions_file(release).write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def _without_comments(spec: Any) -> Any:
@@ -94,7 +94,7 @@ class RandomMessage:
         self._random = random.Random(f"{name} {version} {seed}")
         self._number = number or random_integer
         self._version = version
-        spec = definition(release, name)
+        spec = message_definition(release, name)
         self._structs = {s["name"]: s["fields"] for s in spec.get("commonStructs", [])}
         self.ours, self.kafka = self._struct(spec["fields"])
 
@@ -102,10 +102,10 @@ class RandomMessage:
         ours: dict[str, Any] = {}
         kafka: dict[str, Any] = {}
         for spec in fields:
-            if self._version not in versions(spec["versions"]):
+            if self._version not in parse_versions(spec["versions"]):
                 continue
             name, camel = snake_case(spec["name"]), spec["name"][0].lower() + spec["name"][1:]
-            tagged = self._version in versions(spec.get("taggedVersions"))
+            tagged = self._version in parse_versions(spec.get("taggedVersions"))
             if tagged and self._random.random() < 0.4:
                 continue  # keeps its default, which is not encoded
             value, shown = self._value(spec)
@@ -132,7 +132,7 @@ class RandomMessage:
         return value in ([], default) or str(value).lower() == str(default).lower()
 
     def _value(self, spec: dict[str, Any]) -> tuple[Any, Any]:
-        nullable = self._version in versions(spec.get("nullableVersions"))
+        nullable = self._version in parse_versions(spec.get("nullableVersions"))
         if nullable and self._random.random() < 0.3 and spec["type"] != "records":
             return None, None
         kind: str = spec["type"]
@@ -189,4 +189,4 @@ def snake_case(name: str) -> str:
 
 if __name__ == "__main__":
     for each in STORED:
-        store(each)
+        store_definitions(each)

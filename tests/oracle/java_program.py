@@ -21,10 +21,10 @@ def java_command(jars: Path, program: str, options: Sequence[str] = SHORT_LIVED)
         source = Path(program)
         places.append(str(compiled(jars, source)))
         program = source.stem
-    return ["java", *from_archive(jars), *options, "-cp", ":".join(places), program]
+    return ["java", *class_archive_options(jars), *options, "-cp", ":".join(places), program]
 
 
-def from_archive(jars: Path) -> list[str]:
+def class_archive_options(jars: Path) -> list[str]:
     """Return the options to start from the class archive of these jars, if there is one. Warnings are off, because
     tests read the output, and an archive that does not match is only slower.
     """

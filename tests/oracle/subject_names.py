@@ -39,7 +39,7 @@ TYPES = {
 """The content of the object identifiers of attributes."""
 
 
-def der(tag: int, content: bytes) -> bytes:
+def der_element(tag: int, content: bytes) -> bytes:
     """Return a DER element (X.690)."""
     size = len(content)
     if size < 0x80:
@@ -48,14 +48,14 @@ def der(tag: int, content: bytes) -> bytes:
     return bytes((tag, 0x80 | len(digits))) + digits + content
 
 
-def attribute(kind: str, tag: int, value: bytes) -> bytes:
+def name_attribute(kind: str, tag: int, value: bytes) -> bytes:
     """Return one attribute of a name; `kind` is a key of TYPES."""
-    return der(SEQUENCE, der(OID, TYPES[kind]) + der(tag, value))
+    return der_element(SEQUENCE, der_element(OID, TYPES[kind]) + der_element(tag, value))
 
 
-def name(*parts: Sequence[bytes]) -> bytes:
+def distinguished_name(*parts: Sequence[bytes]) -> bytes:
     """Return a distinguished name of these parts (RDNs), each of one attribute or several."""
-    return der(SEQUENCE, b"".join(der(SET, b"".join(part)) for part in parts))
+    return der_element(SEQUENCE, b"".join(der_element(SET, b"".join(part)) for part in parts))
 
 
 def written_by_java(names: Sequence[bytes]) -> list[str | None]:

@@ -32,7 +32,7 @@ Cases = Callable[[random.Random, int], Iterator[Case]]
 """Generates a number of cases."""
 
 
-def a_policy(chance: random.Random) -> TopicPolicy:
+def random_policy(chance: random.Random) -> TopicPolicy:
     kind = chance.choices((TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME), (4, 1))[0]
     bounds = chance.choice(BOUNDS), chance.choice(BOUNDS)
     return TopicPolicy(kind, *bounds, chance.random() < 0.3, framing=Framing.BROKER)
@@ -44,7 +44,7 @@ def random_time(chance: random.Random, policy: TopicPolicy) -> int:
     return chance.choice((time, NOW, NOW * 1000, NOW * 1_000_000)) if LONG_MIN <= time <= LONG_MAX else NOW
 
 
-def a_record(chance: random.Random, policy: TopicPolicy) -> Rec:
+def random_record(chance: random.Random, policy: TopicPolicy) -> Rec:
     headers = [(b"h", chance.choice((None, b"x")))] * chance.choice((0, 0, 0, 2))
     key = chance.choice((b"k", b"k", b"", None))
     return Rec(random_time(chance, policy), key, chance.choice((b"v", b"", None)), headers)
@@ -53,8 +53,8 @@ def a_record(chance: random.Random, policy: TopicPolicy) -> Rec:
 def good_structures(chance: random.Random, count: int) -> Iterator[Case]:
     """Generate batches with good or bad timestamps and keys, some with false header fields."""
     for _ in range(count):
-        policy = a_policy(chance)
-        records = [a_record(chance, policy) for _ in range(chance.choice((1, 1, 2, 5, 20)))]
+        policy = random_policy(chance)
+        records = [random_record(chance, policy) for _ in range(chance.choice((1, 1, 2, 5, 20)))]
         changes: dict[str, int] = {}
         if chance.random() < 0.2:
             changes = {"flags": LOG_APPEND_TIME_FLAG, "max_timestamp": random_time(chance, policy)}
@@ -77,8 +77,8 @@ def good_structures(chance: random.Random, count: int) -> Iterator[Case]:
 def damaged_payloads(chance: random.Random, count: int) -> Iterator[Case]:
     """Generate batches with damaged records (bytes changed, cut or added) and a correct CRC."""
     for _ in range(count):
-        policy = a_policy(chance)
-        records = [a_record(chance, policy) for _ in range(chance.choice((1, 2, 3)))]
+        policy = random_policy(chance)
+        records = [random_record(chance, policy) for _ in range(chance.choice((1, 2, 3)))]
         payload = bytearray(b"".join(record(r, i, NOW) for i, r in enumerate(records)))
         codec = chance.choice(list(CODECS.values()))
         for _ in range(chance.choice((1, 1, 2))):
@@ -99,8 +99,8 @@ def damaged_payloads(chance: random.Random, count: int) -> Iterator[Case]:
 def damaged_compression(chance: random.Random, count: int) -> Iterator[Case]:
     """Generate batches with a damaged payload and a correct CRC."""
     for _ in range(count):
-        policy = a_policy(chance)
-        records = [a_record(chance, policy) for _ in range(chance.choice((1, 5, 100)))]
+        policy = random_policy(chance)
+        records = [random_record(chance, policy) for _ in range(chance.choice((1, 5, 100)))]
         codec = chance.choice([codec for codec in CODECS.values() if codec not in (NONE, GZIP)])
         payload = b"".join(record(r, i, NOW) for i, r in enumerate(records))
         data = compress(codec, payload)

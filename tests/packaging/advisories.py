@@ -18,12 +18,12 @@ _LOCKED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
 
 def main() -> None:
     """Print the advisories that apply to locked versions. Fails if one applies, or if the folder has none."""
-    packages, folder = locked(Path(sys.argv[1])), Path(sys.argv[2])
+    packages, folder = locked_versions(Path(sys.argv[1])), Path(sys.argv[2])
     looked_at, found = 0, 0
     for name, version in packages:
-        for advisory in advisories(folder, name):
+        for advisory in advisories_about(folder, name):
             looked_at += 1
-            if concerns(advisory, Version(version)):
+            if is_affected(advisory, Version(version)):
                 found += 1
                 print(f"{name} {version}: {advisory['id']} {' '.join(advisory.get('aliases', ()))}")
     if not looked_at:
@@ -34,13 +34,13 @@ def main() -> None:
     sys.exit(1 if found else 0)
 
 
-def locked(requirements: Path) -> list[tuple[str, str]]:
+def locked_versions(requirements: Path) -> list[tuple[str, str]]:
     """Return names, normalised as by PyPI, with their versions. A package may have two, for different Pythons."""
     lines = map(_LOCKED.match, requirements.read_text().splitlines())
     return [(re.sub(r"[-_.]+", "-", line[1]).lower(), line[2]) for line in lines if line]
 
 
-def advisories(folder: Path, name: str) -> Iterator[dict[str, Any]]:
+def advisories_about(folder: Path, name: str) -> Iterator[dict[str, Any]]:
     """Return the advisories about a package that were not withdrawn."""
     for file in sorted((folder / "vulns" / name).glob("*.y*ml")):
         advisory = yaml.safe_load(file.read_text())
@@ -48,7 +48,7 @@ def advisories(folder: Path, name: str) -> Iterator[dict[str, Any]]:
             yield advisory
 
 
-def concerns(advisory: dict[str, Any], version: Version) -> bool:
+def is_affected(advisory: dict[str, Any], version: Version) -> bool:
     return any(
         version in map(Version, map(str, affected.get("versions", ())))
         or any(_within(span["events"], version) for span in affected.get("ranges", ()) if span["type"] == "ECOSYSTEM")

@@ -12,7 +12,7 @@ ROOMS = ("config", "dead_letters", "pipeline", "protocol", "proxy", "validation"
 PARTS = ("Makefile", "scripts", "pyproject.toml", "setup.py", "README.md", "LICENSE", "sluicegate", *ROOMS)
 
 
-def build(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def build_wheel(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Build an sdist and from it a wheel in `folder`/dist, with a compiler that always fails."""
     return subprocess.run(
         [sys.executable, "-m", "uv", "build", "--quiet", "--python", sys.executable, *options],
@@ -24,7 +24,7 @@ def build(folder: Path, *options: str, **environment: str) -> subprocess.Complet
     )
 
 
-def source_in(folder: Path) -> Path:
+def copy_and_build_source(folder: Path) -> Path:
     """Copy the tree and build it there. Existing output of Cython is copied, because Cython would write the same again
     in most of a minute.
     """
@@ -34,7 +34,7 @@ def source_in(folder: Path) -> Path:
             shutil.copytree(ROOT / part, folder / part, symlinks=True, ignore=ignored)
         else:
             shutil.copy2(ROOT / part, folder)
-    done = build(folder)
+    done = build_wheel(folder)
     assert done.returncode == 0, done.stderr
     return folder
 

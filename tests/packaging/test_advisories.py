@@ -8,10 +8,10 @@ import pytest
 from packaging.version import Version
 
 from tests.oracle.kafka_java import ROOT
-from tests.packaging.advisories import concerns
+from tests.packaging.advisories import is_affected
 
 
-def advisory(*events: dict[str, str], versions: tuple[str, ...] = ()) -> dict[str, object]:
+def advisory_with_events(*events: dict[str, str], versions: tuple[str, ...] = ()) -> dict[str, object]:
     return {"id": "X-1", "affected": [{"ranges": [{"type": "ECOSYSTEM", "events": events}], "versions": versions}]}
 
 
@@ -28,18 +28,18 @@ def advisory(*events: dict[str, str], versions: tuple[str, ...] = ()) -> dict[st
 def test_an_affected_range_begins_and_ends_at_its_events(
     events: tuple[dict[str, str], ...], outside: tuple[str, ...], inside: tuple[str, ...]
 ) -> None:
-    assert not any(concerns(advisory(*events), Version(version)) for version in outside)
-    assert all(concerns(advisory(*events), Version(version)) for version in inside)
+    assert not any(is_affected(advisory_with_events(*events), Version(version)) for version in outside)
+    assert all(is_affected(advisory_with_events(*events), Version(version)) for version in inside)
 
 
 def test_a_listed_version_counts_without_a_range_and_commits_are_not_versions() -> None:
     listed = {"id": "X-2", "affected": [{"versions": ["1.0"], "ranges": [{"type": "GIT", "events": []}]}]}
 
-    assert concerns(listed, Version("1.0.0"))
-    assert not concerns(listed, Version("1.1"))
+    assert is_affected(listed, Version("1.0.0"))
+    assert not is_affected(listed, Version("1.1"))
 
 
-def audited(tmp_path: Path, requirements: str) -> "subprocess.CompletedProcess[str]":
+def run_audit(tmp_path: Path, requirements: str) -> "subprocess.CompletedProcess[str]":
     (tmp_path / "locked.txt").write_text(requirements)
     command = [sys.executable, "-m", "tests.packaging.advisories", tmp_path / "locked.txt", tmp_path]
     return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
@@ -51,9 +51,9 @@ def test_an_applicable_advisory_fails_and_a_withdrawn_one_does_not(tmp_path: Pat
     (tmp_path / "vulns/some-library/A.yaml").write_text(f"id: A\naliases: [CVE-1]\n{affected}")
     (tmp_path / "vulns/some-library/B.yaml").write_text(f"id: B\nwithdrawn: 2026-01-01T00:00:00Z\n{affected}")
 
-    bad = audited(tmp_path, "Some_Library==1.9 \\\n    --hash=sha256:00\nother==1.0 ; sys_platform == 'linux'\n")
-    good = audited(tmp_path, "some.library==2.0\n")
-    two = audited(
+    bad = run_audit(tmp_path, "Some_Library==1.9 \\\n    --hash=sha256:00\nother==1.0 ; sys_platform == 'linux'\n")
+    good = run_audit(tmp_path, "some.library==2.0\n")
+    two = run_audit(
         tmp_path, "some.library==1.9 ; python_version < '3.14'\nsome.library==2.0 ; python_version >= '3.14'\n"
     )
 
@@ -67,7 +67,7 @@ def test_an_applicable_advisory_fails_and_a_withdrawn_one_does_not(tmp_path: Pat
 
 
 def test_a_folder_without_advisories_is_an_error(tmp_path: Path) -> None:
-    done = audited(tmp_path, "library==1.0\n")
+    done = run_audit(tmp_path, "library==1.0\n")
 
     assert done.returncode == 1
     assert "no advisories found; the folder must be a clone of" in done.stderr

@@ -26,14 +26,14 @@ def run_make(*arguments: str) -> None:
     subprocess.run(["make", "--silent", "-o", "setup", "-o", ".venv/.installed", *arguments], cwd=ROOT, check=True)
 
 
-def locked() -> list[dict[str, Any]]:
+def locked_packages() -> list[dict[str, Any]]:
     packages: list[dict[str, Any]] = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
     return [package for package in packages if package["name"] != "sluicegate"]
 
 
 def test_every_dependency_is_locked_to_file_digests() -> None:
-    assert len(locked()) > 50
-    for package in locked():
+    assert len(locked_packages()) > 50
+    for package in locked_packages():
         files = [*package.get("wheels", []), *([package["sdist"]] if "sdist" in package else [])]
 
         assert set(package["source"]) == {"registry"}, f"{package['name']} comes from no registry"
@@ -46,7 +46,7 @@ def test_the_audited_packages_are_the_locked_ones_with_their_digests() -> None:
 
     lines = (ROOT / "build/locked.txt").read_text().replace("\\\n", " ").splitlines()
     wanted = [line for line in lines if line and not line.lstrip().startswith("#")]
-    versions = {(package["name"], package["version"]) for package in locked()}
+    versions = {(package["name"], package["version"]) for package in locked_packages()}
     assert len(wanted) > 30
     for line in wanted:
         name, _, version = line.split()[0].partition("==")
@@ -60,7 +60,7 @@ def inventory() -> str:
     return (ROOT / "dist/sbom.cdx.json").read_text()
 
 
-def fault_of(inventory: str) -> str:
+def schema_errors(inventory: str) -> str:
     """Return the errors of CycloneDX's own schema."""
     version = re.search(r"^CYCLONEDX_VERSION := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert version is not None
@@ -70,10 +70,10 @@ def fault_of(inventory: str) -> str:
 
 
 def test_the_inventory_follows_cyclonedxs_schema_and_names_installed_packages(inventory: str) -> None:
-    assert fault_of(inventory) == ""
+    assert schema_errors(inventory) == ""
     broken = json.loads(inventory)
     del broken["components"][0]["name"]
-    assert "'name' is a required property" in fault_of(json.dumps(broken))
+    assert "'name' is a required property" in schema_errors(json.dumps(broken))
 
     named = {component["name"].lower().replace("_", "-") for component in json.loads(inventory)["components"]}
     assert {"confluent-kafka", "cramjam", "uvloop", "pydantic", "zstandard"} & named >= {

@@ -42,7 +42,7 @@ CHANGELOG = """# Changelog
 """
 
 
-def run(script: str, *arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_script(script: str, *arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(SCRIPTS / script)] if script.endswith(".py") else [str(SCRIPTS / script)]
     return subprocess.run(
         [*command, *arguments], cwd=cwd, env=os.environ | environment, capture_output=True, text=True, check=False
@@ -63,7 +63,7 @@ def test_the_notes_of_a_release_are_its_section_of_the_changelog(
 ) -> None:
     (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
 
-    done = run("notes.py", version, cwd=tmp_path)
+    done = run_script("notes.py", version, cwd=tmp_path)
 
     assert done.stdout == notes
     assert error in done.stderr
@@ -71,11 +71,11 @@ def test_the_notes_of_a_release_are_its_section_of_the_changelog(
 
 
 def test_one_version_is_stated_everywhere_and_another_tag_is_rejected() -> None:
-    version = run("version.py").stdout.strip()
+    version = run_script("version.py").stdout.strip()
 
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", version)
-    assert run("version.py", f"refs/tags/v{version}").stdout.strip() == version
-    other = run("version.py", "v99.0.0")
+    assert run_script("version.py", f"refs/tags/v{version}").stdout.strip() == version
+    other = run_script("version.py", "v99.0.0")
     assert (other.returncode, other.stderr.strip()) == (
         1,
         f"pyproject.toml has version {version}, but the tag is 99.0.0",
@@ -97,20 +97,22 @@ def test_a_name_is_replaced_in_each_tracked_file_and_a_placeholder_stops_a_relea
         "SECURITY_CONTACT": "security@acme.test",
         "CONDUCT_CONTACT": "conduct@acme.test",
     }
-    before = run("identity.py", "--final", cwd=tmp_path)
+    before = run_script("identity.py", "--final", cwd=tmp_path)
 
-    assert run("identity.py", *(f"{name}={value}" for name, value in values.items()), cwd=tmp_path).returncode == 0
+    assert (
+        run_script("identity.py", *(f"{name}={value}" for name, value in values.items()), cwd=tmp_path).returncode == 0
+    )
 
     assert before.returncode == 1
     assert "REPOSITORY=OWNER/REPO" in before.stderr
-    assert run("identity.py", "--final", cwd=tmp_path).returncode == 0
+    assert run_script("identity.py", "--final", cwd=tmp_path).returncode == 0
     assert (tmp_path / "values.yaml").read_text() == "url: https://github.com/acme/gate/blob/main/x.md\n"
     assert (tmp_path / "untracked").read_text() == "OWNER/REPO"
-    assert run("identity.py", "NAME=x", cwd=tmp_path).returncode == 1
+    assert run_script("identity.py", "NAME=x", cwd=tmp_path).returncode == 1
 
 
 def test_every_placeholder_in_the_tree_is_one_of_the_names() -> None:
-    named = dict(line.split("=", 1) for line in run("identity.py").stdout.splitlines())
+    named = dict(line.split("=", 1) for line in run_script("identity.py").stdout.splitlines())
     skipped = ("scripts/release/", "tests/packaging/test_release.py", "docs/release.md", ".github/identity.env")
     found = subprocess.run(
         ["git", "grep", "-nIw", "OWNER"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -142,7 +144,7 @@ def test_archives_of_the_same_files_become_the_same_bytes(tmp_path: Path) -> Non
     assert one.read_bytes() != other.read_bytes()
 
     for file in (one, other):
-        done = run("normalise_sdist.py", str(file), SOURCE_DATE_EPOCH="1764000000")
+        done = run_script("normalise_sdist.py", str(file), SOURCE_DATE_EPOCH="1764000000")
         assert done.returncode == 0, done.stderr
 
     assert one.read_bytes() == other.read_bytes()
@@ -159,10 +161,10 @@ def test_archives_of_the_same_files_become_the_same_bytes(tmp_path: Path) -> Non
 def test_the_packed_chart_has_no_links_and_names_the_published_image(tmp_path: Path) -> None:
     if shutil.which("helm") is None:
         pytest.skip("helm is not installed: `make test-tools`")
-    named = dict(line.split("=", 1) for line in run("identity.py").stdout.splitlines())
-    version = run("version.py").stdout.strip()
+    named = dict(line.split("=", 1) for line in run_script("identity.py").stdout.splitlines())
+    version = run_script("version.py").stdout.strip()
 
-    done = run("chart", "package", str(tmp_path))
+    done = run_script("chart", "package", str(tmp_path))
 
     assert done.returncode == 0, done.stdout + done.stderr
     index = yaml.safe_load((tmp_path / "index.yaml").read_text())["entries"]["sluicegate"]
@@ -182,8 +184,8 @@ def test_the_packed_chart_has_no_links_and_names_the_published_image(tmp_path: P
 
 
 def test_the_image_has_a_tag_for_each_processor_an_inventory_provenance_and_a_signature() -> None:
-    built = run("image", "build", "arm64", PRINT="1").stdout.splitlines()
-    joined = run("image", "join", PRINT="1").stdout.splitlines()
+    built = run_script("image", "build", "arm64", PRINT="1").stdout.splitlines()
+    joined = run_script("image", "join", PRINT="1").stdout.splitlines()
 
     assert len(built) == 2
     for line in built:
@@ -200,7 +202,7 @@ def test_the_digests_of_a_release_are_those_of_its_files_and_of_nothing_else(tmp
     for name in named:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    version = run("version.py", cwd=tmp_path).stdout.strip()
+    version = run_script("version.py", cwd=tmp_path).stdout.strip()
     (tmp_path / "CHANGELOG.md").write_text(f"## [{version}] - 2026-12-01\n\n- The first.\n")
     files = tmp_path / "dist"
     files.mkdir()
@@ -218,7 +220,7 @@ def test_the_digests_of_a_release_are_those_of_its_files_and_of_nothing_else(tmp
 
 
 def test_the_sbom_lists_the_locked_libraries_without_those_of_development(tmp_path: Path) -> None:
-    done = run("sbom", str(tmp_path))
+    done = run_script("sbom", str(tmp_path))
 
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "sbom.cdx.json").read_text())
@@ -262,7 +264,7 @@ def test_two_builds_of_the_sdist_and_the_wheel_are_equal_and_the_wheel_is_compil
     compiler.write_text('#!/bin/sh\nexec gcc "$@" -O0\n')
     compiler.chmod(0o755)
 
-    done = run("reproducible", str(tmp_path), CC=str(compiler))
+    done = run_script("reproducible", str(tmp_path), CC=str(compiler))
 
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = tmp_path.glob("*.whl")

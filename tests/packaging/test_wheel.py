@@ -13,13 +13,13 @@ import pytest
 
 from tests.broker.proxy_process import ProxyProcess
 from tests.oracle.kafka_java import ROOT
-from tests.packaging.built import ROOMS, build, source_in, wheel_of
+from tests.packaging.built import ROOMS, build_wheel, copy_and_build_source, wheel_of
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the source, an sdist and a wheel built from it."""
-    return source_in(tmp_path_factory.mktemp("source"))
+    return copy_and_build_source(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def wheel(source: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def published(request: pytest.FixtureRequest) -> Path:
+def published_wheel(request: pytest.FixtureRequest) -> Path:
     """The wheel in SLUICEGATE_WHEEL (`make wheel-check`), otherwise one without compiled modules."""
     given = os.environ.get("SLUICEGATE_WHEEL")
     if given:
@@ -106,7 +106,7 @@ def test_the_package_has_one_name_and_runs_beside_user_modules_config_and_proxy(
 
 
 def test_pip_install_alone_gives_a_proxy_without_a_compiler(
-    published: Path, kafka_bootstrap: str, tmp_path: Path
+    published_wheel: Path, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "alone"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
@@ -119,7 +119,7 @@ def test_pip_install_alone_gives_a_proxy_without_a_compiler(
         "--quiet",
         "--python",
         folder / "bin/python",
-        published,
+        published_wheel,
         cwd=tmp_path,
     )
     command = folder / "bin" / "sluicegate"
@@ -127,7 +127,7 @@ def test_pip_install_alone_gives_a_proxy_without_a_compiler(
     file = tmp_path / "sluicegate.yaml"
     file.write_text("upstream: {bootstrap: ['h:1']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n")
 
-    compiled = "none-any" not in published.name
+    compiled = "none-any" not in published_wheel.name
     assert run(command, "version", cwd=tmp_path, **alone).splitlines()[0].endswith("scan compiled") is compiled
     assert run(command, "check", file, cwd=tmp_path, **alone).endswith(": ok\n")
     assert "bootstrap:" in run(command, "bootstrap", kafka_bootstrap, cwd=tmp_path, **alone)
@@ -189,7 +189,7 @@ def test_a_build_that_requires_compilation_fails_without_a_compiler(source: Path
     """Cython's output exists, unlike in an sdist; only the C compiler fails."""
     shutil.copytree(source, tmp_path / "again", symlinks=True)
 
-    done = build(tmp_path / "again", "--wheel", SLUICEGATE_COMPILED="required")
+    done = build_wheel(tmp_path / "again", "--wheel", SLUICEGATE_COMPILED="required")
 
     assert done.returncode != 0
     assert "The build backend returned an error" in done.stderr  # the source from which the wheel above was built
@@ -197,10 +197,12 @@ def test_a_build_that_requires_compilation_fails_without_a_compiler(source: Path
 
 def test_a_wheel_that_is_built_from_an_sdist_has_its_commit(source: Path, tmp_path: Path) -> None:
     options = ("--out-dir", str(tmp_path))
-    assert build(source, "--sdist", *options, SLUICEGATE_COMPILED="no", SLUICEGATE_REVISION="0a1b2c").returncode == 0
+    assert (
+        build_wheel(source, "--sdist", *options, SLUICEGATE_COMPILED="no", SLUICEGATE_REVISION="0a1b2c").returncode == 0
+    )
     (packed,) = tmp_path.glob("*.tar.gz")
 
-    done = build(source, "--wheel", *options, str(packed), SLUICEGATE_COMPILED="no", SLUICEGATE_REVISION="")
+    done = build_wheel(source, "--wheel", *options, str(packed), SLUICEGATE_COMPILED="no", SLUICEGATE_REVISION="")
 
     assert done.returncode == 0, done.stderr
     (built,) = tmp_path.glob("*.whl")

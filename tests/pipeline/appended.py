@@ -11,7 +11,7 @@ BATCH = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Stamped:
+class StampedRecords:
     """The records of a partition: the timestamp and the append time of each (ms)."""
 
     times: list[int]
@@ -31,51 +31,51 @@ def _live(count: int, end_ms: int, span_ms: int = SPAN) -> list[int]:
     return [end_ms - span_ms + span_ms * min(i // BATCH * BATCH + BATCH, count) // count for i in range(count)]
 
 
-def _constant(at: list[int], _now: int) -> Stamped:
-    return Stamped([at[0]] * len(at), at)
+def _constant(at: list[int], _now: int) -> StampedRecords:
+    return StampedRecords([at[0]] * len(at), at)
 
 
-def _repeated(at: list[int], _now: int) -> Stamped:
-    return Stamped([time // (6 * HOUR) * 6 * HOUR for time in at], at)
+def _repeated(at: list[int], _now: int) -> StampedRecords:
+    return StampedRecords([time // (6 * HOUR) * 6 * HOUR for time in at], at)
 
 
-def _shuffled(at: list[int], _now: int) -> Stamped:
-    return Stamped(Random(1).sample(at, len(at)), at)
+def _shuffled(at: list[int], _now: int) -> StampedRecords:
+    return StampedRecords(Random(1).sample(at, len(at)), at)
 
 
-def _shuffled_by_a_loader(at: list[int], now: int) -> Stamped:
-    return Stamped(Random(1).sample(at, len(at)), _live(len(at), now, 5 * MINUTE))
+def _shuffled_by_a_loader(at: list[int], now: int) -> StampedRecords:
+    return StampedRecords(Random(1).sample(at, len(at)), _live(len(at), now, 5 * MINUTE))
 
 
-def _some_ahead(at: list[int], _now: int) -> Stamped:
-    return Stamped([time + 6 * HOUR if i // BATCH % 10 == 3 else time for i, time in enumerate(at)], at)
+def _some_ahead(at: list[int], _now: int) -> StampedRecords:
+    return StampedRecords([time + 6 * HOUR if i // BATCH % 10 == 3 else time for i, time in enumerate(at)], at)
 
 
-def _most_ahead(at: list[int], _now: int) -> Stamped:
-    return Stamped([time + 6 * HOUR if i // BATCH % 10 < 6 else time for i, time in enumerate(at)], at)
+def _most_ahead(at: list[int], _now: int) -> StampedRecords:
+    return StampedRecords([time + 6 * HOUR if i // BATCH % 10 < 6 else time for i, time in enumerate(at)], at)
 
 
-def _all_ahead(at: list[int], _now: int) -> Stamped:
-    return Stamped([time + 5 * HOUR for time in at], at)
+def _all_ahead(at: list[int], _now: int) -> StampedRecords:
+    return StampedRecords([time + 5 * HOUR for time in at], at)
 
 
-def _jittered(at: list[int], _now: int) -> Stamped:
+def _jittered(at: list[int], _now: int) -> StampedRecords:
     random = Random(1)
-    return Stamped([time + random.randint(-2 * HOUR, 2 * HOUR) for time in at], at)
+    return StampedRecords([time + random.randint(-2 * HOUR, 2 * HOUR) for time in at], at)
 
 
-def _backfilled(at: list[int], now: int) -> Stamped:
+def _backfilled(at: list[int], now: int) -> StampedRecords:
     third = len(at) // 3
     old = [now - 900 * 24 * HOUR + i * MINUTE for i in range(third)]
-    return Stamped([*at[:third], *old, *at[2 * third :]], at)
+    return StampedRecords([*at[:third], *old, *at[2 * third :]], at)
 
 
-def _mirrored(at: list[int], now: int) -> Stamped:
-    return Stamped(at, _live(len(at), now, 5 * MINUTE))
+def _mirrored(at: list[int], now: int) -> StampedRecords:
+    return StampedRecords(at, _live(len(at), now, 5 * MINUTE))
 
 
-KINDS: dict[str, Callable[[list[int], int], Stamped]] = {
-    "valid": lambda at, _now: Stamped(at, at),
+KINDS: dict[str, Callable[[list[int], int], StampedRecords]] = {
+    "valid": lambda at, _now: StampedRecords(at, at),
     "constant": _constant,
     "repeated": _repeated,
     "shuffled": _shuffled,
@@ -89,7 +89,7 @@ KINDS: dict[str, Callable[[list[int], int], Stamped]] = {
 }
 
 
-def stamped_records(kind: str, count: int, now_ms: int) -> Stamped:
+def stamped_records(kind: str, count: int, now_ms: int) -> StampedRecords:
     """Return `count` records appended in the thirty hours before now; loaders appended theirs in the last five
     minutes."""
     return KINDS[kind](_live(count, now_ms), now_ms)

@@ -24,7 +24,7 @@ from tests.oracle.kafka_java import KAFKA_NEW
 CLIENT, SECRET = "spark client", "planted:secret/1+%"
 
 
-def token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) -> str:
+def unsecured_token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) -> str:
     """Return a token that a broker with the unsecured validator accepts."""
     now = time.time()
     held = {"sub": subject, "iat": now, "exp": now + lasts_seconds, **claims}
@@ -33,11 +33,11 @@ def token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) ->
 
 
 @dataclass
-class Endpoint:
+class ScriptedTokenEndpoint:
     """A token endpoint with one known client. `made` makes the tokens; `response`, if set, replaces all responses."""
 
     url: str = ""
-    made: Callable[..., str] = token
+    made: Callable[..., str] = unsecured_token
     lasts_seconds: float = 3600
     response: tuple[int, dict[str, str], bytes] | None = None
     asked: list[dict[str, list[str]]] = field(default_factory=list)
@@ -56,9 +56,11 @@ class Endpoint:
 
 
 @contextmanager
-def token_endpoint(certificate: Certificate | None = None, made: Callable[..., str] = token) -> Iterator[Endpoint]:
+def token_endpoint(
+    certificate: Certificate | None = None, made: Callable[..., str] = unsecured_token
+) -> Iterator[ScriptedTokenEndpoint]:
     """Serve a token endpoint on a free port, with HTTPS if there is a certificate."""
-    endpoint = Endpoint(made=made)
+    endpoint = ScriptedTokenEndpoint(made=made)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -17,7 +17,7 @@ from tests.pipeline.java_options import ARCHIVE, WITHOUT_ARCHIVE
 from tests.pipeline.session import spark_session
 
 
-def make() -> None:
+def make_class_archive() -> None:
     """Run a session that reads, shuffles and writes a little; Java writes the archive when the session ends."""
     ARCHIVE.unlink(missing_ok=True)
     with TemporaryDirectory(dir=ARCHIVE.parent) as folder:
@@ -50,4 +50,4 @@ def _as_they_are(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
 
 
 if __name__ == "__main__":
-    make()
+    make_class_archive()

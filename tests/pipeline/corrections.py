@@ -16,7 +16,7 @@ def add_missing_tenant(letter: DeadLetter) -> ReplayRecord | None:
     return replace(record, value=json.dumps({"tenant": "a", **value}).encode())
 
 
-def shortens(letter: DeadLetter) -> ReplayRecord | None:
+def shorten_value(letter: DeadLetter) -> ReplayRecord | None:
     """Shorten the value to four bytes, and correct nothing else."""
     return replace(letter.record, value=(letter.record.value or b"")[:4])
 

@@ -17,7 +17,7 @@ _EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 
 @contextmanager
-def disturbing(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[None]:
+def disturb_once(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[None]:
     """Call `act` in a thread as soon as `is_time` returns true. Raises AssertionError if the block ends before that."""
     ended, failed = threading.Event(), list[BaseException]()
 
@@ -58,25 +58,25 @@ def _tasks_of_stages(spark: SparkSession) -> list[tuple[int, int]]:
     return [(stage.numCompletedTasks, stage.numActiveTasks) for stage in stages if stage is not None]
 
 
-def executors() -> list[int]:
+def count_executors() -> list[int]:
     """Return the process ids of the session's executors on this machine."""
     return [pid for pid in _below(os.getpid()) if _EXECUTOR in _command_of(pid)]
 
 
 def kill_an_executor() -> None:
     """Kill the first executor at once."""
-    os.kill(eventually(executors, what="an executor")[0], signal.SIGKILL)
+    os.kill(eventually(count_executors, what="an executor")[0], signal.SIGKILL)
 
 
 def kill_all_executors() -> None:
     """Kill all executors at once, busy or not."""
-    for pid in executors():
+    for pid in count_executors():
         os.kill(pid, signal.SIGKILL)
 
 
 def kill_an_executor_at_work() -> None:
     """Kill the executor whose Python is busy, because it has forked a worker."""
-    running = eventually(executors, what="an executor")
+    running = eventually(count_executors, what="an executor")
     os.kill(max(running, key=lambda pid: len(_below(pid))), signal.SIGKILL)
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.runs.results import java_classes
 
 
-class Moment(Enum):
+class SignalMoment(Enum):
     """The moment at which the signal arrives."""
 
     BEFORE = "before the call is sent"
@@ -28,7 +28,7 @@ class JavaCalls:
     """Counts the main thread's calls of Java. The signal arrives in call number `at`; `arrived` is the command of that
     call."""
 
-    def __init__(self, at: int | None, moment: Moment, number: signal.Signals) -> None:
+    def __init__(self, at: int | None, moment: SignalMoment, number: signal.Signals) -> None:
         self.made = 0
         self.arrived: str | None = None
         self._at = at
@@ -43,12 +43,12 @@ class JavaCalls:
         if self.made != self._at:
             return _SEND(connection, command)
         self.arrived = command
-        if self._moment is Moment.BEFORE:
+        if self._moment is SignalMoment.BEFORE:
             signal.raise_signal(self._number)
-        elif self._moment is Moment.AWAITED:
+        elif self._moment is SignalMoment.AWAITED:
             connection.stream = _Interrupted(connection.stream, self._number)
         response = _SEND(connection, command)
-        if self._moment is Moment.AFTER:
+        if self._moment is SignalMoment.AFTER:
             signal.raise_signal(self._number)
         return response
 
@@ -74,7 +74,7 @@ _SEND = ClientServerConnection.send_command
 
 @contextmanager
 def java_calls(
-    at: int | None = None, moment: Moment = Moment.AWAITED, number: signal.Signals = signal.SIGINT
+    at: int | None = None, moment: SignalMoment = SignalMoment.AWAITED, number: signal.Signals = signal.SIGINT
 ) -> Iterator[JavaCalls]:
     """Count the calls; a signal arrives in call number `at` (from 1; None: in none)."""
     calls = JavaCalls(at, moment, number)
@@ -87,7 +87,7 @@ def java_calls(
         yield calls
 
 
-def activate(spark: SparkSession) -> None:
+def activate_session(spark: SparkSession) -> None:
     """Make the session active in this thread again. After an interruption py4j gives the thread another thread of
     Java."""
     java_classes(spark).SparkSession.setActiveSession(spark._jsparkSession)

@@ -25,7 +25,7 @@ _PRODUCERS = st.sampled_from([-1, 7, 8, 9])
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenBatch:
     """One entry of a log. `kept`: which records compaction has left (empty: all). `magic` 0 and 1 are messages, in a
     wrapper if there are several. `ended`: the number of entries after which the producer's transaction ends.
     """
@@ -40,8 +40,8 @@ class Written:
     is_aborted: bool = False
 
 
-WRITTEN = st.builds(Written, _SOME, _CODECS, _PRODUCERS) | st.builds(
-    Written,
+WRITTEN = st.builds(WrittenBatch, _SOME, _CODECS, _PRODUCERS) | st.builds(
+    WrittenBatch,
     _SOME,
     _CODECS,
     _PRODUCERS,
@@ -54,7 +54,7 @@ WRITTEN = st.builds(Written, _SOME, _CODECS, _PRODUCERS) | st.builds(
 
 
 @dataclass
-class Log:
+class ScriptedLog:
     """A partition from offset 0. `batches`: first offset, last offset and bytes of each batch. `aborted`: first offset,
     last offset and producer of each aborted transaction.
     """
@@ -76,9 +76,9 @@ class Log:
         return FetchedPartition(0, self.end, 0, aborted, memoryview(data))
 
 
-def log_of(entries: Sequence[Written]) -> Log:
+def log_of(entries: Sequence[WrittenBatch]) -> ScriptedLog:
     """Return a log of these entries, with offsets as a broker would assign them."""
-    found, offset = Log(), 0
+    found, offset = ScriptedLog(), 0
     open_ones: list[tuple[int, int, int, bool]] = []  # entries left, first offset, producer, is aborted
     for number, entry in enumerate(entries):
         offset += entry.gap
@@ -103,7 +103,7 @@ def log_of(entries: Sequence[Written]) -> Log:
     return found
 
 
-def _batch_of(entry: Written, offset: int, producer: int) -> bytes:
+def _batch_of(entry: WrittenBatch, offset: int, producer: int) -> bytes:
     if entry.magic < 2:
         return _messages(entry, offset)
     flags = TRANSACTIONAL if producer >= 1000 else 0
@@ -121,7 +121,7 @@ def _batch_of(entry: Written, offset: int, producer: int) -> bytes:
     )
 
 
-def _messages(entry: Written, offset: int) -> bytes:
+def _messages(entry: WrittenBatch, offset: int) -> bytes:
     magic, first = entry.magic, entry.records[0]
     if len(entry.records) == 1:
         return message(magic, first.value, key=first.key, timestamp=first.timestamp, offset=offset)

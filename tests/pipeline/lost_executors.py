@@ -45,8 +45,8 @@ from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.messages.fetch import LATEST
 from tests.broker.eventually import eventually
 from tests.pipeline.disturbed import (
-    disturbing,
-    executors,
+    count_executors,
+    disturb_once,
     kill_all_executors,
     kill_an_executor,
     kill_an_executor_at_work,
@@ -98,7 +98,7 @@ class Jobs:
         results = self._results("written")
         plan = repairing.write_plan(self._spark, self._topics, results, self._targets, self._rules)
         listing = repairing.list_changes(self._spark, self._topics, results, plan)
-        with disturbing(self._has_begun, kill_an_executor_at_work):
+        with disturb_once(self._has_begun, kill_an_executor_at_work):
             repairing.write_clean_topics(self._spark, self._topics, results, plan, listing)
 
     def verify(self, name: str) -> Any:
@@ -117,7 +117,7 @@ class Jobs:
         file, found_in, out = (self._folder / each for each in ("policies.yaml", "listed", f"replay-{name}"))
         file.write_text(_POLICIES.format(address=self._address))
         validated(self._spark, self._address, self._topics.names, found_in, file, samples=None)
-        with disturbing(lambda: self._end_of(self._topics.names[0]) > self._validated_to, kill_an_executor_at_work):
+        with disturb_once(lambda: self._end_of(self._topics.names[0]) > self._validated_to, kill_an_executor_at_work):
             done = replay(
                 *(self._spark, self._address, self._topics.names, out, file),
                 fix="unit",
@@ -194,7 +194,7 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
             "plan": lambda: run_twice("plan", jobs.plan, middle, kill_an_executor),
             "write": jobs.write,
             "verify": lambda: run_twice("verify", jobs.verify, middle, kill_an_executor),
-            "watch": lambda: once("watch", jobs.watch, jobs.has_watched_some, kill_an_executor),
+            "watch": lambda: run_job_once("watch", jobs.watch, jobs.has_watched_some, kill_an_executor),
             "replay": lambda: print(json.dumps({"job": "replay", "reported": jobs.replay("disturbed")}), flush=True),
             "extract": lambda: run_twice("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
             "violations": lambda: run_twice("violations", jobs.violations, jobs.has_added_up_some, kill_all_executors),
@@ -203,17 +203,19 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
         def run_twice(
             name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None]
         ) -> None:
-            once(name, job, is_time, kill, undisturbed=job("as it is"))
+            run_job_once(name, job, is_time, kill, undisturbed=job("as it is"))
 
-        def once(
+        def run_job_once(
             name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None], **others: Any
         ) -> None:
-            eventually(lambda: len(executors()) == _EXECUTORS, what="executors")
-            with disturbing(is_time, kill):
+            eventually(lambda: len(count_executors()) == _EXECUTORS, what="executors")
+            with disturb_once(is_time, kill):
                 disturbed = job("disturbed")
             output = {"job": name, "disturbed": disturbed} | others
             print(json.dumps(output, default=lambda partitions: sorted(map(str, partitions))), flush=True)
-            eventually(lambda: len(executors()) == _EXECUTORS, what="another executor in the place of the lost one")
+            eventually(
+                lambda: len(count_executors()) == _EXECUTORS, what="another executor in the place of the lost one"
+            )
 
         for name in asked:
             ways[name]()

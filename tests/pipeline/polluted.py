@@ -36,7 +36,7 @@ def wrong_timestamp(damage: str, time: int) -> int:
 
 
 @dataclass
-class Polluted:
+class PollutedTopic:
     """The records that were written."""
 
     topic: str
@@ -56,9 +56,9 @@ class Polluter:
         self._partitions = partitions
         self._now = now_ms
         self._sequences: dict[tuple[int, int], int] = {}
-        self.found = Polluted(create_topic(bootstrap, UNLIMITED, partitions))
+        self.found = PollutedTopic(create_topic(bootstrap, UNLIMITED, partitions))
 
-    def write(self, batches: int, span_ms: int, every: int = 10) -> Polluted:
+    def write(self, batches: int, span_ms: int, every: int = 10) -> PollutedTopic:
         """Write `batches` good batches to each partition, from the time span before now; one in `every` is followed by
         a damaged one."""
         with RawClient(self._address) as client:

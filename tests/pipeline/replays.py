@@ -85,7 +85,7 @@ def quarantining_proxy(bootstrap: str, folder: Path, cases: Mapping[str, dict[st
     return {case: Quarantine(proxy, topic, dead) for case, (topic, dead) in names.items()}
 
 
-def replayed(
+def run_replay(
     spark: SparkSession,
     bootstrap: str,
     dead: str,
@@ -139,7 +139,7 @@ def read_back(bootstrap: str, topic: str, *only: int) -> list[ConsumedRecord]:
     return sorted(found, key=lambda each: each.partition)
 
 
-def progress(bootstrap: str, group: str, topic: str, partitions: int) -> list[int]:
+def replay_progress(bootstrap: str, group: str, topic: str, partitions: int) -> list[int]:
     """Return the offset that a replay has reached in each partition."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "isolation.level": "read_uncommitted"})
     try:

@@ -18,7 +18,7 @@ _LEFT_OUT = {"python", "__pycache__", "work"}
 HOME = _MADE if _MADE.exists() else _INSTALLED
 
 
-def make() -> None:
+def make_spark_home() -> None:
     """Make a folder of links to the installed Spark."""
     _MADE.mkdir(exist_ok=True)
     for place in _INSTALLED.iterdir():
@@ -29,4 +29,4 @@ def make() -> None:
 
 
 if __name__ == "__main__":
-    make()
+    make_spark_home()

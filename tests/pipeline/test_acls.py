@@ -25,7 +25,7 @@ from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resourc
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.broker.eventually import eventually
-from tests.integration.secure_brokers import GuardedBroker, login
+from tests.integration.secure_brokers import GuardedBroker, client_login
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import UNLIMITED
 
@@ -44,10 +44,10 @@ _RESOURCES = {
 
 @pytest.fixture
 def settings_of_bob(guarded: GuardedBroker) -> dict[str, str]:
-    return login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
+    return client_login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
 
 
-def topic_of(
+def create_topic_with_records(
     guarded: GuardedBroker, name: str, times: list[int], headers: list[tuple[str, str | bytes | None]] | None = None
 ) -> str:
     """Create a topic as administrator, with records of these times."""
@@ -55,7 +55,7 @@ def topic_of(
     for future in admin.create_topics([NewTopic(name, 1, 1, config=UNLIMITED)]).values():
         future.result(30)
     producer = Producer(
-        login("admin", "a")
+        client_login("admin", "a")
         | {"bootstrap.servers": guarded.kafka.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
     )
     for time in times:
@@ -104,7 +104,7 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
 ) -> None:
     name = re.sub(r"\W", "-", request.node.name)
     if exists:
-        topic_of(guarded, name, [])
+        create_topic_with_records(guarded, name, [])
     right, cluster = right_of(name), Topics(guarded.kafka.bootstrap, (name,), settings_of_bob).cluster()
     admin = guarded.admin()
     try:
@@ -123,7 +123,7 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
 def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
     guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
-    topic = topic_of(guarded, "acls-of-a-repair", [1_764_000_000_000_000_000, 1_764_000_000_000])
+    topic = create_topic_with_records(guarded, "acls-of-a-repair", [1_764_000_000_000_000_000, 1_764_000_000_000])
     config = tmp_path / "client.properties"
     config.write_text("".join(f"{name}={value}\n" for name, value in settings_of_bob.items()))
     about = ("repair", "--bootstrap", guarded.kafka.bootstrap, "--topic", topic, "--config", str(config))
@@ -168,11 +168,11 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
     spark: SparkSession, guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
     admin, bootstrap, time_ms = guarded.admin(), guarded.kafka.bootstrap, 1_764_000_000_000
-    target = topic_of(guarded, "acls-of-a-replay", [])
+    target = create_topic_with_records(guarded, "acls-of-a-replay", [])
     message = {"reason": "timestamp_in_future", "topic": target, "partition": "0", "index": "0"}
     message |= {"timestamp": f"{time_ms}000000"}
     headers: list[tuple[str, str | bytes | None]] = [(f"sluicegate.{name}", text) for name, text in message.items()]
-    dead = topic_of(guarded, f"{target}.dead", [time_ms], headers)
+    dead = create_topic_with_records(guarded, f"{target}.dead", [time_ms], headers)
     file = tmp_path / "sluicegate.yaml"
     file.write_text(
         f"upstream: {{bootstrap: ['{bootstrap}'], topic_settings: false}}\nlisten: {{bootstrap: '127.0.0.1:1'}}\n"

@@ -19,7 +19,7 @@ RECORDS = 3_000
 LOG_APPEND_TIME = 8
 
 
-class Partition:
+class BatchTimes:
     """A partition of batches with these times. `by_broker`: append times that the broker has stored, by offset."""
 
     def __init__(self, times: list[int], by_broker: dict[int, int] | None = None) -> None:
@@ -63,7 +63,7 @@ class Partition:
 @pytest.mark.parametrize("bound_ms", [HOUR, 2 * HOUR, 90 * MINUTE + 1])
 def test_the_true_counts_are_within_the_estimated_range(kind: str, bound_ms: int) -> None:
     written = stamped_records(kind, RECORDS, NOW)
-    partition = Partition(written.times)
+    partition = BatchTimes(written.times)
 
     found = partition.damage(bound_ms, bound_ms)
 
@@ -77,24 +77,24 @@ def test_the_true_counts_are_within_the_estimated_range(kind: str, bound_ms: int
 
 @pytest.mark.parametrize("kind", ["valid", "constant", "repeated", "mirrored"])
 def test_consistent_timestamps_are_never_counted_as_future(kind: str) -> None:
-    assert Partition(stamped_records(kind, RECORDS, NOW).times).damage(HOUR, HOUR)["future"] == (0, 0)
+    assert BatchTimes(stamped_records(kind, RECORDS, NOW).times).damage(HOUR, HOUR)["future"] == (0, 0)
 
 
 @pytest.mark.parametrize("kind", ["constant", "repeated", "shuffled", "jittered"])
 def test_constant_or_shuffled_timestamps_date_no_hour(kind: str) -> None:
-    assert Partition(stamped_records(kind, RECORDS, NOW).times).dated_hours() == set()
+    assert BatchTimes(stamped_records(kind, RECORDS, NOW).times).dated_hours() == set()
 
 
 def test_valid_timestamps_are_dated_to_their_hours() -> None:
     written = stamped_records("valid", RECORDS, NOW)
 
-    assert Partition(written.times).dated_hours() == {time // HOUR * HOUR for time in written.appended}
+    assert BatchTimes(written.times).dated_hours() == {time // HOUR * HOUR for time in written.appended}
 
 
 def test_live_records_beside_a_backfill_are_not_dated_by_it() -> None:
     written = stamped_records("backfilled", RECORDS, NOW)
 
-    assert Partition(written.times).dated_hours() <= {time // HOUR * HOUR for time in written.appended}
+    assert BatchTimes(written.times).dated_hours() <= {time // HOUR * HOUR for time in written.appended}
 
 
 def test_timestamps_far_after_the_time_of_reading_are_counted_exactly() -> None:
@@ -102,13 +102,13 @@ def test_timestamps_far_after_the_time_of_reading_are_counted_exactly() -> None:
     ahead = [time + 48 * HOUR if i % 7 == 0 else time for i, time in enumerate(written.times)]
 
     truth = len(range(0, RECORDS, 7))
-    assert Partition(ahead).damage(HOUR, HOUR)["future"] == (truth, truth)
+    assert BatchTimes(ahead).damage(HOUR, HOUR)["future"] == (truth, truth)
 
 
 def test_one_future_timestamp_at_the_end_leaves_other_counts_exact() -> None:
     written = stamped_records("valid", RECORDS, NOW)
 
-    assert Partition([*written.times[:-1], NOW + 48 * HOUR]).damage(HOUR, HOUR)["future"] == (1, 1)
+    assert BatchTimes([*written.times[:-1], NOW + 48 * HOUR]).damage(HOUR, HOUR)["future"] == (1, 1)
 
 
 def test_log_append_times_bound_the_append_times_of_their_neighbours() -> None:
@@ -116,7 +116,7 @@ def test_log_append_times_bound_the_append_times_of_their_neighbours() -> None:
     written = stamped_records("a tenth ahead", RECORDS, NOW)
     by_broker = {offset: written.appended[offset] for offset in range(0, RECORDS, 4 * BATCH)}
 
-    found = Partition(written.times, by_broker).damage(HOUR, HOUR)
+    found = BatchTimes(written.times, by_broker).damage(HOUR, HOUR)
 
     assert found["future"] == (written.count_in_future(HOUR),) * 2
     assert found["past"] == (0, 0)

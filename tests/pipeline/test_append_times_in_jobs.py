@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.watch import reading
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
-from tests.pipeline.appended import BATCH, HOUR, KINDS, Stamped, stamped_records
+from tests.pipeline.appended import BATCH, HOUR, KINDS, StampedRecords, stamped_records
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.repairs import now_ms
 from tests.wire.batches import LZ4, Rec, batch
@@ -39,7 +39,7 @@ Figures = dict[str, tuple[int, int]]
 """The least and the largest number of records ahead, by kind of times."""
 
 
-def write_topics(bootstrap: str, now: int, records: int) -> dict[str, tuple[str, Stamped]]:
+def write_topics(bootstrap: str, now: int, records: int) -> dict[str, tuple[str, StampedRecords]]:
     """Write a topic for each kind of times; return the kind and the records of each topic."""
     found = {}
     for kind in KINDS:
@@ -48,7 +48,7 @@ def write_topics(bootstrap: str, now: int, records: int) -> dict[str, tuple[str,
     return found
 
 
-def write(bootstrap: str, its: Stamped) -> str:
+def write(bootstrap: str, its: StampedRecords) -> str:
     """Write a topic, and return its name."""
     topic = create_topic(bootstrap, UNLIMITED, 1)
     with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
@@ -58,7 +58,9 @@ def write(bootstrap: str, its: Stamped) -> str:
     return topic
 
 
-def figures(spark: SparkSession, bootstrap: str, topics: list[str], out: Path, now: int) -> dict[str, Figures]:
+def future_records_by_job(
+    spark: SparkSession, bootstrap: str, topics: list[str], out: Path, now: int
+) -> dict[str, Figures]:
     """Return the number of records ahead that each job reports, by topic."""
     file = out / "policies.yaml"
     file.write_text(POLICIES.format(bootstrap=bootstrap))
@@ -107,7 +109,7 @@ def test_all_jobs_count_equally_and_the_true_counts_are_within_their_ranges(
     topics = write_topics(kafka_bootstrap, now, RECORDS)
     stop_the_clock(monkeypatch, now)
 
-    found = figures(spark, kafka_bootstrap, list(topics), tmp_path, now)
+    found = future_records_by_job(spark, kafka_bootstrap, list(topics), tmp_path, now)
 
     for topic, (kind, its) in topics.items():
         each = {job: of[topic] for job, of in found.items()}

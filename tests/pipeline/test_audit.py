@@ -42,7 +42,7 @@ TENANT = [(b"tenant", b"a")]
 GOOD = b'{"amount": 1}'
 
 
-def policies(mode: str, folder: Path) -> dict[str, Any]:
+def policies_of_modes(mode: str, folder: Path) -> dict[str, Any]:
     (folder / "shape.json").write_text(SHAPE)
     rules = json.loads(json.dumps(RULES).replace("shape.json", str(folder / "shape.json")))
     bounds = {"message.timestamp.before.max.ms": 7 * DAY, "message.timestamp.after.max.ms": HOUR}
@@ -95,11 +95,13 @@ def batches_with_violations(now: int) -> list[tuple[int, list[Rec], dict[str, in
 
 
 @pytest.fixture(scope="module")
-def observed(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ProxyProcess]]:
+def observed_topic(
+    kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, ProxyProcess]]:
     """A topic that was written through a proxy in mode observe, and that proxy."""
     folder = tmp_path_factory.mktemp("observing")
     topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
-    proxy = ProxyProcess(folder, kafka_bootstrap, policies("observe", folder))
+    proxy = ProxyProcess(folder, kafka_bootstrap, policies_of_modes("observe", folder))
     try:
         proxy.start()
         now = time.time_ns() // 1_000_000
@@ -144,9 +146,9 @@ def violations_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[A
 
 @pytest.mark.long
 def test_audit_figures_equal_those_of_an_observing_proxy_rule_by_rule(
-    spark: SparkSession, kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
-    topic, proxy = observed
+    topic, proxy = observed_topic
     events, tried = violations_by(proxy.violations_of(topic))
 
     summary = audit_topic(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
@@ -166,9 +168,9 @@ def test_audit_figures_equal_those_of_an_observing_proxy_rule_by_rule(
 
 
 def test_audit_samples_have_the_offset_and_the_diagnosis(
-    spark: SparkSession, kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
-    topic, proxy = observed
+    topic, proxy = observed_topic
 
     summary = audit_topic(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
 
@@ -185,9 +187,9 @@ def test_audit_samples_have_the_offset_and_the_diagnosis(
 
 @pytest.mark.long  # unlike the short tests of this file, it starts a Spark for the command
 def test_an_audit_takes_clients_from_violation_events(
-    spark: SparkSession, observed: tuple[str, ProxyProcess], tmp_path: Path
+    spark: SparkSession, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
-    topic, proxy = observed
+    topic, proxy = observed_topic
     events, _ = violations_by(proxy.violations_of(topic))
     file = tmp_path / "events.jsonl"
     rejected = {**proxy.violations_of(topic)[0], "mode": "reject", "outcome": "rejected", "client_id": "elsewhere"}
@@ -207,10 +209,10 @@ def test_an_audit_takes_clients_from_violation_events(
 
 @pytest.mark.long
 def test_the_audit_command_reports_what_would_be_rejected(
-    kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
+    kafka_bootstrap: str, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
-    topic, proxy = observed
-    asked = policies("reject", tmp_path) | {"requests": [{"name": "all", "acks": ["all"]}]}
+    topic, proxy = observed_topic
+    asked = policies_of_modes("reject", tmp_path) | {"requests": [{"name": "all", "acks": ["all"]}]}
     asked |= {name: proxy.config[name] for name in ("upstream", "listen")}
     file = tmp_path / "policies.yaml"
     file.write_text(yaml.safe_dump(asked))

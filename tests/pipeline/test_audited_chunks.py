@@ -20,7 +20,7 @@ from sluicegate.validation.rules.rule_set import RuleSet
 WHOLE = OffsetRange(TopicPartition("t", 0), 10, 100)
 
 
-def ending_at(last_offset: int) -> StoredBatch:
+def batch_ending_at(last_offset: int) -> StoredBatch:
     """Return a batch without a header, which means that the broker has set no time."""
     return StoredBatch(memoryview(b""), 0, 0, last_offset, last_offset, None)
 
@@ -38,9 +38,9 @@ def test_append_times_of_a_chunk_date_batches_as_those_of_the_partition_do(
 
     for chunk in chunks:
         part = append_times_from(json.loads(json.dumps(_part(whole, chunk).as_json())))
-        batches = [ending_at(offset) for offset in range(chunk.start, chunk.end)]
+        batches = [batch_ending_at(offset) for offset in range(chunk.start, chunk.end)]
         if chunk.end == WHOLE.end:
-            batches.append(ending_at(WHOLE.end + 7))  # a batch that extends beyond the end of the read range
+            batches.append(batch_ending_at(WHOLE.end + 7))  # a batch that extends beyond the end of the read range
         assert list(map(append_time_lookup(part), batches)) == list(map(append_time_lookup(whole), batches))
 
 

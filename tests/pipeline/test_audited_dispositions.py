@@ -66,14 +66,14 @@ def batches_of_all_kinds(now: int) -> list[bytes]:
     ]
 
 
-def codes_of(client: RawClient, topic: str, batches: list[bytes]) -> list[int]:
+def produce_codes(client: RawClient, topic: str, batches: list[bytes]) -> list[int]:
     return [
         client.produce(9, [topic_data(topic, (0, each))])["responses"][0]["partition_responses"][0]["error_code"]
         for each in batches
     ]
 
 
-def masked_by(proxy: ProxyProcess) -> dict[str, int]:
+def masked_records_by_rule(proxy: ProxyProcess) -> dict[str, int]:
     """Return the number of masked records by rule from the proxy's metrics."""
     lines = [
         line for line in proxy.get("/metrics")[1].splitlines() if line.startswith("sluicegate_rule_records_total{")
@@ -141,9 +141,9 @@ def test_an_audit_counts_as_the_proxy_does_in_source_and_forwarded_topics(
     broker = kafka_bootstrap.split(",", maxsplit=1)[0]
 
     with RawClient(broker) as client:
-        assert codes_of(client, direct, batches) == [0] * len(batches)
+        assert produce_codes(client, direct, batches) == [0] * len(batches)
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        codes = codes_of(client, behind, batches)
+        codes = produce_codes(client, behind, batches)
     eventually(lambda: any(event["records"] == LAST for event in proxy.violations_of(behind)), what="the last event")
     events, _ = violations_by(proxy.violations_of(behind))
 
@@ -159,7 +159,9 @@ def test_an_audit_counts_as_the_proxy_does_in_source_and_forwarded_topics(
     observed_of_rejected = UNSTORED if kind == "masked" else Counter()
     assert of_stored == events - rejections - observed_of_rejected + hashes
     if kind == "masked":
-        assert {key[2]: count for key, count in masks.items() if key[3] == "bad records"} == masked_by(proxy)
+        assert {key[2]: count for key, count in masks.items() if key[3] == "bad records"} == masked_records_by_rule(
+            proxy
+        )
 
 
 def test_each_rule_counts_the_same_whether_a_topic_is_observed_or_enforced_and_at_rest(
@@ -168,23 +170,23 @@ def test_each_rule_counts_the_same_whether_a_topic_is_observed_or_enforced_and_a
     topics = {kind: create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind) for kind in MODES}
     batches = batches_of_all_kinds(time.time_ns() // 1_000_000)
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        codes = {kind: codes_of(client, topic, batches) for kind, topic in topics.items()}
+        codes = {kind: produce_codes(client, topic, batches) for kind, topic in topics.items()}
 
     counts = {}
     for kind, topic in topics.items():
         eventually(
             lambda of=topic: any(event["records"] == LAST for event in proxy.violations_of(of)), what="the last event"
         )
-        counts[kind] = by_rule(violations_by(proxy.violations_of(topic))[0])
+        counts[kind] = bad_records_by_rule(violations_by(proxy.violations_of(topic))[0])
 
     assert any(codes["enforced"]) and not any(codes["observed"] + codes["unenforced"])
     assert set(counts["enforced"]) == {None, *(rule["name"] for rule in RULES)}
     assert counts["observed"] == counts["unenforced"] == counts["enforced"]
     summary = audit_topic(spark, kafka_bootstrap, topics["observed"], proxy.folder / "sluicegate.yaml", tmp_path)
-    assert by_rule(findings_of_stored(summary, topics["observed"])) == counts["enforced"]
+    assert bad_records_by_rule(findings_of_stored(summary, topics["observed"])) == counts["enforced"]
 
 
-def by_rule(figures: Counter[Any]) -> Counter[str | None]:
+def bad_records_by_rule(figures: Counter[Any]) -> Counter[str | None]:
     """Return the number of bad records by rule, in rejected and in forwarded batches."""
     found: Counter[str | None] = Counter()
     for (_, _, rule, unit), count in figures.items():

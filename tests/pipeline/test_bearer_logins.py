@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.pipeline import java_options
-from tests.pipeline.bearers import CLIENT, SECRET, Endpoint, bearer_broker, token, token_endpoint
+from tests.pipeline.bearers import CLIENT, SECRET, ScriptedTokenEndpoint, bearer_broker, token_endpoint, unsecured_token
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import UNLIMITED
 
@@ -31,19 +31,19 @@ PREFIX = "sasl.oauthbearer."
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[Endpoint]:
+def endpoint() -> Iterator[ScriptedTokenEndpoint]:
     with token_endpoint() as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def broker(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+def broker(endpoint: ScriptedTokenEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """A broker with a topic of 20 valid records and 5 in nanoseconds, which librdkafka has written with its own
     login."""
     kafka = bearer_broker(tmp_path_factory.mktemp("bearers"))
     try:
         kafka.start()
-        theirs = {"bootstrap.servers": kafka.bootstrap, **by_secret(endpoint)}
+        theirs = {"bootstrap.servers": kafka.bootstrap, **login_by_secret(endpoint)}
         producer = Producer(theirs)
         new = [NewTopic(name, 1, 1, config=UNLIMITED) for name in (TOPIC, EVENTS)]
         admin = AdminClient(theirs)
@@ -58,7 +58,7 @@ def broker(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iter
         kafka.stop()
 
 
-def by_secret(endpoint: Endpoint) -> dict[str, str]:
+def login_by_secret(endpoint: ScriptedTokenEndpoint) -> dict[str, str]:
     return {
         "security.protocol": "sasl_plaintext",
         "sasl.mechanism": "OAUTHBEARER",
@@ -69,7 +69,7 @@ def by_secret(endpoint: Endpoint) -> dict[str, str]:
     }
 
 
-def by_file(file: Path) -> dict[str, str]:
+def login_by_file(file: Path) -> dict[str, str]:
     return {
         "security.protocol": "sasl_plaintext",
         "sasl.mechanism": "OAUTHBEARER",
@@ -77,16 +77,18 @@ def by_file(file: Path) -> dict[str, str]:
     }
 
 
-def properties(folder: Path, settings: dict[str, str]) -> str:
+def properties_file(folder: Path, settings: dict[str, str]) -> str:
     file = folder / "client.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     return str(file)
 
 
-def test_repairs_with_a_client_secret_from_a_file(broker: Kafka, endpoint: Endpoint, tmp_path: Path) -> None:
+def test_repairs_with_a_client_secret_from_a_file(
+    broker: Kafka, endpoint: ScriptedTokenEndpoint, tmp_path: Path
+) -> None:
     (tmp_path / "secret").write_text(SECRET)
-    login = by_secret(endpoint) | {f"{PREFIX}client.secret": f"${{directory:{tmp_path}:secret}}"}
-    about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--config", properties(tmp_path, login))
+    login = login_by_secret(endpoint) | {f"{PREFIX}client.secret": f"${{directory:{tmp_path}:secret}}"}
+    about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--config", properties_file(tmp_path, login))
 
     run("repair", *about, "--apply", "--out", str(tmp_path / "out"))
 
@@ -94,10 +96,10 @@ def test_repairs_with_a_client_secret_from_a_file(broker: Kafka, endpoint: Endpo
     assert _count(broker, endpoint, f"{TOPIC}-clean") == 25
 
 
-def _count(broker: Kafka, endpoint: Endpoint, topic: str) -> int:
+def _count(broker: Kafka, endpoint: ScriptedTokenEndpoint, topic: str) -> int:
     """Return the number of records that a consumer with librdkafka's own login reads."""
     client = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
-    consumer = Consumer({**client, **by_secret(endpoint), "isolation.level": "read_committed"})
+    consumer = Consumer({**client, **login_by_secret(endpoint), "isolation.level": "read_committed"})
     try:
         consumer.subscribe([topic])
         found: list[Any] = []
@@ -108,10 +110,10 @@ def _count(broker: Kafka, endpoint: Endpoint, topic: str) -> int:
 
 
 def test_profiles_with_a_token_in_a_file(broker: Kafka, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text(token())
+    (tmp_path / "token").write_text(unsecured_token())
     about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--out", str(tmp_path / "out"))
 
-    run("profile", *about, "--config", properties(tmp_path, by_file(tmp_path / "token")))
+    run("profile", *about, "--config", properties_file(tmp_path, login_by_file(tmp_path / "token")))
 
     assert summary(tmp_path / "out")["topics"][TOPIC]["damage"]["nanoseconds"] == 5
 
@@ -169,9 +171,9 @@ KEPT_AS = ["the value itself", "a reference"] if os.environ.get("SLUICEGATE_THOR
 
 @pytest.mark.parametrize("kept_as", KEPT_AS)
 def test_no_secret_is_in_event_logs_plans_checkpoints_pages_or_output(
-    kept_as: str, broker: Kafka, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept_as: str, broker: Kafka, endpoint: ScriptedTokenEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = by_secret(endpoint)
+    settings = login_by_secret(endpoint)
     if kept_as == "a reference":
         monkeypatch.setenv("PLANTED_ELSEWHERE", SECRET)
         settings[f"{PREFIX}client.secret"] = "${env:PLANTED_ELSEWHERE}"

@@ -17,7 +17,7 @@ from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPa
 from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS, Chunk, cut, joined
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.protocol.fetch_response import FetchedPartition
-from tests.pipeline.logs import NOW, WRITTEN, Log, Written, log_of
+from tests.pipeline.logs import NOW, WRITTEN, ScriptedLog, WrittenBatch, log_of
 
 pytestmark = pytest.mark.long
 
@@ -34,7 +34,7 @@ def small_blocks() -> Iterator[None]:
         yield
 
 
-def fetch_from(log: Log, batches: int) -> Callable[..., FetchedPartition]:
+def fetch_from(log: ScriptedLog, batches: int) -> Callable[..., FetchedPartition]:
     def fetch(
         _cluster: KafkaCluster, _of: TopicPartition, offset: int, _size: int, _committed: bool
     ) -> FetchedPartition:
@@ -57,7 +57,7 @@ def read_chunks(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: in
     st.sampled_from([-1, 100, 10**6]),
 )
 def test_the_counts_of_chunks_add_up_to_those_of_the_whole_log(
-    entries: list[Written], cuts: list[int], ends: tuple[int, int], at_once: int, committed: bool, most_exact: int
+    entries: list[WrittenBatch], cuts: list[int], ends: tuple[int, int], at_once: int, committed: bool, most_exact: int
 ) -> None:
     log = log_of(entries)
     start = min(ends[0], log.end - 1)

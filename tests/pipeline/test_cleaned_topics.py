@@ -12,7 +12,7 @@ from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.source.decoding import BatchDecoder
 from sluicegate.pipeline.source.topics import Topics
-from tests.broker.fixtures import running
+from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.pipeline.cleaned_topic import QUICK_CLEANER, CleanedTopic, TransactionEnd, headers_in, records_java_reads
@@ -30,9 +30,9 @@ FILLERS = 2  # see CleanedTopic.clean
 
 
 @pytest.fixture(scope="module", params=[KAFKA_NEW, KAFKA_OLD])
-def cleaned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+def cleaned_topic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """A broker whose topic `orders` was written by eight transactional producers and cleaned twice."""
-    for kafka in running(Kafka(request.param, tmp_path_factory.mktemp("cleaned"), settings=QUICK_CLEANER)):
+    for kafka in run_kafka(Kafka(request.param, tmp_path_factory.mktemp("cleaned"), settings=QUICK_CLEANER)):
         topic = CleanedTopic(kafka, ORDERS)
         for number in range(6):
             topic.transaction(number, f"k{number}", f"v{number}", TransactionEnd.COMMIT)
@@ -46,19 +46,19 @@ def cleaned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield kafka
 
 
-def test_the_log_cleaner_leaves_empty_batches_of_data_and_of_markers_that_java_skips(cleaned: Kafka) -> None:
-    emptied = {header.is_control for header in headers_in(cleaned, ORDERS) if header.records == 0}
+def test_the_log_cleaner_leaves_empty_batches_of_data_and_of_markers_that_java_skips(cleaned_topic: Kafka) -> None:
+    emptied = {header.is_control for header in headers_in(cleaned_topic, ORDERS) if header.records == 0}
 
     assert emptied == {False, True}
-    assert [" ".join(record) for record in records_java_reads(cleaned, ORDERS)] == LEFT
+    assert [" ".join(record) for record in records_java_reads(cleaned_topic, ORDERS)] == LEFT
 
 
 @pytest.mark.parametrize("fetched_bytes", [1, 700, 8 << 20], ids=["one batch a fetch", "some", "all at once"])
 def test_any_fetch_size_reads_the_same_records_of_a_cleaned_topic(
-    cleaned: Kafka, monkeypatch: pytest.MonkeyPatch, fetched_bytes: int
+    cleaned_topic: Kafka, monkeypatch: pytest.MonkeyPatch, fetched_bytes: int
 ) -> None:
     monkeypatch.setattr(fetching, "_FETCH_BYTES", fetched_bytes)
-    topics = Topics(cleaned.bootstrap, (ORDERS,))
+    topics = Topics(cleaned_topic.bootstrap, (ORDERS,))
     cluster, decoder, found = topics.cluster(), BatchDecoder(), []
     try:
         for batch in stored_batches(cluster, *topics.ranges(), committed=True):
@@ -74,9 +74,9 @@ def test_any_fetch_size_reads_the_same_records_of_a_cleaned_topic(
     assert [batch.of for batch in topics.ranges()] == [TopicPartition(ORDERS, 0)]
 
 
-def test_no_job_reports_a_batch_without_records(cleaned: Kafka, tmp_path: Path) -> None:
+def test_no_job_reports_a_batch_without_records(cleaned_topic: Kafka, tmp_path: Path) -> None:
     (tmp_path / "policies.yaml").write_text(json.dumps(POLICIES))
-    common = ("--bootstrap", cleaned.bootstrap, "--topic", ORDERS)
+    common = ("--bootstrap", cleaned_topic.bootstrap, "--topic", ORDERS)
     policies = ("--policies", str(tmp_path / "policies.yaml"))
 
     run("profile", *common, "--out", str(tmp_path / "profile"))
@@ -95,9 +95,9 @@ def test_no_job_reports_a_batch_without_records(cleaned: Kafka, tmp_path: Path) 
     assert {found["about"] for found in summary(tmp_path / "watch")["findings"]} == {"damage"}
 
 
-def test_a_repair_copies_the_records_that_java_reads(cleaned: Kafka, tmp_path: Path) -> None:
+def test_a_repair_copies_the_records_that_java_reads(cleaned_topic: Kafka, tmp_path: Path) -> None:
     repaired = str(tmp_path / "repair")
-    common = ("--bootstrap", cleaned.bootstrap, "--topic", ORDERS)
+    common = ("--bootstrap", cleaned_topic.bootstrap, "--topic", ORDERS)
 
     run("repair", *common, "--out", repaired, "--apply")
     message = run(
@@ -105,4 +105,4 @@ def test_a_repair_copies_the_records_that_java_reads(cleaned: Kafka, tmp_path: P
     )
 
     assert "have the same records" in message
-    assert [" ".join(record) for record in records_java_reads(cleaned, f"{ORDERS}-clean")] == LEFT
+    assert [" ".join(record) for record in records_java_reads(cleaned_topic, f"{ORDERS}-clean")] == LEFT

@@ -21,7 +21,7 @@ from sluicegate.pipeline.runs.results import BadFolder, Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.source.topics import Topics
 from tests.broker.ports import free_ports
-from tests.integration.secure_brokers import TOPIC, GuardedBroker, login
+from tests.integration.secure_brokers import TOPIC, GuardedBroker, client_login
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, run_in_new_process, summary
 from tests.pipeline.polluted import UNLIMITED
@@ -51,7 +51,7 @@ def test_reports_an_unreachable_broker_in_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_profiles_with_the_login_of_a_settings_file(guarded: GuardedBroker, tmp_path: Path) -> None:
-    settings = login("alice", "secret", "SCRAM-SHA-512") | {"ssl.ca.location": str(guarded.authority.file)}
+    settings = client_login("alice", "secret", "SCRAM-SHA-512") | {"ssl.ca.location": str(guarded.authority.file)}
     producer = Producer({"bootstrap.servers": guarded.kafka.bootstrap, **settings})
     for _ in range(10):
         producer.produce(TOPIC, "v")

@@ -109,7 +109,7 @@ def is_rejected(order: Order) -> bool:
 def counted_over_all(all_orders: list[Order]) -> dict[str, float]:
     """Return what each check of all stored records finds."""
 
-    def duplicates(values: list[Any]) -> int:
+    def count_duplicates(values: list[Any]) -> int:
         return sum(count > 1 for count in Counter(values).values())
 
     count = len(all_orders)
@@ -119,13 +119,15 @@ def counted_over_all(all_orders: list[Order]) -> dict[str, float]:
     strange = [each for each in currencies if each is not None and not re.fullmatch("[A-Z]{3}", each)]
     return {
         "enough": count,
-        "id.unique": duplicates([order["id"] for order in all_orders if order is not UNREAD]),
+        "id.unique": count_duplicates([order["id"] for order in all_orders if order is not UNREAD]),
         "some-currency": 100 * currencies.count(None) / count,
         "currency.missingValues": currencies.count(None) + currencies.count(""),
         "currency.invalidValues": 100 * len(strange) / count,
         "price.invalidValues": sum(price not in (None, 1, 2, 5, SMALL) for price in prices),
-        "nicknames": 100 * duplicates(nicks) / count,
-        "pairs": duplicates([(order["id"], order["price"]) for order in all_orders if order["price"] is not None]),
+        "nicknames": 100 * count_duplicates(nicks) / count,
+        "pairs": count_duplicates(
+            [(order["id"], order["price"]) for order in all_orders if order["price"] is not None]
+        ),
     }
 
 
@@ -141,7 +143,7 @@ def encode_avro(order: Order) -> bytes:
     return b"\0\0\0\0\1" + out.getvalue()
 
 
-def in_protobuf() -> Callable[[Order], bytes]:
+def protobuf_encoder() -> Callable[[Order], bytes]:
     pool = descriptor_pool.DescriptorPool()
     for file in descriptor_pb2.FileDescriptorSet.FromString(descriptor_set_of("order.proto", PROTO, {})).file:
         pool.Add(file)
@@ -150,7 +152,7 @@ def in_protobuf() -> Callable[[Order], bytes]:
     return lambda order: b"\0\0\0\0\2" + b"\0" + bytes(message(**order).SerializeToString())
 
 
-def registry(topics: Collection[str]) -> StandIn:
+def registry_with_schemas(topics: Collection[str]) -> StandIn:
     """Return a registry with a schema for each id, under the subjects of all topics."""
     asked = re.compile(rb"GET /schemas/ids/(\d)(/versions)?")
 
@@ -170,13 +172,13 @@ def registry(topics: Collection[str]) -> StandIn:
 FORMS: dict[str, Callable[[], Callable[[Order], bytes]]] = {
     "json": lambda: encode_json,
     "avro": lambda: encode_avro,
-    "protobuf": in_protobuf,
+    "protobuf": protobuf_encoder,
 }
 MODES = ("observe", "reject")
 
 
 @dataclass(frozen=True)
-class Measured:
+class AuditedOrders:
     """`events`: the proxy's events by topic. `errors`: the codes that producers received, by topic."""
 
     topics: dict[tuple[str, str], str]
@@ -186,7 +188,9 @@ class Measured:
 
 
 @pytest.fixture(scope="module")
-def measured(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+def audited_orders(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory
+) -> AuditedOrders:
     """Send the orders in each form through one proxy, to a topic that observes and to one that rejects."""
     folder = tmp_path_factory.mktemp("contracts")
     topics = {(form, mode): create_topic(kafka_bootstrap, UNVALIDATED) for form in FORMS for mode in MODES}
@@ -199,13 +203,13 @@ def measured(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest
         items[-1] |= {} if form == "json" else {"registry": "main"}
     errors: dict[str, list[int]] = {topic: [] for topic in topics.values()}
 
-    def note(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
+    def note_error(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
         if error is not None:
             errors[str(message.topic())].append(error.code())
 
     made = orders_with_violations()
     bad = sum(map(is_rejected, made)) + 1
-    with registry(topics.values()) as schemas:
+    with registry_with_schemas(topics.values()) as schemas:
         settings = {"contracts": items, "registries": {"main": {"url": schemas.url}}}
         proxy = ProxyProcess(folder, kafka_bootstrap, settings)
         try:
@@ -215,28 +219,30 @@ def measured(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest
             for (form, _), topic in topics.items():
                 values = list(map(FORMS[form](), made))
                 for value in (*values, values[0][:-1], None):
-                    producer.produce(topic, value, b"key", 0, on_delivery=note)
+                    producer.produce(topic, value, b"key", 0, on_delivery=note_error)
             assert producer.flush(120) == 0
             events = {topic: proxy.wait_for_violations(topic, bad) for topic in topics.values()}
         finally:
             proxy.stop()
         found = audit(spark, kafka_bootstrap, list(topics.values()), folder / "out", folder / "sluicegate.yaml")
-    return Measured(topics, events, errors, found)
+    return AuditedOrders(topics, events, errors, found)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", FORMS)
-def test_proxies_and_audits_have_the_figures_counted_in_the_orders(form: str, mode: str, measured: Measured) -> None:
-    topic, made = measured.topics[form, mode], [*orders_with_violations(), UNREAD]
+def test_proxies_and_audits_have_the_figures_counted_in_the_orders(
+    form: str, mode: str, audited_orders: AuditedOrders
+) -> None:
+    topic, made = audited_orders.topics[form, mode], [*orders_with_violations(), UNREAD]
     by_rule = expected_counts_by_rule(made)
     is_observed = mode == "observe"
 
     in_events = Counter[str]()
-    for event in measured.events[topic]:
+    for event in audited_orders.events[topic]:
         in_events.update({broken["rule"]: broken["bad_records"] for broken in event["rules"]})
     assert in_events == by_rule
-    assert measured.errors[topic] == ([] if is_observed else [87] * sum(map(is_rejected, made)))
-    summary = measured.audit.summary["topics"][topic]
+    assert audited_orders.errors[topic] == ([] if is_observed else [87] * sum(map(is_rejected, made)))
+    summary = audited_orders.audit.summary["topics"][topic]
     assert {row["rule"]: row["bad_records"] for row in summary["findings"]} == (by_rule if is_observed else {})
     checks = {check["check"].partition(":")[0]: check for check in summary["contract"]["checks"]}
     latency = checks.pop("latency")
@@ -253,4 +259,4 @@ def test_proxies_and_audits_have_the_figures_counted_in_the_orders(form: str, mo
     warning = (
         f"{topic}: its contract is broken: id.unique: duplicateValues of id mustBe 0, found {counted['id.unique']}"
     )
-    assert any(warning in each for each in measured.audit.warnings)
+    assert any(warning in each for each in audited_orders.audit.warnings)

@@ -45,29 +45,29 @@ def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[li
     return offsets, broken
 
 
-def with_bytes(data: bytes, at: int, new: bytes) -> bytes:
+def replace_bytes(data: bytes, at: int, new: bytes) -> bytes:
     return data[:at] + new + data[at + len(new) :]
 
 
 DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
     "a wrong CRC": (
-        lambda first: with_bytes(valid_batch(first), 70, b"\xff"),
+        lambda first: replace_bytes(valid_batch(first), 70, b"\xff"),
         "the CRC of the batch at offset 5 does not",
     ),
     "a wrong CRC and the flag of markers": (
-        lambda first: with_bytes(valid_batch(first), 22, bytes([CONTROL | TRANSACTIONAL])),
+        lambda first: replace_bytes(valid_batch(first), 22, bytes([CONTROL | TRANSACTIONAL])),
         "the CRC of the batch at offset 5 does not",
     ),
     "a wrong CRC and no records": (
-        lambda first: with_bytes(valid_batch(first), 57, bytes(4)),
+        lambda first: replace_bytes(valid_batch(first), 57, bytes(4)),
         "the CRC of the batch at",
     ),
     "a wrong CRC and a last offset far ahead": (
-        lambda first: with_bytes(valid_batch(first), 23, struct.pack(">i", 2**31 - 1)),
+        lambda first: replace_bytes(valid_batch(first), 23, struct.pack(">i", 2**31 - 1)),
         "the CRC of the batch at offset 5 does not",
     ),
-    "an unknown magic": (lambda first: with_bytes(valid_batch(first), 16, b"\x07"), "has the unknown magic 7"),
-    "a negative magic": (lambda first: with_bytes(valid_batch(first), 16, b"\xff"), "has the unknown magic -1"),
+    "an unknown magic": (lambda first: replace_bytes(valid_batch(first), 16, b"\x07"), "has the unknown magic 7"),
+    "a negative magic": (lambda first: replace_bytes(valid_batch(first), 16, b"\xff"), "has the unknown magic -1"),
     "an unknown codec": (
         lambda first: batch([Rec(NOW)] * 5, base_offset=first, attributes=6),
         "has the unknown codec 6",
@@ -112,7 +112,7 @@ def test_damaged_batches_are_reported_and_others_read(
 
 def test_a_batch_that_ends_before_its_first_offset_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a response would begin with such a batch, the broker skips it."""
-    log = valid_batch(0) + with_bytes(valid_batch(5), 23, struct.pack(">i", -9)) + valid_batch(10)
+    log = valid_batch(0) + replace_bytes(valid_batch(5), 23, struct.pack(">i", -9)) + valid_batch(10)
 
     offsets, broken = read(monkeypatch, log)
 
@@ -122,14 +122,14 @@ def test_a_batch_that_ends_before_its_first_offset_is_unreadable(monkeypatch: py
 
 @pytest.mark.parametrize("length", [13, 0, -1, -(2**31)])
 def test_the_reading_ends_if_the_next_batch_is_unknown(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
-    log = valid_batch(0) + with_bytes(valid_batch(5), 8, struct.pack(">i", length)) + valid_batch(10)
+    log = valid_batch(0) + replace_bytes(valid_batch(5), 8, struct.pack(">i", length)) + valid_batch(10)
 
     with pytest.raises(TopicTrouble, match=rf"t-0: the batch at offset 5 is corrupt: it states a length of {length} "):
         read(monkeypatch, log)
 
 
 def test_a_batch_length_beyond_any_response_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = valid_batch(0) + with_bytes(valid_batch(5), 8, struct.pack(">i", 2**31 - 1)) + valid_batch(10)
+    log = valid_batch(0) + replace_bytes(valid_batch(5), 8, struct.pack(">i", 2**31 - 1)) + valid_batch(10)
 
     with pytest.raises(TopicTrouble, match=r"t-0: the batch at offset 5 is corrupt: it states a length of 2147483647"):
         read(monkeypatch, log)

@@ -17,18 +17,18 @@ Headers = list[tuple[bytes, bytes | None]]
 LATE = ViolationCause(Reason.TIMESTAMP_IN_FUTURE)
 
 
-def no_yield() -> None:
+def never_yield() -> None:
     """Do nothing, because no other work waits."""
 
 
-def forged(*headers: tuple[bytes, bytes | None]) -> bytes:
-    return pack_headers(headers, no_yield)
+def forged_headers(*headers: tuple[bytes, bytes | None]) -> bytes:
+    return pack_headers(headers, never_yield)
 
 
 def letter_headers(own: Headers, reason: ViolationCause = LATE) -> Headers:
     """Return the headers of a dead letter as the proxy writes them."""
     taken = TakenRecord(7, -5, reason, b"k", b"v", own)
-    written = headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, no_yield)
+    written = headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, never_yield)
     return [(name.encode(), value) for name, value in written]
 
 
@@ -85,7 +85,9 @@ def test_a_record_quarantined_twice_keeps_the_headers_of_the_first_time() -> Non
     assert encode_headers(read(letter_headers(once)).record.headers) == tuple(once)
 
 
-@pytest.mark.parametrize("value", [b"no headers", forged((b"\xff", b"other")), forged((b"h", b"1")), forged()])
+@pytest.mark.parametrize(
+    "value", [b"no headers", forged_headers((b"\xff", b"other")), forged_headers((b"h", b"1")), forged_headers()]
+)
 def test_a_producers_own_sluicegate_headers_are_kept(value: bytes) -> None:
     own: Headers = [(b"\\xff", b"1"), (b"sluicegate.headers", value)]
 

@@ -10,10 +10,10 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
 from tests.broker.eventually import eventually
-from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, login
+from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, client_login
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.pipeline.sparks_own import needs_sparks_own
-from tests.pipeline.test_raw_source import read_raw_source, rows_of, rows_of_both, send, sparks_own
+from tests.pipeline.test_raw_source import read_raw_source, rows_of, rows_of_both, send_records, sparks_own
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -38,12 +38,12 @@ def test_the_raw_source_reads_a_compacted_topic_across_its_gaps(spark: SparkSess
         producer.produce(topic, f"v{i}", f"k{i % 37 if i % 3 else i}", partition=0, timestamp=now)
     assert producer.flush(30) == 0
 
-    def compacted() -> bool:
+    def is_compacted() -> bool:
         producer.produce(topic, "new", f"k{time.monotonic()}", partition=0)  # makes the broker roll a segment
         producer.flush(10)
         return read_raw_source(spark, kafka_bootstrap, topic, columns="offset").count() < 1500
 
-    eventually(compacted, 90, "compaction")
+    eventually(is_compacted, 90, "compaction")
     ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
 
     assert ours == theirs
@@ -56,7 +56,7 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
-    send(kafka_bootstrap, topic, 20, partition=0)
+    send_records(kafka_bootstrap, topic, 20, partition=0)
     options = {"startingOffsets": "earliest", "columns": "topic,partition,offset"}
     reader = spark.readStream.format("sluicegate").option("kafka.bootstrap.servers", kafka_bootstrap)
     query = (
@@ -73,13 +73,13 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
         admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
         (added,) = admin.create_partitions([NewPartitions(topic, 3)]).values()
         added.result(30)
-        send(kafka_bootstrap, topic, 30)
+        send_records(kafka_bootstrap, topic, 30)
 
-        def all_there() -> bool:
+        def has_all_rows() -> bool:
             query.processAllAvailable()
             return spark.read.parquet(str(tmp_path / "out")).count() == 50
 
-        eventually(all_there, 60, "the rows of all partitions")
+        eventually(has_all_rows, 60, "the rows of all partitions")
     finally:
         query.stop()
 
@@ -94,7 +94,7 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
 def cut_topic(kafka_bootstrap: str) -> str:
     """A topic without the first hundred records of one partition."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
-    send(kafka_bootstrap, topic, 300, partition=0)
+    send_records(kafka_bootstrap, topic, 300, partition=0)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     for deleted in admin.delete_records([TopicPartition(topic, 0, 100)]).values():
         deleted.result(30)
@@ -137,7 +137,7 @@ def test_a_starting_time_selects_the_rows_of_sparks_own_source(spark: SparkSessi
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_reads_over_tls_with_each_sasl_mechanism(spark: SparkSession, guarded: GuardedBroker, mechanism: str) -> None:
     bootstrap = guarded.kafka.bootstrap
-    settings = login("alice", "secret", mechanism) | {"ssl.ca.location": str(guarded.authority.file)}
+    settings = client_login("alice", "secret", mechanism) | {"ssl.ca.location": str(guarded.authority.file)}
     producer = Producer({"bootstrap.servers": bootstrap, **settings})
     for i in range(10):
         producer.produce(TOPIC, f"{mechanism} {i}")

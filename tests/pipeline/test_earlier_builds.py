@@ -16,7 +16,7 @@ from sluicegate.pipeline.runs.results import Results
 PLACE = TopicPartition("t", 0)
 
 
-def text_of(path: str) -> str:
+def error_about_earlier_build(path: str) -> str:
     return rf"{path} was written by an earlier build of sluicegate: run the job again with a new --out$"
 
 
@@ -31,7 +31,7 @@ def test_an_extraction_continues_from_the_progress_of_an_earlier_build(spark: Sp
     content = {"partitions": [["t", 0, 5, 3, 4, 1, 0]], "ids": {"t": "id"}, "gone": []}
     file = write_file(tmp_path, "progress/0.json", content)
 
-    with pytest.raises(EarlierBuild, match=text_of(file)):
+    with pytest.raises(EarlierBuild, match=error_about_earlier_build(file)):
         extracting.progress_in(Results(spark, str(tmp_path)))
 
 
@@ -40,7 +40,7 @@ def test_a_watch_continues_from_the_progress_of_an_earlier_build(spark: SparkSes
     content = {"places": [["t", 0, 5, 1]], "producers": [], "owed": [], "recent": [], "topics": topics, "ids": {}}
     file = write_file(tmp_path, "progress/0.json", content)
 
-    with pytest.raises(EarlierBuild, match=text_of(file)):
+    with pytest.raises(EarlierBuild, match=error_about_earlier_build(file)):
         watching.progress_in(Results(spark, str(tmp_path)))
 
 
@@ -49,5 +49,5 @@ def test_a_replay_continues_from_the_list_of_an_earlier_build(spark: SparkSessio
     (tmp_path / "runs" / "0" / "left").mkdir()
     results = Results(spark, str(tmp_path))
 
-    with pytest.raises(EarlierBuild, match=text_of(str(Path(begun).parent))):
+    with pytest.raises(EarlierBuild, match=error_about_earlier_build(str(Path(begun).parent))):
         Run(results, 1).remaining_before([OffsetRange(PLACE, 5, 9)], {"t": "group"})

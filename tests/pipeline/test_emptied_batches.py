@@ -19,16 +19,16 @@ EMPTY_MARKER_OF_A_BROKER = bytes.fromhex(
 """Written by Kafka 4.3.1's log cleaner: offset 1, producer 7."""
 
 
-def data(offset: int, producer: int = -1, flags: int = 0) -> bytes:
+def data_batch(offset: int, producer: int = -1, flags: int = 0) -> bytes:
     return batch([Rec(NOW, value=b"%d" % offset)], flags=flags, base_offset=offset, producer_id=producer)
 
 
-def marker(offset: int, producer: int, kind: bytes) -> bytes:
+def marker_batch(offset: int, producer: int, kind: bytes) -> bytes:
     flags = TRANSACTIONAL | CONTROL
     return batch([Rec(NOW, kind)], flags=flags, base_offset=offset, producer_id=producer)
 
 
-def emptied(offset: int, producer: int = -1, flags: int = 0, last_offset_delta: int = 0) -> bytes:
+def emptied_batch(offset: int, producer: int = -1, flags: int = 0, last_offset_delta: int = 0) -> bytes:
     return batch([], flags=flags, base_offset=offset, producer_id=producer, last_offset_delta=last_offset_delta)
 
 
@@ -43,44 +43,53 @@ def offsets_read(
 
 
 STORIES: dict[str, tuple[list[bytes], tuple[tuple[int, int], ...], list[int]]] = {
-    "an empty marker last": ([data(0), EMPTY_MARKER_OF_A_BROKER], (), [0]),
-    "an empty marker first": ([emptied(0, 7, TRANSACTIONAL | CONTROL), data(1)], (), [1]),
-    "an empty marker in the middle": ([data(0), EMPTY_MARKER_OF_A_BROKER, data(2)], (), [0, 2]),
-    "nothing but an empty marker": ([emptied(0, 7, TRANSACTIONAL | CONTROL)], (), []),
+    "an empty marker last": ([data_batch(0), EMPTY_MARKER_OF_A_BROKER], (), [0]),
+    "an empty marker first": ([emptied_batch(0, 7, TRANSACTIONAL | CONTROL), data_batch(1)], (), [1]),
+    "an empty marker in the middle": ([data_batch(0), EMPTY_MARKER_OF_A_BROKER, data_batch(2)], (), [0, 2]),
+    "nothing but an empty marker": ([emptied_batch(0, 7, TRANSACTIONAL | CONTROL)], (), []),
     "empty data first, in the middle and last": (
-        [emptied(0, 3), data(1), emptied(2, 4), data(3), emptied(4, 5)],
+        [emptied_batch(0, 3), data_batch(1), emptied_batch(2, 4), data_batch(3), emptied_batch(4, 5)],
         (),
         [1, 3],
     ),
-    "empty data of many records": ([emptied(0, 3, last_offset_delta=9), data(10)], (), [10]),
+    "empty data of many records": ([emptied_batch(0, 3, last_offset_delta=9), data_batch(10)], (), [10]),
     "empty data within a committed transaction": (
-        [data(0, 7, TRANSACTIONAL), emptied(1, 7, TRANSACTIONAL), data(2, 7, TRANSACTIONAL), marker(3, 7, COMMIT)],
+        [
+            data_batch(0, 7, TRANSACTIONAL),
+            emptied_batch(1, 7, TRANSACTIONAL),
+            data_batch(2, 7, TRANSACTIONAL),
+            marker_batch(3, 7, COMMIT),
+        ],
         (),
         [0, 2],
     ),
     "empty data within an aborted transaction": (
         [
-            data(0, 7, TRANSACTIONAL),
-            emptied(1, 7, TRANSACTIONAL),
-            data(2, 7, TRANSACTIONAL),
-            marker(3, 7, ABORT),
-            data(4),
+            data_batch(0, 7, TRANSACTIONAL),
+            emptied_batch(1, 7, TRANSACTIONAL),
+            data_batch(2, 7, TRANSACTIONAL),
+            marker_batch(3, 7, ABORT),
+            data_batch(4),
         ],
         ((7, 0),),
         [4],
     ),
     "an empty marker ends no aborted transaction": (
         [
-            *(data(0, 7, TRANSACTIONAL), emptied(1, 7, TRANSACTIONAL | CONTROL), data(2, 7, TRANSACTIONAL)),
-            *(marker(3, 7, ABORT), data(4, 7, TRANSACTIONAL), marker(5, 7, COMMIT)),
+            *(
+                data_batch(0, 7, TRANSACTIONAL),
+                emptied_batch(1, 7, TRANSACTIONAL | CONTROL),
+                data_batch(2, 7, TRANSACTIONAL),
+            ),
+            *(marker_batch(3, 7, ABORT), data_batch(4, 7, TRANSACTIONAL), marker_batch(5, 7, COMMIT)),
         ],
         ((7, 0),),
         [4],
     ),
     "the batch after an empty marker is not a marker": (  # a batch at offset 256 begins as the marker of an abort does
         [
-            *(data(254, 7, TRANSACTIONAL), emptied(255, 7, TRANSACTIONAL | CONTROL)),
-            *(data(256, 7, TRANSACTIONAL), marker(257, 7, ABORT), data(258)),
+            *(data_batch(254, 7, TRANSACTIONAL), emptied_batch(255, 7, TRANSACTIONAL | CONTROL)),
+            *(data_batch(256, 7, TRANSACTIONAL), marker_batch(257, 7, ABORT), data_batch(258)),
         ],
         ((7, 254),),
         [258],

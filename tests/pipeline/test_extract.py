@@ -68,7 +68,7 @@ def stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str
     return topic, negative
 
 
-def by_kafka_streams(bootstrap: str, topic: str, extractor: str, folder: Path) -> tuple[Times, str | None]:
+def times_by_kafka_streams(bootstrap: str, topic: str, extractor: str, folder: Path) -> tuple[Times, str | None]:
     message = subprocess.run(
         [*java_command(JARS, str(STREAMS)), bootstrap, topic, str(PARTITIONS), KAFKAS + extractor, str(folder)],
         capture_output=True,
@@ -82,14 +82,14 @@ def by_kafka_streams(bootstrap: str, topic: str, extractor: str, folder: Path) -
     return {(partition, offset): at for partition, offset, at in found}, failure
 
 
-def stream(spark: SparkSession, bootstrap: str, topic: str, limit: int) -> DataFrame:
+def read_stream(spark: SparkSession, bootstrap: str, topic: str, limit: int) -> DataFrame:
     options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
     columns = "topic,partition,offset,timestamp,key,value,headers"
     limits = {"maxOffsetsPerTrigger": str(limit), "trigger": "processingTime"}
     return spark.readStream.format("sluicegate").options(**options, **limits, columns=columns).load()
 
 
-def by_spark(frame: DataFrame, folder: Path, extractor: TimestampExtractor) -> Any:
+def extract_with_spark(frame: DataFrame, folder: Path, extractor: TimestampExtractor) -> Any:
     """Extract all existing records into files; resumes after an earlier run."""
     query = (
         with_event_time(frame, extractor)
@@ -124,10 +124,10 @@ def test_each_record_has_the_time_that_kafka_streams_gives_it(
 ) -> None:
     topic, negative_ones = stream_of_records(kafka_bootstrap)
     negative = len(negative_ones)
-    expected, failure = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    expected, failure = times_by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     assert failure is None
 
-    progress = by_spark(stream(spark, kafka_bootstrap, topic, 200), tmp_path, ours)
+    progress = extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 200), tmp_path, ours)
 
     skips = isinstance(ours, LogAndSkipOnInvalidTimestamp)
     assert len(expected) == PARTITIONS * 301 - (negative if skips else 0)
@@ -159,11 +159,11 @@ def test_the_query_fails_where_kafka_streams_fails(
     output: str,
 ) -> None:
     topic, _ = stream_of_records(kafka_bootstrap, first_are_valid)
-    _, failure = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    _, failure = times_by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     assert failure is not None
 
     with pytest.raises(Exception, match=rf"{topic}-\d offset \d+ has the timestamp -\d+.*{output}"):
-        by_spark(stream(spark, kafka_bootstrap, topic, 2000), tmp_path, ours)
+        extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 2000), tmp_path, ours)
 
 
 def test_the_partition_time_of_an_extraction_survives_a_restart(
@@ -172,11 +172,11 @@ def test_the_partition_time_of_an_extraction_survives_a_restart(
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(NOW + 5000), Rec(NOW)])))])
-    by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, UsePreviousTimeOnInvalidTimestamp())
+    extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 100), tmp_path, UsePreviousTimeOnInvalidTimestamp())
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(-1)])))])
 
-    by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, UsePreviousTimeOnInvalidTimestamp())
+    extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 100), tmp_path, UsePreviousTimeOnInvalidTimestamp())
 
     assert times_in(spark, tmp_path) == {(0, 0): NOW + 5000, (0, 1): NOW, (0, 2): NOW + 5000}
 
@@ -202,9 +202,9 @@ def test_a_custom_extractor_converts_nanoseconds_for_event_time_windows(
     with pytest.raises(
         Exception, match=f"{topic}-0 offset 1: the event time .* is later than Spark's.*looks like nano"
     ):
-        by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path / "a", FailOnInvalidTimestamp())
+        extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 100), tmp_path / "a", FailOnInvalidTimestamp())
 
-    events = with_event_time(stream(spark, kafka_bootstrap, topic, 4), CorrectsUnits())
+    events = with_event_time(read_stream(spark, kafka_bootstrap, topic, 4), CorrectsUnits())
     windows = events.withWatermark("event_time", "1 minute").groupBy(f.window("event_time", "5 minutes")).count()
     query = (
         windows.writeStream.format("memory")
@@ -230,7 +230,7 @@ def test_the_wallclock_extractor_gives_the_time_of_processing(
         client.produce(9, [topic_data(topic, (0, batch([Rec(-1), Rec(5)])))])
     before = time.time_ns() // 1_000_000
 
-    by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, WallclockTimestampExtractor())
+    extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 100), tmp_path, WallclockTimestampExtractor())
 
     assert all(before <= at <= time.time_ns() // 1_000_000 for at in times_in(spark, tmp_path).values())
 
@@ -255,7 +255,7 @@ def test_the_jobs_extractors_agree_with_kafka_streams(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, name: str, theirs: str
 ) -> None:
     topic, negative = stream_of_records(kafka_bootstrap)
-    expected, _ = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    expected, _ = times_by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "out"))
 
     job.run(spark, topics, results, BuiltInExtractor(name), 250)
@@ -303,7 +303,7 @@ def test_timestamps_beyond_sparks_range_are_left_out_or_null(
         for partition in range(1, PARTITIONS):
             client.produce(9, [topic_data(topic, (partition, batch(end)))])
     theirs = {"skip": "LogAndSkipOnInvalidTimestamp", "previous": "UsePartitionTimeOnInvalidTimestamp"}[extractor]
-    streams, _ = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    streams, _ = times_by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "out"))
 
     job.run(spark, topics, results, BuiltInExtractor(extractor, too_late), 100)
@@ -328,7 +328,7 @@ def test_a_stream_skips_timestamps_beyond_sparks_range_or_sets_null(
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(time) for time in LATE])))])
-    events = with_event_time(stream(spark, kafka_bootstrap, topic, 4), LogAndSkipOnInvalidTimestamp(), too_late)
+    events = with_event_time(read_stream(spark, kafka_bootstrap, topic, 4), LogAndSkipOnInvalidTimestamp(), too_late)
     query = (
         events.select("offset", f.expr("unix_millis(event_time) AS at"))
         .writeStream.format("parquet")
@@ -355,7 +355,7 @@ def test_an_earlier_timestamp_in_another_unit_does_not_change_the_reported_unit(
         client.produce(9, [topic_data(topic, (0, batch([Rec(NOW * 1000), Rec(NOW * 1_000_000)])))])
 
     with pytest.raises(Exception, match=r"offset 1: the event time .* looks like nanoseconds"):
-        by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, FailOnInvalidTimestamp())
+        extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 100), tmp_path, FailOnInvalidTimestamp())
 
 
 def test_leftovers_of_a_killed_run_are_replaced_and_new_records_added(

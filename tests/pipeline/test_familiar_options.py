@@ -197,17 +197,17 @@ def test_every_setting_of_kafkas_consumer_is_accepted_or_rejected_with_advice(sp
 
 
 @pytest.fixture(scope="module")
-def middle() -> int:
+def middle_time_ms() -> int:
     return int(time.time() * 1000)
 
 
 @pytest.fixture(scope="module")
-def topic(kafka_bootstrap: str, middle: int) -> str:
+def topic(kafka_bootstrap: str, middle_time_ms: int) -> str:
     """A topic of 300 records in three partitions, one for each second; the middle record has the time `middle`."""
     found = create_topic(kafka_bootstrap, UNVALIDATED)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     for i in range(300):
-        producer.produce(found, str(i), partition=i % 3, timestamp=middle - 150_000 + i * 1000)
+        producer.produce(found, str(i), partition=i % 3, timestamp=middle_time_ms - 150_000 + i * 1000)
     assert producer.flush(30) == 0
     return found
 
@@ -251,7 +251,12 @@ def read(spark: SparkSession, source: str, bootstrap: str, options: dict[str, An
     ],
 )
 def test_rows_and_errors_equal_those_of_sparks_own_source(
-    options: dict[str, Any], rows: int | None, spark: SparkSession, kafka_bootstrap: str, topic: str, middle: int
+    options: dict[str, Any],
+    rows: int | None,
+    spark: SparkSession,
+    kafka_bootstrap: str,
+    topic: str,
+    middle_time_ms: int,
 ) -> None:
     """In the options None means the topic; times are relative to `middle`, and -1 means 150 s before it."""
     given = dict(options)
@@ -261,10 +266,10 @@ def test_rows_and_errors_equal_those_of_sparks_own_source(
         elif isinstance(value, dict):
             its = value[None]
             if "ByTimestamp" in name:
-                its = {p: middle - 150_000 if time == -1 else middle + time for p, time in its.items()}
+                its = {p: middle_time_ms - 150_000 if time == -1 else middle_time_ms + time for p, time in its.items()}
             given[name] = json.dumps({topic: its})
         elif name == "startingTimestamp":
-            given[name] = str(middle + value)
+            given[name] = str(middle_time_ms + value)
         elif name == "subscribePattern":
             given[name] = value.replace("PREFIX", topic[:-2])
 

@@ -13,19 +13,19 @@ NOW = 1_800_000_000_000
 OF = TopicPartition("t", 0)
 
 
-def wrapped(magic: int, first: int, count: int) -> bytes:
+def wrapped_messages(magic: int, first: int, count: int) -> bytes:
     """Return a wrapper. Inner offsets of magic 1 are relative to the wrapper, those of magic 0 are absolute."""
     inner = [message(magic, b"v%d" % (first + i), timestamp=NOW, offset=first * (1 - magic) + i) for i in range(count)]
     return wrapper(magic, inner, CODECS["gzip"], offset=first + count - 1, timestamp=NOW)
 
 
 LOGS = {
-    "wrappers of magic 0": wrapped(0, 0, 5) + wrapped(0, 5, 5) + wrapped(0, 10, 5),
-    "wrappers of magic 1": wrapped(1, 0, 5) + wrapped(1, 5, 5) + wrapped(1, 10, 5),
+    "wrappers of magic 0": wrapped_messages(0, 0, 5) + wrapped_messages(0, 5, 5) + wrapped_messages(0, 10, 5),
+    "wrappers of magic 1": wrapped_messages(1, 0, 5) + wrapped_messages(1, 5, 5) + wrapped_messages(1, 10, 5),
     "plain messages": b"".join(message(1, b"v%d" % i, timestamp=NOW, offset=i) for i in range(15)),
     "batches": b"".join(batch([Rec(NOW, value=b"v")] * 5, base_offset=first) for first in (0, 5, 10)),
-    "a wrapper after a gap": wrapped(1, 0, 5) + wrapped(1, 10, 5),
-    "a wrapper after a batch": batch([Rec(NOW)] * 5, base_offset=0) + wrapped(1, 5, 10),
+    "a wrapper after a gap": wrapped_messages(1, 0, 5) + wrapped_messages(1, 10, 5),
+    "a wrapper after a batch": batch([Rec(NOW)] * 5, base_offset=0) + wrapped_messages(1, 5, 10),
 }
 
 

@@ -35,7 +35,7 @@ def write_claim(out: Path, host: str, pid: int, age_seconds: float = 0) -> Path:
     return file
 
 
-def a_process_that_has_ended() -> int:
+def id_of_ended_process() -> int:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
@@ -105,7 +105,7 @@ def test_at_most_one_of_many_runs_locks_a_folder(spark: SparkSession, tmp_path: 
 def test_an_expired_claim_is_ignored(other: str, spark: SparkSession, tmp_path: Path) -> None:
     here = socket.gethostname()
     file = {
-        "killed": lambda: write_claim(tmp_path, here, a_process_that_has_ended()),
+        "killed": lambda: write_claim(tmp_path, here, id_of_ended_process()),
         "of an earlier process with this number": lambda: write_claim(tmp_path, here, os.getpid()),
         "on a host that has failed": lambda: write_claim(tmp_path, "elsewhere", 1, age_seconds=61),
     }[other]()

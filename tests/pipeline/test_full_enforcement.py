@@ -7,7 +7,7 @@ from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 from tests.pipeline.test_advice import HOUR, bounds
 
 BOUNDS = bounds("orders", "ahead", {100: 90, 90 * 60_000: 6, 3 * HOUR: 4}, 0, 100) + bounds(
@@ -16,9 +16,9 @@ BOUNDS = bounds("orders", "ahead", {100: 90, 90 * 60_000: 6, 3 * HOUR: 4}, 0, 10
 """90 records on time, 6 records 90 minutes ahead, 4 records three hours ahead."""
 
 
-def enforcement_of(text: str, settings: ClusterSettings | None = None) -> list[FullEnforcement]:
+def full_enforcement_of_text(text: str, settings: ClusterSettings | None = None) -> list[FullEnforcement]:
     known = {} if settings is None else {"orders": settings}
-    return list(full_enforcement(policies_of(loaded(SMALLEST + text).config, known), BOUNDS))
+    return list(full_enforcement(policies_of(load_text(SMALLEST + text).config, known), BOUNDS))
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,15 @@ def enforcement_of(text: str, settings: ClusterSettings | None = None) -> list[F
 def test_an_estimate_is_between_the_figures_of_the_neighbouring_bounds(
     keys: str, bound: str, least: int, most: int
 ) -> None:
-    (effect,) = enforcement_of(f"topics: [{{match: orders, {keys}, message.timestamp.after.max.ms: {bound}}}]")
+    (effect,) = full_enforcement_of_text(
+        f"topics: [{{match: orders, {keys}, message.timestamp.after.max.ms: {bound}}}]"
+    )
 
     assert (effect.rejected_at_least, effect.rejected_at_most, effect.records) == (least, most, 100)
 
 
 def test_the_enforcement_sentence_has_the_enforced_clients_and_the_figures() -> None:
-    effects = enforcement_of("defaults: {message.timestamp.after.max.ms: 1h, enforce: {clients: [a, b*]}}")
+    effects = full_enforcement_of_text("defaults: {message.timestamp.after.max.ms: 1h, enforce: {clients: [a, b*]}}")
 
     assert [(each.enforced_for, each.before_max_ms, each.after_max_ms) for each in effects] == [
         ("clients a, b*", LONG_MAX, HOUR)
@@ -55,7 +57,7 @@ def test_the_enforcement_sentence_has_the_enforced_clients_and_the_figures() -> 
     ],
 )
 def test_topics_that_are_enforced_for_all_clients_or_not_validated_are_left_out(text: str) -> None:
-    assert enforcement_of(text) == []
+    assert full_enforcement_of_text(text) == []
     assert enforcement_sentence([]) == ""
 
 
@@ -63,6 +65,8 @@ def test_full_enforcement_figures_include_the_clusters_settings() -> None:
     tighter = ClusterSettings(after_max_ms=HOUR)
     stamped = ClusterSettings(TimestampType.LOG_APPEND_TIME)
 
-    figures = [enforcement_of("defaults: {mode: observe}", each)[0].rejected_at_most for each in (tighter, stamped)]
+    figures = [
+        full_enforcement_of_text("defaults: {mode: observe}", each)[0].rejected_at_most for each in (tighter, stamped)
+    ]
 
     assert figures == [10, 0]

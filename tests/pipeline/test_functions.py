@@ -52,7 +52,7 @@ def scalar_results(row: Asked) -> tuple[str, bool, str | None]:
     return units.diagnose(timestamp, appended), is_within, units.unit_of(timestamp, appended)
 
 
-def answered(row: Row) -> tuple[str, bool, str | None]:
+def function_results(row: Row) -> tuple[str, bool, str | None]:
     return row["looks"], row["is_within"], row["unit"]
 
 
@@ -69,7 +69,11 @@ def test_column_functions_agree_with_the_proxy(spark: SparkSession) -> None:
     assert len(found) > 4000
     assert {row["unit"] for row in found} == {None, *(unit.value for unit in units.TimeUnit)}
     assert {row["is_within"] for row in found} == {True, False}
-    wrong = [(tuple(row)[:4], answered(row)) for row in found if answered(row) != scalar_results(tuple(row)[:4])]
+    wrong = [
+        (tuple(row)[:4], function_results(row))
+        for row in found
+        if function_results(row) != scalar_results(tuple(row)[:4])
+    ]
     assert wrong[:5] == []
 
 
@@ -83,7 +87,11 @@ def test_sql_functions_agree_with_the_proxy(spark: SparkSession) -> None:
         " sluicegate_unit_of(timestamp, appended) AS unit FROM asked_in_sql"
     ).collect()
 
-    wrong = [(tuple(row)[:4], answered(row)) for row in found if answered(row) != scalar_results(tuple(row)[:4])]
+    wrong = [
+        (tuple(row)[:4], function_results(row))
+        for row in found
+        if function_results(row) != scalar_results(tuple(row)[:4])
+    ]
     assert (len(found) > 1000, wrong[:5]) == (True, [])
 
 

@@ -17,7 +17,13 @@ from sluicegate.pipeline.commands.running import SparkAt, session_for
 from sluicegate.pipeline.runs.interruption import Interrupted, raise_on_signals
 from tests.integration.topics import create_topic
 from tests.pipeline.events import ship_events
-from tests.pipeline.interrupted_calls import Moment, activate, interrupted_finalizer, java_calls, restored_process_state
+from tests.pipeline.interrupted_calls import (
+    SignalMoment,
+    activate_session,
+    interrupted_finalizer,
+    java_calls,
+    restored_process_state,
+)
 from tests.pipeline.polluted import UNLIMITED, Polluter
 from tests.pipeline.repairs import now_ms
 
@@ -36,7 +42,7 @@ def _own_process(spark: SparkSession) -> Iterator[None]:
     with restored_process_state(), warnings.catch_warnings():
         yield
     root.handlers[:] = handlers
-    activate(spark)
+    activate_session(spark)
 
 
 def run_job_steps(spark: SparkSession, out: Path) -> None:
@@ -51,20 +57,20 @@ def run_job_steps(spark: SparkSession, out: Path) -> None:
 @pytest.mark.parametrize(
     "moment",
     [
-        pytest.param(moment, marks=() if moment is Moment.AWAITED else pytest.mark.long, id=moment.value)
-        for moment in Moment
+        pytest.param(moment, marks=() if moment is SignalMoment.AWAITED else pytest.mark.long, id=moment.value)
+        for moment in SignalMoment
     ],
 )
 def test_a_job_ends_when_any_call_to_java_is_interrupted(
-    moment: Moment, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    moment: SignalMoment, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate(spark)
+    activate_session(spark)
     with java_calls() as calls:
         run_job_steps(spark, tmp_path)
     assert calls.made > 50
 
     for place in range(1, calls.made + 1):
-        activate(spark)
+        activate_session(spark)
         raise_on_signals()
         with (
             java_calls(place, moment, signal.SIGTERM) as interrupted,
@@ -82,7 +88,7 @@ def test_a_job_ends_when_any_call_to_java_is_interrupted(
 def test_an_interruption_in_a_finalizer_is_not_lost(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate(spark)
+    activate_session(spark)
     raise_on_signals()
 
     def until_interrupted() -> None:
@@ -101,7 +107,7 @@ def test_an_interruption_in_a_finalizer_is_not_lost(
 def test_an_error_while_cleaning_up_is_not_reported_instead(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate(spark)
+    activate_session(spark)
     raise_on_signals()
     with (
         pytest.raises(typer.Exit) as exit_code_of_command,
@@ -119,7 +125,7 @@ def test_an_error_while_cleaning_up_is_not_reported_instead(
 def test_java_that_has_ended_is_one_line(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    activate(spark)
+    activate_session(spark)
     with (
         pytest.raises(typer.Exit) as exit_code_of_command,
         session_for("profile", None, str(tmp_path), SparkAt(None, None)),
@@ -132,16 +138,16 @@ def test_java_that_has_ended_is_one_line(
 
 
 @pytest.fixture(scope="module")
-def polluted(kafka_bootstrap: str) -> str:
+def polluted_topic(kafka_bootstrap: str) -> str:
     return Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=6, span_ms=3_600_000).topic
 
 
 @pytest.fixture(scope="module")
-def empty(kafka_bootstrap: str) -> str:
+def empty_topic(kafka_bootstrap: str) -> str:
     return create_topic(kafka_bootstrap, UNLIMITED, 1)
 
 
-def arguments(job: str, bootstrap: str, topic: str, empty: str, folder: Path) -> list[str]:
+def command_arguments(job: str, bootstrap: str, topic: str, empty: str, folder: Path) -> list[str]:
     """Return the arguments of a command with its results in `folder`."""
     policies = folder.parent / "sluicegate.yaml"
     policies.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n")
@@ -172,35 +178,37 @@ def exit_code_of_command(*given: str) -> int:
 @pytest.mark.parametrize(
     ("job", "share", "moment"),
     [
-        ("profile", 0.9, Moment.AFTER),
-        ("audit", 0.5, Moment.AWAITED),
-        ("repair", 0.8, Moment.AWAITED),
-        ("replay", 0.6, Moment.BEFORE),
-        ("verify", 0.3, Moment.AWAITED),
-        ("extract", 0.7, Moment.AFTER),
-        ("violations", 0.6, Moment.AWAITED),
-        ("watch", 0.6, Moment.AWAITED),
+        ("profile", 0.9, SignalMoment.AFTER),
+        ("audit", 0.5, SignalMoment.AWAITED),
+        ("repair", 0.8, SignalMoment.AWAITED),
+        ("replay", 0.6, SignalMoment.BEFORE),
+        ("verify", 0.3, SignalMoment.AWAITED),
+        ("extract", 0.7, SignalMoment.AFTER),
+        ("violations", 0.6, SignalMoment.AWAITED),
+        ("watch", 0.6, SignalMoment.AWAITED),
     ],
 )
 def test_each_job_ends_when_any_call_to_java_is_interrupted(
     job: str,
     share: float,
-    moment: Moment,
+    moment: SignalMoment,
     spark: SparkSession,
     kafka_bootstrap: str,
-    polluted: str,
-    empty: str,
+    polluted_topic: str,
+    empty_topic: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    activate(spark)
+    activate_session(spark)
     with java_calls() as calls:
-        status = exit_code_of_command(*arguments(job, kafka_bootstrap, polluted, empty, tmp_path / "whole"))
+        status = exit_code_of_command(
+            *command_arguments(job, kafka_bootstrap, polluted_topic, empty_topic, tmp_path / "whole")
+        )
     assert status == (1 if job == "verify" else 0), capsys.readouterr()  # the topics differ
     capsys.readouterr()
 
-    given = arguments(job, kafka_bootstrap, polluted, empty, tmp_path / "interrupted")
-    activate(spark)
+    given = command_arguments(job, kafka_bootstrap, polluted_topic, empty_topic, tmp_path / "interrupted")
+    activate_session(spark)
     with java_calls(int(calls.made * share), moment) as interrupted:
         status = exit_code_of_command(*given)
 

@@ -27,7 +27,7 @@ _NOTHING_WRITTEN = "no topic was written, and results are whole only where summa
 _BATCHES_STAY = "complete batches stay. Give the same command again to continue after them"
 
 
-def signalled(is_time: Callable[[], object], number: signal.Signals, *arguments: str) -> tuple[int, str]:
+def run_with_signal(is_time: Callable[[], object], number: signal.Signals, *arguments: str) -> tuple[int, str]:
     """Return the exit status and the output of a command that gets a signal when `is_time` is true. Fails if a process
     of its session is left.
     """
@@ -64,7 +64,7 @@ def _in_session(session: int) -> list[int]:
     return found
 
 
-def ended_by(number: signal.Signals, remains: str) -> str:
+def interruption_line(number: signal.Signals, remains: str) -> str:
     return f"sluicegate-spark: interrupted ({number.name}): {remains}"
 
 
@@ -103,10 +103,10 @@ def test_an_interrupted_profile_writes_nothing_and_unlocks_its_folder(
     out = tmp_path / "out"
     about = ("--bootstrap", kafka_bootstrap, "--topic", large_topic, "--out", str(out))
 
-    status, message = signalled((out / "hours" / "_temporary").exists, signal.SIGINT, "profile", *about)
+    status, message = run_with_signal((out / "hours" / "_temporary").exists, signal.SIGINT, "profile", *about)
 
     assert status == 130, message
-    assert message.splitlines()[-1] == ended_by(signal.SIGINT, _NOTHING_WRITTEN)
+    assert message.splitlines()[-1] == interruption_line(signal.SIGINT, _NOTHING_WRITTEN)
     assert "Traceback" not in message
     assert not list((out / ".running").glob("*"))
 
@@ -121,10 +121,10 @@ def test_a_repair_that_writes_continues_with_the_same_command(
         plan = out / "plan.json"
         return plan.exists() and json.loads(plan.read_text())["begun"] is True
 
-    status, message = signalled(has_begun, signal.SIGTERM, *about)
+    status, message = run_with_signal(has_begun, signal.SIGTERM, *about)
 
     assert status == 143, message
-    assert message.splitlines()[-1] == ended_by(
+    assert message.splitlines()[-1] == interruption_line(
         signal.SIGTERM,
         "committed records stay in the clean topic, and readers with isolation.level=read_committed see only "
         "them. Give the same command again to continue from there",
@@ -141,10 +141,10 @@ def test_violations_that_are_followed_end_after_a_whole_batch(tmp_path: Path) ->
     command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out))
     follow = ("--follow", "--every-seconds", "1")
 
-    status, message = signalled((out / "summary.json").exists, signal.SIGINT, *command, *follow)
+    status, message = run_with_signal((out / "summary.json").exists, signal.SIGINT, *command, *follow)
 
     assert status == 130, message
-    assert message.splitlines()[-1] == ended_by(signal.SIGINT, _BATCHES_STAY)
+    assert message.splitlines()[-1] == interruption_line(signal.SIGINT, _BATCHES_STAY)
     assert "Traceback" not in message
     assert summary(out)["events"] == count
     run(*command)

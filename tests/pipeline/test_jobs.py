@@ -17,7 +17,7 @@ from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.runs.argument_checks import BadParameter
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
-from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, Polluted, Polluter
+from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, PollutedTopic, Polluter
 from tests.pipeline.repairs import now_ms, repair_topic
 
 pytestmark = [
@@ -30,15 +30,17 @@ MOMENTS = {"read_at_ms", "epoch_ms"}
 
 
 @pytest.fixture(scope="module")
-def polluted(kafka_bootstrap: str) -> Polluted:
+def polluted_topic(kafka_bootstrap: str) -> PollutedTopic:
     return Polluter(kafka_bootstrap, now_ms(), partitions=2).write(batches=60, span_ms=5 * HOUR)
 
 
 @pytest.fixture(scope="module")
-def repaired_topic(spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path_factory: Any) -> Path:
+def repaired_topic(
+    spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, tmp_path_factory: Any
+) -> Path:
     """The results folder of an applied repair."""
     folder: Path = tmp_path_factory.mktemp("repair")
-    repair_topic(spark, kafka_bootstrap, polluted.topic, folder)
+    repair_topic(spark, kafka_bootstrap, polluted_topic.topic, folder)
     return folder
 
 
@@ -46,29 +48,29 @@ def without_moments(reported: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in json.loads(json.dumps(reported)).items() if key not in MOMENTS}
 
 
-def rows(frame: Any) -> list[Row]:
+def sorted_rows(frame: Any) -> list[Row]:
     return sorted(frame.collect(), key=str)
 
 
 def test_profile_as_a_function_and_as_a_command_have_equal_results(
-    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, tmp_path: Path
 ) -> None:
-    found = profile(spark, kafka_bootstrap, polluted.topic, tmp_path / "ours", before_max_ms=DAY)
-    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--before-max-ms", str(DAY))
+    found = profile(spark, kafka_bootstrap, polluted_topic.topic, tmp_path / "ours", before_max_ms=DAY)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic, "--before-max-ms", str(DAY))
     run("profile", *about, "--out", str(tmp_path / "theirs"))
 
     assert isinstance(found, Profile)
     assert found.warnings == ()
-    damage = found.summary["topics"][polluted.topic]["damage"]
-    assert {kind: count for kind, count in damage.items() if count} == polluted.counts
+    damage = found.summary["topics"][polluted_topic.topic]["damage"]
+    assert {kind: count for kind, count in damage.items() if count} == polluted_topic.counts
     assert without_moments(found.summary) == without_moments(summary(tmp_path / "theirs"))
     assert summary(tmp_path / "ours") == json.loads(json.dumps(found.summary))
-    assert rows(found.hours) == rows(spark.read.parquet(str(tmp_path / "theirs" / "hours")))
+    assert sorted_rows(found.hours) == sorted_rows(spark.read.parquet(str(tmp_path / "theirs" / "hours")))
     assert (tmp_path / "ours" / "report.html").exists()
 
 
 def test_audit_as_a_function_and_as_a_command_have_equal_results(
-    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, tmp_path: Path
 ) -> None:
     policies, at = tmp_path / "sluicegate.yaml", now_ms()
     bounds = {"message.timestamp.before.max.ms": 7 * DAY, "message.timestamp.after.max.ms": HOUR}
@@ -79,48 +81,59 @@ def test_audit_as_a_function_and_as_a_command_have_equal_results(
     }
     policies.write_text(yaml.safe_dump(config))
 
-    found = audit(spark, kafka_bootstrap, [polluted.topic], tmp_path / "ours", policies, as_of_ms=at)
-    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--policies", str(policies), "--as-of", str(at))
+    found = audit(spark, kafka_bootstrap, [polluted_topic.topic], tmp_path / "ours", policies, as_of_ms=at)
+    about = (
+        "--bootstrap",
+        kafka_bootstrap,
+        "--topic",
+        polluted_topic.topic,
+        "--policies",
+        str(policies),
+        "--as-of",
+        str(at),
+    )
     run("audit", *about, "--out", str(tmp_path / "theirs"))
 
     assert isinstance(found, Audit)
-    rejected = found.summary["topics"][polluted.topic]["verdicts"]["reject"]
-    assert rejected["bad_records"] == sum(polluted.counts.values())
+    rejected = found.summary["topics"][polluted_topic.topic]["verdicts"]["reject"]
+    assert rejected["bad_records"] == sum(polluted_topic.counts.values())
     assert without_moments(found.summary) == without_moments(summary(tmp_path / "theirs"))
     for name in ("batches", "findings", "rehearsed", "samples", "missing"):
-        assert rows(getattr(found, name)) == rows(spark.read.parquet(str(tmp_path / "theirs" / name))), name
+        assert sorted_rows(getattr(found, name)) == sorted_rows(spark.read.parquet(str(tmp_path / "theirs" / name))), (
+            name
+        )
     reported = found.findings.agg(f.sum("batches"), f.sum("bad_records")).first()
-    assert reported == (sum(polluted.counts.values()) // RECORDS, sum(polluted.counts.values()))
+    assert reported == (sum(polluted_topic.counts.values()) // RECORDS, sum(polluted_topic.counts.values()))
 
 
 def test_repair_plans_equal_those_of_the_command_and_are_then_written(
-    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, tmp_path: Path
 ) -> None:
-    damaged, to = sum(polluted.counts.values()), "{topic}-mended"
-    proposal = plan_repair(spark, kafka_bootstrap, polluted.topic, tmp_path / "ours", to=to)
-    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--to", to)
+    damaged, to = sum(polluted_topic.counts.values()), "{topic}-mended"
+    proposal = plan_repair(spark, kafka_bootstrap, polluted_topic.topic, tmp_path / "ours", to=to)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic, "--to", to)
     run("repair", *about, "--out", str(tmp_path / "theirs"))
 
     assert isinstance(proposal, Repair)
     assert (proposal.obstacles, proposal.warnings) == ((), ())
     assert json.loads(json.dumps(proposal.summary)) == summary(tmp_path / "theirs")
-    assert rows(proposal.repairs) == rows(spark.read.parquet(str(tmp_path / "theirs" / "repairs")))
+    assert sorted_rows(proposal.repairs) == sorted_rows(spark.read.parquet(str(tmp_path / "theirs" / "repairs")))
     assert proposal.repairs.where("solved").count() + proposal.undiagnosed.count() == damaged
     plan = json.loads((tmp_path / "ours" / "plan.json").read_text())
 
-    done = repair(spark, kafka_bootstrap, polluted.topic, tmp_path / "ours", to=to)
+    done = repair(spark, kafka_bootstrap, polluted_topic.topic, tmp_path / "ours", to=to)
 
-    assert (done.summary["applied"], done.summary["written_by_this_run"]) == (True, polluted.records)
+    assert (done.summary["applied"], done.summary["written_by_this_run"]) == (True, polluted_topic.records)
     assert json.loads((tmp_path / "ours" / "plan.json").read_text()) == plan | {"begun": True}
-    mended = to.replace("{topic}", polluted.topic)
-    same = verify(spark, kafka_bootstrap, polluted.topic, mended, tmp_path / "verify", plan=tmp_path / "ours")
+    mended = to.replace("{topic}", polluted_topic.topic)
+    same = verify(spark, kafka_bootstrap, polluted_topic.topic, mended, tmp_path / "verify", plan=tmp_path / "ours")
     assert (same.is_same, sum(same.summary["repairs"].values())) == (True, done.repairs.where("solved").count())
 
 
 def test_verify_as_a_function_and_as_a_command_have_equal_results(
-    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, repaired_topic: Path, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, repaired_topic: Path, tmp_path: Path
 ) -> None:
-    topics = (polluted.topic, f"{polluted.topic}-clean")
+    topics = (polluted_topic.topic, f"{polluted_topic.topic}-clean")
 
     same = verify(spark, kafka_bootstrap, *topics, tmp_path / "ours", plan=repaired_topic)
     named = ("--topic", topics[0], "--topic", topics[1])
@@ -129,22 +142,24 @@ def test_verify_as_a_function_and_as_a_command_have_equal_results(
 
     assert isinstance(same, Verification)
     assert (same.is_same, same.differences, same.warnings) == (True, None, ())
-    assert sum(same.summary["repairs"].values()) == sum(polluted.counts.values())
+    assert sum(same.summary["repairs"].values()) == sum(polluted_topic.counts.values())
     assert json.loads(json.dumps(same.summary)) == summary(tmp_path / "theirs")
 
 
 def test_differences_are_a_table_that_disappears_with_them(
-    spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, repaired_topic: Path, tmp_path: Path
+    spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, repaired_topic: Path, tmp_path: Path
 ) -> None:
     nothing = create_topic(kafka_bootstrap, UNLIMITED, 2)
 
-    other = verify(spark, kafka_bootstrap, polluted.topic, nothing, tmp_path)
+    other = verify(spark, kafka_bootstrap, polluted_topic.topic, nothing, tmp_path)
 
     assert not other.is_same
     assert other.differences is not None
     counts = {row["what"]: row["count"] for row in other.differences.groupBy("what").count().collect()}
-    assert counts == {"missing": polluted.records}
-    same = verify(spark, kafka_bootstrap, polluted.topic, f"{polluted.topic}-clean", tmp_path, plan=repaired_topic)
+    assert counts == {"missing": polluted_topic.records}
+    same = verify(
+        spark, kafka_bootstrap, polluted_topic.topic, f"{polluted_topic.topic}-clean", tmp_path, plan=repaired_topic
+    )
     assert (same.is_same, same.differences) == (True, None)
 
 

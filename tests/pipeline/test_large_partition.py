@@ -59,7 +59,7 @@ def topic(kafka_bootstrap: str) -> str:
     return large_partition(kafka_bootstrap, NOW, BATCHES)
 
 
-def in_one_task_and_in_several(work: Callable[[], Any]) -> tuple[Any, Any]:
+def results_by_number_of_tasks(work: Callable[[], Any]) -> tuple[Any, Any]:
     """Return the results with one task for each partition and with several."""
     with pytest.MonkeyPatch.context() as patch:
         for module in CUTTING:
@@ -86,11 +86,11 @@ def test_profile_has_equal_results_in_one_task_and_in_several(
 ) -> None:
     results = Results(spark, str(tmp_path))
 
-    def work() -> Any:
+    def run_job() -> Any:
         summary = profiling.profile(spark, Topics(kafka_bootstrap, (topic,)), results, NOW, HOUR, HOUR)
         return summary, rows_of(results, HOURS)
 
-    in_one, in_several = in_one_task_and_in_several(work)
+    in_one, in_several = results_by_number_of_tasks(run_job)
 
     assert in_several == in_one
     assert in_several[0]["topics"][topic]["damage"]["zero"] > 0
@@ -106,11 +106,11 @@ def test_audit_has_equal_results_in_one_task_and_in_several(
     file.write_text(POLICIES.format(address=kafka_bootstrap, more=more))
     config = load(read_file(file), {}).config
 
-    def work() -> Any:
+    def run_job() -> Any:
         asked = Topics(kafka_bootstrap, (topic,)), results, config, policies_of(config, {}), NOW, None, 3
         return auditing.audit(spark, *asked), {what: rows_of(results, what.value) for what in RowKind}
 
-    in_one, in_several = in_one_task_and_in_several(work)
+    in_one, in_several = results_by_number_of_tasks(run_job)
 
     assert in_several == in_one
     assert in_several[0]["samples"]
@@ -119,12 +119,12 @@ def test_audit_has_equal_results_in_one_task_and_in_several(
 def test_a_plan_lists_its_changes(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
     topics, targets, rules = Topics(kafka_bootstrap, (topic,)), {topic: f"{topic}-clean"}, Rules(NOW, HOUR)
 
-    def work() -> Any:
+    def run_job() -> Any:
         results = Results(spark, str(tmp_path))
         plan = repairing.write_plan(spark, topics, results, targets, rules)
         return plan.as_json(), repairing.list_changes(spark, topics, results, plan), rows_of(results, repairing.REPAIRS)
 
-    in_one, in_several = in_one_task_and_in_several(work)
+    in_one, in_several = results_by_number_of_tasks(run_job)
 
     assert in_several == in_one
     assert len(in_several[2]) > 15_000
@@ -137,13 +137,13 @@ def test_verify_has_equal_results_in_one_task_and_in_several(
     order = [*range(1, BATCHES), 3]
     other = large_partition(kafka_bootstrap, NOW, BATCHES, create_topic(kafka_bootstrap, UNLIMITED, 1), order=order)
 
-    def work(target: str) -> Any:
+    def run_job(target: str) -> Any:
         results = Results(spark, str(tmp_path))
         summary = verifying.verify(spark, Topics(kafka_bootstrap, (topic,)), target, results, NOW)
         return summary, [] if summary["same"] else rows_of(results, verifying.DIFFERENCES)
 
-    in_one, in_several = in_one_task_and_in_several(lambda: work(other))
-    itself = work(topic)
+    in_one, in_several = results_by_number_of_tasks(lambda: run_job(other))
+    itself = run_job(topic)
 
     assert in_several == in_one
     assert not in_several[0]["same"]

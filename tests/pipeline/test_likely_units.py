@@ -30,7 +30,7 @@ def random_numbers() -> list[int]:
     return [*digits, *dates, *moments, *around, 0, -1, 1, -(2**63), 2**63 - 1]
 
 
-def bounds() -> list[int]:
+def unit_bounds() -> list[int]:
     """Return the numbers on both sides of each unit's limits, which are found by bisection with the function itself."""
     found = []
     for unit in ODD_UNITS:
@@ -46,7 +46,7 @@ def bounds() -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("numbers", [random_numbers(), bounds()], ids=["drawn", "bounds"])
+@pytest.mark.parametrize("numbers", [random_numbers(), unit_bounds()], ids=["drawn", "bounds"])
 def test_arrays_agree_with_single_numbers(numbers: list[int]) -> None:
     together = LikelyUnits(NOW).names(np.array(numbers, np.int64))
 

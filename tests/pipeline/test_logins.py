@@ -19,12 +19,12 @@ from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESP
 from sluicegate.proxy.cluster.broker_client import BrokerClient, OwnLoginRejected, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext, context_for_server
 from tests.broker.kafka import Kafka
-from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, login
-from tests.pipeline.bearers import CLIENT, SECRET, Endpoint, bearer_broker, token, token_endpoint
+from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, client_login
+from tests.pipeline.bearers import CLIENT, SECRET, ScriptedTokenEndpoint, bearer_broker, token_endpoint, unsecured_token
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[Endpoint]:
+def endpoint() -> Iterator[ScriptedTokenEndpoint]:
     with token_endpoint() as found:
         yield found
 
@@ -71,7 +71,7 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
         return Sasl(mechanism=mechanism, username="alice", password=SecretText(password))
 
     def settings(password: str) -> dict[str, str]:
-        return login("alice", password, mechanism) | {"ssl.ca.location": ca_file}
+        return client_login("alice", password, mechanism) | {"ssl.ca.location": ca_file}
 
     assert TOPIC in await topics_for_proxy(bootstrap, sasl("secret"), tls)
     assert TOPIC in topics_for_pipeline(bootstrap, settings("secret"))
@@ -93,11 +93,11 @@ async def test_a_mechanism_that_the_broker_lacks_is_named_with_the_others(bearer
         await topics_for_proxy(bearer_kafka.bootstrap, Sasl(mechanism="PLAIN", username="u", password=SecretText("p")))
     with pytest.raises(ClusterLoginRejected, match=words):
         topics_for_pipeline(
-            bearer_kafka.bootstrap, login("u", "p") | {"security.protocol": "sasl_plaintext"}
+            bearer_kafka.bootstrap, client_login("u", "p") | {"security.protocol": "sasl_plaintext"}
         )  # fmt: skip
 
 
-def _oauth(endpoint: Endpoint) -> tuple[Sasl, dict[str, str]]:
+def _oauth(endpoint: ScriptedTokenEndpoint) -> tuple[Sasl, dict[str, str]]:
     keys = OauthClient(token_url=endpoint.url, client_id=CLIENT, client_secret=SecretText(SECRET))
     prefix = "sasl.oauthbearer."
     settings = {
@@ -110,7 +110,7 @@ def _oauth(endpoint: Endpoint) -> tuple[Sasl, dict[str, str]]:
     return Sasl(mechanism="OAUTHBEARER", oauth=keys), settings
 
 
-async def test_a_token_of_an_endpoint_is_accepted(bearer_kafka: Kafka, endpoint: Endpoint) -> None:
+async def test_a_token_of_an_endpoint_is_accepted(bearer_kafka: Kafka, endpoint: ScriptedTokenEndpoint) -> None:
     sasl, settings = _oauth(endpoint)
 
     assert isinstance(await topics_for_proxy(bearer_kafka.bootstrap, sasl), list)
@@ -122,7 +122,7 @@ async def test_after_a_rejected_token_the_endpoint_is_asked_for_another(bearer_k
     lasts = iter((-60.0, 3600.0, -60.0, 3600.0))
 
     def made(**_: object) -> str:
-        return token(lasts_seconds=next(lasts))
+        return unsecured_token(lasts_seconds=next(lasts))
 
     with token_endpoint(made=made) as endpoint:
         sasl, settings = _oauth(endpoint)
@@ -137,9 +137,9 @@ async def test_after_a_rejected_token_the_endpoint_is_asked_for_another(bearer_k
 
 
 async def test_a_token_in_a_file_that_has_expired_is_not_sent(bearer_kafka: Kafka, tmp_path: Path) -> None:
-    (file := tmp_path / "token").write_text(token(lasts_seconds=-60))
+    (file := tmp_path / "token").write_text(unsecured_token(lasts_seconds=-60))
     words = rf"the token in {file} expired \d+ s ago; its process has to replace it"
-    settings = _oauth(Endpoint(url=file.as_uri()))[1]
+    settings = _oauth(ScriptedTokenEndpoint(url=file.as_uri()))[1]
     sasl = Sasl(mechanism="OAUTHBEARER", token_file=str(file))
 
     with pytest.raises(OwnLoginRejected, match=words):
@@ -147,7 +147,7 @@ async def test_a_token_in_a_file_that_has_expired_is_not_sent(bearer_kafka: Kafk
     with pytest.raises(ClusterLoginRejected, match=words):
         topics_for_pipeline(bearer_kafka.bootstrap, settings)
 
-    file.write_text(token())
+    file.write_text(unsecured_token())
     await topics_for_proxy(bearer_kafka.bootstrap, sasl)
     assert urlsplit(settings["sasl.oauthbearer.token.endpoint.url"]).scheme == "file"
     topics_for_pipeline(bearer_kafka.bootstrap, settings)

@@ -14,11 +14,11 @@ from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from tests.broker.eventually import eventually
-from tests.broker.fixtures import running
+from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka, Node
 from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
-from tests.pipeline.disturbed import disturbing, tasks_running
+from tests.pipeline.disturbed import disturb_once, tasks_running
 from tests.pipeline.large_partition import large_partition
 from tests.pipeline.polluted import HOUR, UNLIMITED
 from tests.wire.raw_client import RawClient
@@ -34,7 +34,7 @@ NOW = time.time_ns() // 1_000_000
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
+    yield from run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def topic(cluster: Kafka) -> str:
     return large_partition(leader_of(cluster, name).address, NOW, topic=name)
 
 
-def described(cluster: Kafka, topic: str) -> Any:
+def describe_partition(cluster: Kafka, topic: str) -> Any:
     """Return the partition's metadata from the first broker that responds."""
     for node in cluster.nodes:
         try:
@@ -55,11 +55,11 @@ def described(cluster: Kafka, topic: str) -> Any:
 
 
 def leader_of(cluster: Kafka, topic: str) -> Node:
-    leader = described(cluster, topic)["leader_id"]
+    leader = describe_partition(cluster, topic)["leader_id"]
     return next(node for node in cluster.nodes if node.node_id == leader)
 
 
-def jobs(spark: SparkSession, topics: Topics, folder: Path) -> dict[str, Callable[[], Any]]:
+def jobs_by_name(spark: SparkSession, topics: Topics, folder: Path) -> dict[str, Callable[[], Any]]:
     results = Results(spark, str(folder))
 
     def profile_topic() -> Any:
@@ -73,16 +73,16 @@ def jobs(spark: SparkSession, topics: Topics, folder: Path) -> dict[str, Callabl
 def test_a_job_survives_the_restart_of_a_leader(
     spark: SparkSession, cluster: Kafka, topic: str, tmp_path: Path, job: str
 ) -> None:
-    work = jobs(spark, Topics(cluster.bootstrap, (topic,)), tmp_path)[job]
+    work = jobs_by_name(spark, Topics(cluster.bootstrap, (topic,)), tmp_path)[job]
     as_it_is = work()
-    eventually(lambda: len(described(cluster, topic)["isr_nodes"]) == 3, what="all replicas in sync")
+    eventually(lambda: len(describe_partition(cluster, topic)["isr_nodes"]) == 3, what="all replicas in sync")
     leader = leader_of(cluster, topic)
 
     def kill_and_start() -> None:
         cluster.kill(leader)
         cluster.start_node(leader)
 
-    with disturbing(tasks_running(spark), kill_and_start):
+    with disturb_once(tasks_running(spark), kill_and_start):
         disturbed = work()
 
     assert disturbed == as_it_is

@@ -26,19 +26,19 @@ WILD = [
 ]
 
 
-def offender(client: str | None, topic: str = "t") -> dict[str, Any]:
+def offender_row(client: str | None, topic: str = "t") -> dict[str, Any]:
     moments = {"first_window": "2026-11-21T10:00:00", "latest": "2026-11-21T10:04:59.123000"}
     counts = {"events": 5, "records": 5, "bad_records": 2, "late_events": 0}
     return {"client_id": client, "topic": topic, "reason": "timestamp_in_future"} | counts | moments
 
 
-def violations(*offenders: dict[str, Any]) -> dict[str, Any]:
+def violations_summary(*offenders: dict[str, Any]) -> dict[str, Any]:
     return {"events": 5, "bad_lines": 0, "late_events": 0, "windows": 1, "offenders": list(offenders)}
 
 
 @pytest.mark.parametrize("name", WILD)
 def test_a_client_or_topic_of_any_name_has_its_row_and_its_bar(name: str) -> None:
-    summary, pages, terminal = violations(offender(name), offender(None, name)), Pages(), io.StringIO()
+    summary, pages, terminal = violations_summary(offender_row(name), offender_row(None, name)), Pages(), io.StringIO()
 
     violations_report.write_report(pages, summary, NOW)
     Console(file=terminal, width=200, force_terminal=True).print(violations_report.console_table(summary))

@@ -13,7 +13,7 @@ from pyarrow import fs
 
 from sluicegate.pipeline.runs.tables import minor_of
 from tests.pipeline.commands import ENVIRONMENT, RepeatedCommand
-from tests.pipeline.polluted import HOUR, Polluted, Polluter
+from tests.pipeline.polluted import HOUR, PollutedTopic, Polluter
 from tests.pipeline.repairs import now_ms
 
 pytestmark = pytest.mark.long
@@ -69,56 +69,56 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 
 @pytest.fixture(scope="module")
-def polluted(kafka_bootstrap: str) -> Polluted:
+def polluted_topic(kafka_bootstrap: str) -> PollutedTopic:
     return Polluter(kafka_bootstrap, now_ms(), partitions=2).write(batches=20, span_ms=HOUR)
 
 
 def test_a_profile_has_a_report_a_summary_and_tables(
-    store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
+    store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
-    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic)
 
     message = store.run("profile", *about, "--out", "s3a://audit/profile", "--tables", "s3a://audit/lake")
 
-    found = json.loads(store.text("profile/summary.json"))["topics"][polluted.topic]
-    assert found["records"] == polluted.records
-    assert {kind: n for kind, n in found["damage"].items() if kind != "none" and n} == polluted.counts
-    assert polluted.topic in store.text("profile/report.html")
+    found = json.loads(store.text("profile/summary.json"))["topics"][polluted_topic.topic]
+    assert found["records"] == polluted_topic.records
+    assert {kind: n for kind, n in found["damage"].items() if kind != "none" and n} == polluted_topic.counts
+    assert polluted_topic.topic in store.text("profile/report.html")
     assert store.rows("lake/profile_hours")
     assert "a-planted-secret" not in message
 
 
 def test_a_repair_with_results_in_an_object_store_is_planned_written_and_verified(
-    store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
+    store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
-    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic)
 
     store.run("repair", *about, "--out", "s3a://audit/repair")
     planned = json.loads(store.text("repair/summary.json"))
     store.run("repair", *about, "--out", "s3a://audit/repair", "--apply")
-    store.run("verify", *about, "--topic", f"{polluted.topic}-clean", "--out", "s3a://audit/verify")
+    store.run("verify", *about, "--topic", f"{polluted_topic.topic}-clean", "--out", "s3a://audit/verify")
 
-    assert planned["topics"][polluted.topic]["repaired"] == polluted.counts
-    assert json.loads(store.text("verify/summary.json"))["repairs"] == polluted.counts
+    assert planned["topics"][polluted_topic.topic]["repaired"] == polluted_topic.counts
+    assert json.loads(store.text("verify/summary.json"))["repairs"] == polluted_topic.counts
 
 
 def test_extracted_records_are_in_the_object_store_once_after_two_runs(
-    store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
+    store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
-    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", "s3a://audit/events")
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic, "--out", "s3a://audit/events")
 
     for _ in range(2):
         store.run("extract", *about, "--extractor", "previous", "--batch", "1000")
 
-    assert store.rows("events/records") == polluted.records
+    assert store.rows("events/records") == polluted_topic.records
     found = store.files.get_file_info(fs.FileSelector(f"{BUCKET}/events/records", recursive=True))
     assert {file.extension for file in found if file.is_file} == {"parquet"}
 
 
 def test_a_store_that_rejects_results_is_one_line_with_a_fix(
-    store: ObjectStore, kafka_bootstrap: str, polluted: Polluted
+    store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
-    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
+    about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic)
 
     message = store.run("profile", *about, "--out", "s3a://no-such-bucket/profile", status=1)
 

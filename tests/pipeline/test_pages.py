@@ -12,7 +12,7 @@ import pytest
 from sluicegate.pipeline.jobs.repair import report as repair_report
 from sluicegate.pipeline.jobs.violations import report as violations_report
 from tests.pipeline.test_many_producers import Pages
-from tests.pipeline.test_names import offender, violations
+from tests.pipeline.test_names import offender_row, violations_summary
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 WIDTH = 1100
@@ -23,7 +23,7 @@ document.title = JSON.stringify([...document.querySelectorAll("table")].map(room
 </script>"""
 
 
-def change(number: int, **more: Any) -> dict[str, Any]:
+def change_row(number: int, **more: Any) -> dict[str, Any]:
     """Return a row of a report about a topic with times in nanoseconds."""
     return {
         "topic": "orders.eu.checkout",
@@ -47,7 +47,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 
 @needs_chromium
 def test_all_columns_of_a_repair_are_seen_in_a_window_of_1100_pixels(tmp_path: Path) -> None:
-    changes = [change(0), change(1, damage="future", solved=False, reason="left as it is: it may be valid")]
+    changes = [change_row(0), change_row(1, damage="future", solved=False, reason="left as it is: it may be valid")]
     of_topic = {"to": "orders.eu.checkout-clean", "records": 9, "repaired": {}, "undiagnosed": {}, "valid_looking": 0}
     summary = {"applied": False, "topics": {"orders.eu.checkout": of_topic}, "changes": changes}
     pages = Pages()
@@ -64,7 +64,9 @@ def test_all_columns_of_violations_are_seen_in_a_window_of_1100_pixels(tmp_path:
     client = "rdkafka-payments-reconciliation-worker-7f9c4d5b6-x2x9q"
     pages = Pages()
 
-    violations_report.write_report(pages, violations(offender(client, "orders.eu.checkout"), offender(None)), NOW)
+    violations_report.write_report(
+        pages, violations_summary(offender_row(client, "orders.eu.checkout"), offender_row(None)), NOW
+    )
 
     rooms = tables_in(pages, tmp_path)
     assert len(rooms) == 1

@@ -76,14 +76,14 @@ WRONG: dict[str, list[Any]] = {
 """What no parameter of that name takes. `policies` may be None for a watch only."""
 
 
-class Session:
+class StubSession:
     """Stands for a session; none of its methods is called."""
 
     def createDataFrame(self) -> None:  # noqa: N802
         raise AssertionError("a job began")
 
 
-class Frame:
+class StubFrame:
     """Stands for a DataFrame."""
 
     def withColumn(self) -> None:  # noqa: N802
@@ -91,33 +91,39 @@ class Frame:
 
 
 RIGHT: dict[str, Any] = {
-    **{"spark": Session(), "bootstrap": "127.0.0.1:1", "topics": "orders", "out": "out", "policies": "sluicegate.yaml"},
-    **{"source": "orders", "target": "orders-clean", "frame": Frame()},
+    **{
+        "spark": StubSession(),
+        "bootstrap": "127.0.0.1:1",
+        "topics": "orders",
+        "out": "out",
+        "policies": "sluicegate.yaml",
+    },
+    **{"source": "orders", "target": "orders-clean", "frame": StubFrame()},
     **{"timestamp": "timestamp", "appended": "appended", "before_max_ms": 0, "after_max_ms": 0},
 }
 
 
-def parameters() -> Iterator[tuple[str, str]]:
+def parameters_of_functions() -> Iterator[tuple[str, str]]:
     for name, function in FUNCTIONS.items():
         yield from ((name, each) for each in inspect.signature(function).parameters)
 
 
-def arguments(function: str, name: str, value: Any) -> dict[str, Any]:
+def valid_arguments(function: str, name: str, value: Any) -> dict[str, Any]:
     its = inspect.signature(FUNCTIONS[function]).parameters.values()
     return {each.name: RIGHT[each.name] for each in its if each.default is inspect.Parameter.empty} | {name: value}
 
 
 def test_every_parameter_of_every_function_has_five_wrong_values() -> None:
     assert len(FUNCTIONS) == 14
-    assert {name for _, name in parameters()} == WRONG.keys()
+    assert {name for _, name in parameters_of_functions()} == WRONG.keys()
     assert [name for name, values in WRONG.items() if len(values) < 5] == []
 
 
-@pytest.mark.parametrize(("function", "name"), [*parameters()])
+@pytest.mark.parametrize(("function", "name"), [*parameters_of_functions()])
 def test_rejects_a_wrong_value_with_one_error_that_names_the_parameter(function: str, name: str) -> None:
     for value in WRONG[name]:
         with pytest.raises(BadParameter, match=rf"^{name}: expected .+, found ") as error:
-            FUNCTIONS[function](**arguments(function, name, value))
+            FUNCTIONS[function](**valid_arguments(function, name, value))
         assert "\n" not in str(error.value)
 
 
@@ -126,7 +132,7 @@ def test_rejects_none_for_the_required_policies(job: str) -> None:
     with pytest.raises(
         BadParameter, match=r"^policies: expected the path of the proxy's configuration file, found None"
     ):
-        FUNCTIONS[job](**arguments(job, "policies", None))
+        FUNCTIONS[job](**valid_arguments(job, "policies", None))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,7 @@ def test_parameters_accept_the_values_that_the_command_accepts(name: str, value:
 def test_functions_that_write_reject_topic_patterns(job: str, tmp_path: Path) -> None:
     policies = tmp_path / "sluicegate.yaml"
     policies.write_text('upstream: {bootstrap: ["127.0.0.1:1"]}\nlisten: {bootstrap: "127.0.0.1:2"}\n')
-    given = arguments(job, "topics", "orders-*")
+    given = valid_arguments(job, "topics", "orders-*")
     given |= {"policies": policies} if "policies" in given else {}
 
     with pytest.raises(pipeline.PipelineError, match="'orders-\\*' is a pattern, and this job takes names"):

@@ -26,7 +26,7 @@ from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.rule import Mode, NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 from tests.framing.cases import AMBIGUOUS, UNREADABLE
 from tests.integration.topics import create_topic
 from tests.validation.rules.inline_rule import InlineRule
@@ -168,7 +168,7 @@ def test_values_of_glues_serializers_are_validated_by_the_schemas_of_a_folder(tm
         "topics: [{match: t, rules: ["
         "{name: shape, value: {schema: {registry: main, format: json}}, cel: 'value.a > 1'}]}]\n"
     )
-    policies = pickle.loads(pickle.dumps(policies_of(loaded(text).config, {})))
+    policies = pickle.loads(pickle.dumps(policies_of(load_text(text).config, {})))
     pack = zlib.compress if compression else bytes
     values = [
         bytes([3, compression]) + version.bytes + pack(value) for value in (b'{"a": 2}', b'{"b": 2}', b'{"a": 1}')

@@ -12,7 +12,7 @@ from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
-from tests.pipeline.polluted import DAY, HOUR, PRODUCERS, UNLIMITED, Polluted, Polluter
+from tests.pipeline.polluted import DAY, HOUR, PRODUCERS, UNLIMITED, PollutedTopic, Polluter
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -37,7 +37,7 @@ def profile_of(
     return topics
 
 
-def expected(polluted: Polluted) -> dict[str, int]:
+def expected_counts(polluted: PollutedTopic) -> dict[str, int]:
     return {"negative": 0, "implausible": 0, "past": 0, **polluted.counts}
 
 
@@ -50,7 +50,7 @@ def test_a_profile_finds_each_kind_of_invalid_timestamp_and_its_producer(
     found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)
 
     assert found["records"] == polluted.records
-    assert found["damage"] == expected(polluted)
+    assert found["damage"] == expected_counts(polluted)
     assert found["timestamp_min"] == 0
     assert found["timestamp_max"] == max(written for _, _, written in polluted.written)
     assert found["null_keys"] == polluted.records // 8
@@ -78,7 +78,7 @@ def test_a_time_ahead_of_its_append_may_be_future_even_if_it_has_passed(
 
     found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)
 
-    assert found["damage"] == expected(polluted) | {"future": 0}
+    assert found["damage"] == expected_counts(polluted) | {"future": 0}
     assert found["damage_at_most"]["future"] == polluted.counts["future"]
 
 
@@ -90,7 +90,7 @@ def test_a_profile_in_several_tasks_has_the_figures_of_one(
     found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)  # one batch spans two tasks
 
     assert found["records"] == polluted.records
-    assert found["damage"] == expected(polluted)
+    assert found["damage"] == expected_counts(polluted)
 
 
 @pytest.mark.long
@@ -111,12 +111,16 @@ def test_late_records_count_as_past_only_with_a_maximum_age(
     assert found == dict.fromkeys(found, 0) | {"past": 5}
 
 
-def ticks(time_ms: int) -> int:
+def windows_ticks(time_ms: int) -> int:
     """Return a time as Windows counts it: in units of 100 ns since 1601."""
     return (time_ms + 11_644_473_600_000) * 10_000
 
 
-ODD = {"100 ns since 1601": ticks, "seconds × 10": lambda time_ms: time_ms // 100, "YYYYMMDD": lambda _: 20_261_121}
+ODD = {
+    "100 ns since 1601": windows_ticks,
+    "seconds × 10": lambda time_ms: time_ms // 100,
+    "YYYYMMDD": lambda _: 20_261_121,
+}
 
 
 def test_implausible_timestamps_have_their_likely_unit_named(

@@ -32,7 +32,7 @@ class FoundOffset:
 
 
 @dataclass
-class Committed:
+class CommittedOffsets:
     """A consumer that returns these metadata, one after the other."""
 
     texts: list[str | None]
@@ -46,13 +46,13 @@ class Committed:
 @pytest.mark.parametrize("after", ["", "st0", "}", '{"plan": "another"}', " \x01", "0"])
 def test_progress_is_read_although_surplus_bytes_follow_the_metadata(after: str) -> None:
     """librdkafka copies metadata without a terminating zero, which the Python client expects."""
-    consumer = Committed([STORED + after])
+    consumer = CommittedOffsets([STORED + after])
 
     assert progress_in(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}
 
 
 def test_metadata_that_cannot_be_decoded_are_read_again() -> None:
-    consumer = Committed([None, None, STORED])
+    consumer = CommittedOffsets([None, None, STORED])
 
     assert progress_in(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}
     assert consumer.asked == 3

@@ -50,7 +50,7 @@ def _in_ms() -> Any:
     return expr("unix_millis(timestamp)")
 
 
-def send(bootstrap: str, topic: str, count: int, codec: str = "lz4", **more: Any) -> None:
+def send_records(bootstrap: str, topic: str, count: int, codec: str = "lz4", **more: Any) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 20})
     now = int(time.time() * 1000)
     for i in range(count):
@@ -71,7 +71,7 @@ def test_a_healthy_topic_has_the_rows_that_sparks_own_source_gives(
     spark: SparkSession, kafka_bootstrap: str, codec: str
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
-    send(kafka_bootstrap, topic, 1000, codec)
+    send_records(kafka_bootstrap, topic, 1000, codec)
 
     ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
 
@@ -93,7 +93,7 @@ def test_aborted_records_are_skipped(spark: SparkSession, kafka_bootstrap: str) 
             producer.abort_transaction()
         else:
             producer.commit_transaction()
-    send(kafka_bootstrap, topic, 30)
+    send_records(kafka_bootstrap, topic, 30)
 
     ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
 
@@ -107,8 +107,8 @@ def test_aborted_records_are_skipped(spark: SparkSession, kafka_bootstrap: str) 
 def test_a_timestamp_that_sparks_own_source_cannot_read_is_read(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     nanoseconds = time.time_ns()
-    send(kafka_bootstrap, topic, 10)
-    send(kafka_bootstrap, topic, 1, timestamp=nanoseconds, partition=1)
+    send_records(kafka_bootstrap, topic, 10)
+    send_records(kafka_bootstrap, topic, 1, timestamp=nanoseconds, partition=1)
 
     with pytest.raises(Exception, match="long overflow"):
         sparks_own(spark, kafka_bootstrap, topic).selectExpr("unix_millis(timestamp)").collect()
@@ -126,7 +126,7 @@ def test_a_timestamp_that_sparks_own_source_cannot_read_is_read(spark: SparkSess
 def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 100)
     for partition in range(100):
-        send(kafka_bootstrap, topic, 5, partition=partition)
+        send_records(kafka_bootstrap, topic, 5, partition=partition)
 
     ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
     shared = read_raw_source(spark, kafka_bootstrap, topic, columns="partition,offset")
@@ -141,7 +141,7 @@ def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, 
 @needs_sparks_own
 def test_reads_the_rows_between_given_offsets_in_small_tasks(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
-    send(kafka_bootstrap, topic, 900)
+    send_records(kafka_bootstrap, topic, 900)
     bounds = {
         "startingOffsets": f'{{"{topic}": {{"0": 17, "1": -2, "2": 299}}}}',
         "endingOffsets": f'{{"{topic}": {{"0": 100, "1": 250, "2": -1}}}}',
@@ -160,7 +160,7 @@ def test_reads_the_rows_between_given_offsets_in_small_tasks(spark: SparkSession
 @pytest.mark.long
 def test_a_stream_resumes_at_its_checkpoint(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
-    send(kafka_bootstrap, topic, 600)
+    send_records(kafka_bootstrap, topic, 600)
 
     def run() -> None:
         frame = (
@@ -186,7 +186,7 @@ def test_a_stream_resumes_at_its_checkpoint(spark: SparkSession, kafka_bootstrap
 
     run()
     batches = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
-    send(kafka_bootstrap, topic, 300)
+    send_records(kafka_bootstrap, topic, 300)
     run()
 
     found = rows_of(spark.read.parquet(str(tmp_path / "out")))

@@ -100,9 +100,9 @@ def test_a_killed_repair_loses_and_repeats_no_record(spark: SparkSession, kafka_
     clean = f"{topic}-clean"
     repair = ("repair", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"), "--apply")
 
-    kill_once(lambda: 0 < sum(progress(kafka_bootstrap, topic, clean)) < records, tmp_path, *repair)
+    kill_once(lambda: 0 < sum(repair_progress(kafka_bootstrap, topic, clean)) < records, tmp_path, *repair)
 
-    reached = sum(progress(kafka_bootstrap, topic, clean))
+    reached = sum(repair_progress(kafka_bootstrap, topic, clean))
     assert 0 < reached < records
     run(*repair)
 
@@ -326,7 +326,7 @@ def topics_of(bootstrap: str) -> set[str]:
     return set(AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=30).topics)
 
 
-def progress(bootstrap: str, topic: str, clean: str) -> list[int]:
+def repair_progress(bootstrap: str, topic: str, clean: str) -> list[int]:
     """Return the offset in the source that the repair of each partition has reached."""
     group = group_of_topic(bootstrap, clean)
     if group is None:

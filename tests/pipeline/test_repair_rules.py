@@ -20,7 +20,7 @@ YEAR = 365 * DAY
 BATCH = 20
 
 
-class Partition:
+class RepairedBatches:
     """A partition of records with these times, in batches of 20."""
 
     def __init__(self, *times: int, epoch_ms: int | None = None) -> None:
@@ -55,7 +55,7 @@ class Partition:
         return {row["hour"]: row["records_sum"] for row in rows}
 
 
-def live(count: int, begin: int, every: int = 10_000) -> list[int]:
+def live_times(count: int, begin: int, every: int = 10_000) -> list[int]:
     return [begin + i * every for i in range(count)]
 
 
@@ -66,10 +66,10 @@ def changed_count(found: Corrections, times: NDArray[np.int64]) -> int:
 @pytest.mark.parametrize("per_ms", [1_000_000, 1000, None])
 def test_invalid_timestamps_up_to_the_end_of_a_log_are_repaired(per_ms: int | None) -> None:
     """A producer has written in another unit for the last five hours, and no valid record follows."""
-    true = [*live(1000, NOW - 8 * HOUR), *live(3000, NOW - 5 * HOUR, 6000)]
+    true = [*live_times(1000, NOW - 8 * HOUR), *live_times(3000, NOW - 5 * HOUR, 6000)]
     written = true[:1000] + [t * per_ms if per_ms else t // 1000 for t in true[1000:]]
 
-    partition = Partition(*written)
+    partition = RepairedBatches(*written)
     found = partition.corrected()
 
     assert found.solved.sum() == 3000
@@ -78,10 +78,10 @@ def test_invalid_timestamps_up_to_the_end_of_a_log_are_repaired(per_ms: int | No
 
 
 def test_zeros_after_a_producer_in_another_unit_are_dated_by_it() -> None:
-    true = live(2000, NOW - 6 * HOUR)
+    true = live_times(2000, NOW - 6 * HOUR)
     written = [t if i < 500 else 0 if i % 10 == 3 else t * 1_000_000 for i, t in enumerate(true)]
 
-    found = Partition(*written).corrected()
+    found = RepairedBatches(*written).corrected()
 
     assert max(abs(a - b) for a, b in zip(found.after.tolist(), true, strict=True)) < 2 * MINUTE
 
@@ -92,18 +92,18 @@ def test_zeros_after_a_producer_in_another_unit_are_dated_by_it() -> None:
 def test_a_backfill_leaves_valid_timestamps_unchanged(parts: str) -> None:
     times: list[int] = []
     for number, part in enumerate(parts.split()):
-        times += live(960, (NOW - 8 * YEAR if part == "old" else NOW - 20 * HOUR) + number * 3 * HOUR, 10_000)
+        times += live_times(960, (NOW - 8 * YEAR if part == "old" else NOW - 20 * HOUR) + number * 3 * HOUR, 10_000)
 
-    found = Partition(*times).corrected()
+    found = RepairedBatches(*times).corrected()
 
     assert changed_count(found, np.array(times)) == 0
     assert not found.solved.any()
 
 
 def test_times_ahead_of_the_clock_only_are_rewritten_by_name() -> None:
-    times = live(3000, NOW - 9 * DAY)
+    times = live_times(3000, NOW - 9 * DAY)
     times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
-    partition = Partition(*times)
+    partition = RepairedBatches(*times)
 
     left, asked = partition.corrected(), partition.corrected(rewrite=frozenset({"future"}))
 
@@ -115,10 +115,10 @@ def test_times_ahead_of_the_clock_only_are_rewritten_by_name() -> None:
 
 
 def test_times_ahead_of_the_reading_are_rewritten_by_default() -> None:
-    times = live(3000, NOW - 10 * HOUR)
+    times = live_times(3000, NOW - 10 * HOUR)
     times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
 
-    found = Partition(*times).corrected()
+    found = RepairedBatches(*times).corrected()
 
     assert (found.solved.sum(), found.may_be_valid.sum()) == (40, 0)
     assert abs(int(found.after[1020]) - (times[1020] - 2 * DAY)) < 10 * MINUTE
@@ -140,12 +140,12 @@ IMPLAUSIBLE = {
 @pytest.mark.parametrize("odd", IMPLAUSIBLE.values(), ids=IMPLAUSIBLE.keys())
 @pytest.mark.parametrize("place", [0, 500, 999])
 def test_times_before_the_epoch_are_implausible_and_do_not_move_the_clock(odd: int, place: int) -> None:
-    times = live(1000, NOW - 5 * HOUR)
+    times = live_times(1000, NOW - 5 * HOUR)
     true = list(times)
     for i in range(20, 40):
         times[i] = 0
     times[place] = odd
-    partition = Partition(*times)
+    partition = RepairedBatches(*times)
 
     found = partition.corrected()
 
@@ -157,27 +157,27 @@ def test_times_before_the_epoch_are_implausible_and_do_not_move_the_clock(odd: i
 
 @pytest.mark.parametrize("odd", IMPLAUSIBLE.values(), ids=IMPLAUSIBLE.keys())
 def test_zeros_after_an_implausible_start_are_dated_by_later_records(odd: int) -> None:
-    true = live(2000, NOW - 6 * HOUR)
+    true = live_times(2000, NOW - 6 * HOUR)
 
-    found = Partition(odd, *[0] * 399, *true[400:]).corrected()
+    found = RepairedBatches(odd, *[0] * 399, *true[400:]).corrected()
 
     assert max(abs(after - time) for after, time in zip(found.after[1:].tolist(), true[1:], strict=True)) < 2 * HOUR
 
 
 def test_an_earlier_epoch_makes_old_timestamps_valid_and_their_units_known() -> None:
     begin = 1_280_000_000_000
-    times = [t * (1, 1000, 1_000_000)[i % 3] for i, t in enumerate(live(300, begin))]
+    times = [t * (1, 1000, 1_000_000)[i % 3] for i, t in enumerate(live_times(300, begin))]
 
-    archive, by_default = Partition(*times, epoch_ms=begin - DAY), Partition(*times)
+    archive, by_default = RepairedBatches(*times, epoch_ms=begin - DAY), RepairedBatches(*times)
 
     assert archive.damage() == {"none": 100, "microseconds": 100, "nanoseconds": 100}
-    assert archive.corrected().after.tolist() == live(300, begin)
+    assert archive.corrected().after.tolist() == live_times(300, begin)
     assert by_default.damage() == {"implausible": 300}
     assert changed_count(by_default.corrected(), np.array(times)) == 0
 
 
 def test_a_partition_with_only_zero_timestamps_is_not_repaired() -> None:
-    found = Partition(*[0] * 40).corrected()
+    found = RepairedBatches(*[0] * 40).corrected()
 
     assert not found.solved.any()
     assert not found.after.any()

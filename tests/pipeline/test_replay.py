@@ -25,11 +25,11 @@ from tests.pipeline.polluted import DAY
 from tests.pipeline.replays import (
     ConsumedRecord,
     Quarantine,
-    progress,
     quarantining_proxy,
     read_back,
+    replay_progress,
     replay_request_of,
-    replayed,
+    run_replay,
 )
 from tests.wire.batches import Rec
 
@@ -81,11 +81,11 @@ def own_quarantine(request: pytest.FixtureRequest, kept_by_case: dict[str, Quara
     return found
 
 
-def of_case(name: str) -> pytest.MarkDecorator:
+def for_quarantine_case(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("own_quarantine", [name], indirect=True)
 
 
-@of_case("whole")
+@for_quarantine_case("whole")
 def test_a_replay_writes_dead_letters_back_after_a_dry_run(
     kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
@@ -140,18 +140,18 @@ def test_a_replay_writes_dead_letters_back_after_a_dry_run(
     assert read_back(kafka_bootstrap, own_quarantine.topic) == back
 
 
-@of_case("since")
+@for_quarantine_case("since")
 def test_another_run_replays_newer_records_without_the_folder(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
     for i in range(20):
         own_quarantine.reject(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"first %d" % i)])
-    replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "a", fix="unit")
+    run_replay(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "a", fix="unit")
     for i in range(10):
         own_quarantine.reject(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"second %d" % i)])
 
-    found = replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "b", fix="unit")
+    found = run_replay(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "b", fix="unit")
 
     assert found["written_by_this_run"] == 10
     back = read_back(kafka_bootstrap, own_quarantine.topic)
@@ -161,33 +161,33 @@ def test_another_run_replays_newer_records_without_the_folder(
     assert all(each.timestamp == now + int(each.key or b"") for each in back)
 
 
-@of_case("forgotten")
+@for_quarantine_case("forgotten")
 def test_a_replay_continues_by_its_folder_if_the_brokers_offsets_have_expired(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     """By default the offsets of a group expire a week after they were committed."""
     own_quarantine.reject(0, [Rec((now_ms() + i) * NANOSECONDS, b"%d" % i) for i in range(10)])
-    replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
+    run_replay(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
     groups = groups_of(Topics(kafka_bootstrap, (own_quarantine.dead,)))
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     (deleted,) = admin.delete_consumer_groups([*groups.values()], request_timeout=120).values()
     deleted.result(130)
 
-    found = replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
+    found = run_replay(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
 
     assert found["written_by_this_run"] == 0
     assert len(read_back(kafka_bootstrap, own_quarantine.topic)) == 10
 
 
-@of_case("deleted")
+@for_quarantine_case("deleted")
 def test_a_replay_reports_dead_letters_that_were_deleted_before_it_read_them(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
     own_quarantine.reject(0, [Rec((now + i) * NANOSECONDS, b"k") for i in range(10)])
-    replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
+    run_replay(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, fix="unit")
     (group,) = groups_of(Topics(kafka_bootstrap, (own_quarantine.dead,))).values()
-    reached = progress(kafka_bootstrap, group, own_quarantine.dead, 3)
+    reached = replay_progress(kafka_bootstrap, group, own_quarantine.dead, 3)
     own_quarantine.reject(0, [Rec((now + i) * NANOSECONDS, b"k") for i in range(10, 20)])
     (partition,) = (p for p, offset in enumerate(reached) if offset)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
@@ -202,7 +202,7 @@ def test_a_replay_reports_dead_letters_that_were_deleted_before_it_read_them(
     assert found.summary["topics"][own_quarantine.dead]["replayed"] == 6
 
 
-@of_case("killed")
+@for_quarantine_case("killed")
 def test_a_killed_replay_writes_each_record_once_after_a_restart(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
@@ -227,9 +227,9 @@ def test_a_killed_replay_writes_each_record_once_after_a_restart(
     replay = ("replay", *about, "--out", str(out), "--apply")
     (group,) = groups_of(Topics(kafka_bootstrap, (own_quarantine.dead,))).values()
 
-    kill_once(lambda: any(progress(kafka_bootstrap, group, own_quarantine.dead, 3)), tmp_path, *replay)
+    kill_once(lambda: any(replay_progress(kafka_bootstrap, group, own_quarantine.dead, 3)), tmp_path, *replay)
 
-    reached = progress(kafka_bootstrap, group, own_quarantine.dead, 3)
+    reached = replay_progress(kafka_bootstrap, group, own_quarantine.dead, 3)
     assert 0 < sum(reached) < count
     run(*replay)
 
@@ -243,7 +243,7 @@ def test_a_killed_replay_writes_each_record_once_after_a_restart(
     assert len({(row["partition"], row["offset"]) for row in remaining}) == len(remaining) == count // 100
 
 
-@of_case("function")
+@for_quarantine_case("function")
 def test_a_custom_function_corrects_records_and_the_rest_is_listed(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
@@ -252,7 +252,7 @@ def test_a_custom_function_corrects_records_and_the_rest_is_listed(
         0, [Rec(now, b"a", b'{"amount": 1}'), Rec(now, b"b", b"no json"), Rec(now, b"c", b'{"amount": 2}')]
     )
 
-    found = replayed(
+    found = run_replay(
         spark,
         kafka_bootstrap,
         own_quarantine.dead,
@@ -273,7 +273,7 @@ def test_a_custom_function_corrects_records_and_the_rest_is_listed(
     assert (lies.key, lies.value) == (b"b", b"no json")
 
 
-@of_case("validated")
+@for_quarantine_case("validated")
 def test_a_wrong_correction_is_validated_and_not_written(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
@@ -283,7 +283,7 @@ def test_a_wrong_correction_is_validated_and_not_written(
         0, [Rec(now * NANOSECONDS, b"b", b'{"tenant": "b"}'), Rec(now * NANOSECONDS, b"c", b'{"amount": 2}')]
     )
 
-    found = replayed(
+    found = run_replay(
         spark,
         kafka_bootstrap,
         own_quarantine.dead,
@@ -300,7 +300,7 @@ def test_a_wrong_correction_is_validated_and_not_written(
     assert all("rule tenant" in row["reported"] for row in found["remaining"])
 
 
-@of_case("raises")
+@for_quarantine_case("raises")
 def test_an_error_of_a_custom_function_names_the_record_without_its_contents_and_writes_nothing(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
@@ -310,7 +310,7 @@ def test_an_error_of_a_custom_function_names_the_record_without_its_contents_and
     place = rf"{where}: {CORRECTIONS}:raise_for_one_record failed with KeyError"
 
     with pytest.raises(PySparkException, match=rf"{place} at corrections.py:\d+; fix") as raised:
-        replayed(
+        run_replay(
             spark,
             kafka_bootstrap,
             own_quarantine.dead,
@@ -319,7 +319,7 @@ def test_an_error_of_a_custom_function_names_the_record_without_its_contents_and
             by=f"{CORRECTIONS}:raise_for_one_record",
         )
     with pytest.raises(PySparkException, match="corrections:gives_text returned str, not a valid record"):
-        replayed(
+        run_replay(
             spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path, by=f"{CORRECTIONS}:gives_text"
         )
 
@@ -338,7 +338,7 @@ def test_a_missing_function_is_reported_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@of_case("headers")
+@for_quarantine_case("headers")
 def test_a_replay_applies_the_files_fix_and_keeps_the_proxys_headers_on_request(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
@@ -348,7 +348,7 @@ def test_a_replay_applies_the_files_fix_and_keeps_the_proxys_headers_on_request(
         tmp_path, fix={"timestamp": "unit"}, **{"message.timestamp.after.max.ms": 3_600_000}
     )
 
-    replayed(spark, kafka_bootstrap, own_quarantine.dead, fixing, tmp_path / "out", headers=Headers.ALL)
+    run_replay(spark, kafka_bootstrap, own_quarantine.dead, fixing, tmp_path / "out", headers=Headers.ALL)
 
     (back,) = read_back(kafka_bootstrap, own_quarantine.topic)
     assert (back.timestamp, back.headers[0]) == (now, ("a", b"1"))
@@ -357,7 +357,7 @@ def test_a_replay_applies_the_files_fix_and_keeps_the_proxys_headers_on_request(
     assert report["sluicegate.timestamp"] == str(now * NANOSECONDS).encode()
 
 
-@of_case("unwritable")
+@for_quarantine_case("unwritable")
 def test_records_that_client_libraries_cannot_write_are_left(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
@@ -368,7 +368,7 @@ def test_records_that_client_libraries_cannot_write_are_left(
     own_quarantine.reject(1, [Rec(now, b"plain", b'{"amount": 3}', [(b"", None), ("é".encode(), b"1")])])
 
     by = f"{CORRECTIONS}:add_missing_tenant"
-    found = replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "out", by=by)
+    found = run_replay(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "out", by=by)
 
     header, zero = "a header name that is not UTF-8 or contains a zero byte", "a timestamp of 0"
     assert [(row["reason"], row["reported"]) for row in found["remaining_records"]] == [
@@ -379,19 +379,19 @@ def test_records_that_client_libraries_cannot_write_are_left(
     assert (back.partition, back.key, back.headers) == (1, b"plain", [("", None), ("é", b"1")])
 
 
-@of_case("stranger")
+@for_quarantine_case("stranger")
 def test_records_without_a_proxys_headers_are_left(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     write_foreign_records(kafka_bootstrap, own_quarantine.dead)
 
-    found = replayed(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "out", fix="unit")
+    found = run_replay(spark, kafka_bootstrap, own_quarantine.dead, own_quarantine.file, tmp_path / "out", fix="unit")
 
     assert [row["reason"] for row in found["remaining_records"]] == ["not_a_dead_letter"]
     assert read_back(kafka_bootstrap, own_quarantine.topic) == []
 
 
-@of_case("under-way")
+@for_quarantine_case("under-way")
 def test_a_dry_run_disturbs_no_replay_that_is_under_way(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:

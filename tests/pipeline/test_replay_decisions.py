@@ -52,7 +52,7 @@ def decision_of(
     return ReplayDecider(Validation(policies, {"orders": 3}, by, NOW)).decide(letter)
 
 
-def with_time(timestamp: int) -> DeadLetter:
+def letter_with_time(timestamp: int) -> DeadLetter:
     return replace(LETTER, record=replace(LETTER.record, timestamp=timestamp))
 
 
@@ -76,14 +76,14 @@ def test_a_unit_fix_changes_only_the_timestamp() -> None:
 
 
 def test_a_record_that_is_good_now_is_written_unchanged() -> None:
-    letter = with_time(NOW + HOUR)
+    letter = letter_with_time(NOW + HOUR)
 
     assert decision_of(letter) == Replayed(letter.record, corrected=False)
 
 
 def test_the_fix_of_defaults_applies_to_dead_letters_and_an_option_overrides_it() -> None:
     text = QUARANTINED + "defaults: {fix: {timestamp: now}}\n"
-    day_ahead = with_time(NOW + 24 * HOUR)
+    day_ahead = letter_with_time(NOW + 24 * HOUR)
 
     assert decision_of(day_ahead, text) == Replayed(replace(LETTER.record, timestamp=NOW), corrected=True)
     assert isinstance(decision_of(day_ahead, text, fix="unit"), RemainingLetter)
@@ -92,7 +92,7 @@ def test_the_fix_of_defaults_applies_to_dead_letters_and_an_option_overrides_it(
 def test_the_fix_of_an_option_precedes_that_of_an_entry() -> None:
     text = FILE + "topics: [{match: orders, message.timestamp.after.max.ms: 1h, fix: {timestamp: now}}]\n"
 
-    found = decision_of(with_time(NOW + 24 * HOUR), text, fix="clamp")
+    found = decision_of(letter_with_time(NOW + 24 * HOUR), text, fix="clamp")
 
     assert isinstance(found, Replayed)
     assert NOW < found.record.timestamp <= NOW + HOUR
@@ -106,7 +106,7 @@ def test_dead_letters_with_observed_violations_are_not_replayed(where: str) -> N
 
 
 def test_a_replay_applies_the_stricter_of_cluster_and_file() -> None:
-    letter = with_time(NOW + HOUR)
+    letter = letter_with_time(NOW + HOUR)
 
     assert isinstance(decision_of(letter, settings=ClusterSettings(after_max_ms=HOUR // 2)), RemainingLetter)
     assert isinstance(decision_of(letter, settings=ClusterSettings(max_message_bytes=20)), RemainingLetter)

@@ -23,7 +23,7 @@ from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
-from tests.pipeline.replays import progress, read_back, replayed
+from tests.pipeline.replays import read_back, replay_progress, run_replay
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -49,7 +49,7 @@ def store_batch(bootstrap: str, topic: str, partition: int, records: Sequence[Re
     assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
 
 
-def policies(folder: Path, topic: str, **of_topic: Any) -> Path:
+def policy_file(folder: Path, topic: str, **of_topic: Any) -> Path:
     """Write a configuration that allows timestamps on the topic up to an hour ahead."""
     file = folder / "sluicegate.yaml"
     output: dict[str, Any] = {"upstream": {"bootstrap": ["127.0.0.1:9"]}}
@@ -76,7 +76,7 @@ def test_a_replay_of_findings_appends_corrected_records_after_an_audit(
     store_batch(
         kafka_bootstrap, topic, 0, [Rec((now + 1) * NANOSECONDS, None, None), Rec(now + DAY, b"k2", b"from tomorrow")]
     )
-    file = policies(tmp_path, topic, mode="observe")
+    file = policy_file(tmp_path, topic, mode="observe")
     found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
     before = read_back(kafka_bootstrap, topic)
     out = tmp_path / "out"
@@ -120,7 +120,7 @@ def test_a_replay_of_findings_appends_corrected_records_after_an_audit(
 def test_functions_replay_the_records_of_an_audit(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
+    now, file = time.time_ns() // 1_000_000, policy_file(tmp_path, topic)
     store_batch(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"bad"), Rec(now, b"good")])
     listed = audit(spark, kafka_bootstrap, topic, tmp_path / "validated", file, samples=None)
     assert [(row["offset"], row["timestamp"]) for row in listed.samples.collect()] == [(0, now * NANOSECONDS)]
@@ -142,10 +142,10 @@ def test_functions_replay_the_records_of_an_audit(
 def test_a_later_list_replays_only_newer_records_with_a_warning(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
+    now, file = time.time_ns() // 1_000_000, policy_file(tmp_path, topic)
     store_batch(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"first")])
     first = audit_topic(kafka_bootstrap, topic, file, tmp_path / "first")
-    replayed(spark, kafka_bootstrap, topic, file, tmp_path / "a", fix="unit", findings=first)
+    run_replay(spark, kafka_bootstrap, topic, file, tmp_path / "a", fix="unit", findings=first)
     store_batch(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"second")])
     second = audit_topic(kafka_bootstrap, topic, file, tmp_path / "second")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
@@ -165,13 +165,13 @@ def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
     rules."""
     now, count = time.time_ns() // 1_000_000, 4_000
     rules = [{"name": "a", "value": {"max_size": 4}}, {"name": "b", "key": {"min_size": 2}}]
-    file = policies(tmp_path, topic, rules=rules)
+    file = policy_file(tmp_path, topic, rules=rules)
     records = [Rec(now, b"b" if i % 2 else b"k%d" % i, b"long value" if i % 4 else b"v") for i in range(count)]
     store_batch(kafka_bootstrap, topic, 0, records)
     found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
     fixing = "tests.pipeline.corrections:shortens"
 
-    found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", by=fixing, findings=found_in)
+    found = run_replay(spark, kafka_bootstrap, topic, file, tmp_path / "out", by=fixing, findings=found_in)
 
     assert {(row["kept_for"], row["records"]) for row in found["replays"]} == {("rule a", count // 4)}
     assert {(row["kept_for"], row["records"]) for row in found["remaining"]} == {("rule a, b", count // 2)}
@@ -189,13 +189,13 @@ def test_a_killed_replay_of_findings_writes_each_record_once_after_a_restart(
         times = [(now + i) * NANOSECONDS if i % 3 else now + i for i in numbers]
         records = [Rec(at, b"%d" % i) for i, at in zip(numbers, times, strict=True)]
         store_batch(kafka_bootstrap, topic, start // 3000 % 2, records)
-    file = policies(tmp_path, topic)
+    file = policy_file(tmp_path, topic)
     found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
     replay = ("replay", *about, "--from-findings", str(found_in), "--out", str(tmp_path / "out"), "--apply")
     (group,) = groups_of(Topics(kafka_bootstrap, (topic,)), LISTED_GROUP).values()
 
-    kill_once(lambda: any(progress(kafka_bootstrap, group, topic, 2)), tmp_path, *replay)
+    kill_once(lambda: any(replay_progress(kafka_bootstrap, group, topic, 2)), tmp_path, *replay)
     run(*replay)
 
     back = read_back(kafka_bootstrap, topic)
@@ -210,7 +210,7 @@ def test_deleted_records_and_whole_batches_are_left_and_listed(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now = time.time_ns() // 1_000_000
-    file = policies(tmp_path, topic, **{"max.message.bytes": 1_000})
+    file = policy_file(tmp_path, topic, **{"max.message.bytes": 1_000})
     for key in (b"gone", b"stays"):
         store_batch(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, key)])
     store_batch(kafka_bootstrap, topic, 0, [Rec(now, b"large", random.randbytes(2_000))])
@@ -220,7 +220,7 @@ def test_deleted_records_and_whole_batches_are_left_and_listed(
     for deleted in admin.delete_records([Place(topic, 0, 1), Place(topic, 1, 1)]).values():
         deleted.result(60)
 
-    found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", fix="unit", findings=found_in)
+    found = run_replay(spark, kafka_bootstrap, topic, file, tmp_path / "out", fix="unit", findings=found_in)
 
     remaining = {(row["partition"], row["offset"]): row["reason"] for row in found["remaining_records"]}
     missing = "no_longer_stored"
@@ -233,7 +233,7 @@ def test_an_incomplete_or_unrelated_list_is_reported(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     store_batch(kafka_bootstrap, topic, 0, [Rec(time.time_ns(), b"k")] * 2)
-    file = policies(tmp_path, topic)
+    file = policy_file(tmp_path, topic)
     some = audit_topic(kafka_bootstrap, topic, file, tmp_path / "some", samples="1")
     listed = audit_topic(kafka_bootstrap, topic, file, tmp_path / "all")
     other = create_topic(kafka_bootstrap, UNLIMITED, 1)
@@ -245,13 +245,13 @@ def test_an_incomplete_or_unrelated_list_is_reported(
         (listed, other, f"the audit does not cover {other}, only {topic}"),
     ):
         with pytest.raises(NoFindings, match=reason):
-            replayed(spark, kafka_bootstrap, name, file, tmp_path / "out", findings=folder)
+            run_replay(spark, kafka_bootstrap, name, file, tmp_path / "out", findings=folder)
     admin.delete_topics([topic])[topic].result(60)
     eventually(lambda: topic not in admin.list_topics().topics, what="the topic to be gone")
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
     eventually(lambda: stores_a_record(kafka_bootstrap, topic), what="a record in the new topic")
     with pytest.raises(TopicRecreated, match=rf"created again since: {topic} .*\. Audit them again"):
-        replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", findings=listed)
+        run_replay(spark, kafka_bootstrap, topic, file, tmp_path / "out", findings=listed)
 
 
 def stores_a_record(bootstrap: str, topic: str) -> bool:

@@ -9,7 +9,7 @@ from sluicegate.pipeline.runs.results import Results
 GROUPS = {"dead": "replay.dead.1"}
 
 
-class Folder(Results):
+class FolderInMemory(Results):
     """A folder in memory."""
 
     def __init__(self) -> None:
@@ -25,15 +25,15 @@ class Folder(Results):
         return self._texts[name]
 
 
-def ranges(*spans: tuple[int, int]) -> list[OffsetRange]:
+def offset_ranges(*spans: tuple[int, int]) -> list[OffsetRange]:
     return [OffsetRange(TopicPartition("dead", p), start, end) for p, (start, end) in enumerate(spans)]
 
 
 def test_the_run_number_increases_when_a_run_begins() -> None:
-    folder = Folder()
+    folder = FolderInMemory()
     assert [next_run(folder).number, next_run(folder).number] == [0, 0]
 
-    next_run(folder).begin(ranges((0, 5)), GROUPS)
+    next_run(folder).begin(offset_ranges((0, 5)), GROUPS)
 
     assert next_run(folder).number == 1
 
@@ -50,25 +50,27 @@ def test_the_run_number_increases_when_a_run_begins() -> None:
 def test_an_ended_run_overrides_the_committed_offsets_of_the_broker(
     message: tuple[int, int], remaining: tuple[int, int]
 ) -> None:
-    folder = Folder()
+    folder = FolderInMemory()
     run = next_run(folder)
-    run.begin(ranges((0, 5), (0, 2)), GROUPS)
-    run.end(ranges((0, 5), (0, 2)), GROUPS)
+    run.begin(offset_ranges((0, 5), (0, 2)), GROUPS)
+    run.end(offset_ranges((0, 5), (0, 2)), GROUPS)
 
-    assert next_run(folder).unfinished_ranges(ranges(message, (2, 2)), GROUPS) == ranges(remaining, (2, 2))
+    assert next_run(folder).unfinished_ranges(offset_ranges(message, (2, 2)), GROUPS) == offset_ranges(
+        remaining, (2, 2)
+    )
 
 
 def test_a_killed_run_has_handled_nothing() -> None:
-    folder = Folder()
-    next_run(folder).begin(ranges((0, 5)), GROUPS)
+    folder = FolderInMemory()
+    next_run(folder).begin(offset_ranges((0, 5)), GROUPS)
 
-    assert next_run(folder).unfinished_ranges(ranges((2, 5)), GROUPS) == ranges((2, 5))
+    assert next_run(folder).unfinished_ranges(offset_ranges((2, 5)), GROUPS) == offset_ranges((2, 5))
 
 
 def test_a_recreated_topic_is_replayed_from_its_beginning() -> None:
-    folder = Folder()
+    folder = FolderInMemory()
     run = next_run(folder)
-    run.begin(ranges((0, 5)), GROUPS)
-    run.end(ranges((0, 5)), GROUPS)
+    run.begin(offset_ranges((0, 5)), GROUPS)
+    run.end(offset_ranges((0, 5)), GROUPS)
 
-    assert next_run(folder).unfinished_ranges(ranges((0, 5)), {"dead": "replay.dead.2"}) == ranges((0, 5))
+    assert next_run(folder).unfinished_ranges(offset_ranges((0, 5)), {"dead": "replay.dead.2"}) == offset_ranges((0, 5))

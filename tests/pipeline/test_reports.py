@@ -134,11 +134,11 @@ def test_a_report_starts_with_its_conclusion_and_is_accessible(
         page.screenshot(path=PICTURES / f"{job}-{scheme}-{width}.png", full_page=True)
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == GROUND[scheme]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert breaches(page) == [], (scheme, width)
+        assert accessibility_breaches(page) == [], (scheme, width)
     page.close()
 
 
-def breaches(page: Page) -> list[Any]:
+def accessibility_breaches(page: Page) -> list[Any]:
     """Return axe's findings with the affected elements."""
     found = Axe().run(page).response["violations"]
     return [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found]

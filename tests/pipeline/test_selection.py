@@ -129,7 +129,7 @@ def test_more_topics_than_a_run_takes_are_rejected() -> None:
 
 
 def test_an_internal_topic_is_selected_if_it_is_named() -> None:
-    class Own:
+    class OwnTopics:
         def topics(self) -> list[ClusterTopic]:
             return [
                 ClusterTopic("a", is_internal=False),
@@ -137,5 +137,5 @@ def test_an_internal_topic_is_selected_if_it_is_named() -> None:
                 ClusterTopic("c", True),
             ]
 
-    assert selection(Own(), ["*"]) == Selection(("a",), ("__b", "c"))
-    assert selection(Own(), ["*", "__b"]) == Selection(("a", "__b"), ("c",))
+    assert selection(OwnTopics(), ["*"]) == Selection(("a",), ("__b", "c"))
+    assert selection(OwnTopics(), ["*", "__b"]) == Selection(("a", "__b"), ("c",))

@@ -22,7 +22,7 @@ from sluicegate.pipeline.source.losses import LogStates, LostOffsets, Position, 
 from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
-from tests.pipeline.test_topics_that_go import delete, recreate, write
+from tests.pipeline.test_topics_that_go import delete_topic, recreate_topic, write_records
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -36,60 +36,66 @@ def position_at(offset: int, topic_id: str = "a") -> Position:
     return Position({OF: offset}, {"t": topic_id} if topic_id else {})
 
 
-def log(first: int, end: int, topic_id: str = "a") -> LogStates:
+def log_states(first: int, end: int, topic_id: str = "a") -> LogStates:
     return LogStates({OF: first}, {OF: end}, {"t": topic_id})
 
 
 @pytest.mark.parametrize(
     ("start", "end", "now", "read", "output"),
     [
-        (position_at(10), position_at(20), log(0, 20), (10, 20), None),
-        (position_at(10), position_at(20), log(0, 30), (10, 20), None),
-        (position_at(10, ""), position_at(20), log(0, 20), (10, 20), None),  # a checkpoint of an earlier release
+        (position_at(10), position_at(20), log_states(0, 20), (10, 20), None),
+        (position_at(10), position_at(20), log_states(0, 30), (10, 20), None),
+        (position_at(10, ""), position_at(20), log_states(0, 20), (10, 20), None),  # a checkpoint of an earlier release
         (
             position_at(10),
             position_at(20),
-            log(15, 20),
+            log_states(15, 20),
             (15, 20),
             "up to offset 10, and begins at offset 15: offsets 10 to 14 are gone",
         ),
         (
             position_at(10),
             position_at(20),
-            log(25, 30),
+            log_states(25, 30),
             None,
             "up to offset 10, and begins at offset 25: offsets 10 to 24 are gone",
         ),
-        (position_at(10), position_at(8), log(0, 8), None, "up to offset 10, and ends at offset 8"),
+        (position_at(10), position_at(8), log_states(0, 8), None, "up to offset 10, and ends at offset 8"),
         (
             position_at(10),
             position_at(20),
-            log(0, 15),
+            log_states(0, 15),
             (10, 15),
             "the batch ends at offset 20, and the log at 15: offsets 15 to 19",
         ),
         (
             position_at(10),
             position_at(5, "b"),
-            log(0, 5, "b"),
+            log_states(0, 5, "b"),
             (0, 5),
             "up to offset 10, and the topic was created again since",
         ),
         (
             position_at(10),
             position_at(10, "b"),
-            log(0, 10, "b"),
+            log_states(0, 10, "b"),
             (0, 10),
             "has offsets 0 to 9: records of the deleted topic from offset 10",
         ),
         (
             position_at(10),
             position_at(50, "b"),
-            log(0, 50, "b"),
+            log_states(0, 50, "b"),
             (0, 50),
             "up to offset 10, and the topic was created again since",
         ),
-        (position_at(10), position_at(20), log(0, 50, "b"), None, "ends at offset 50: offsets 10 to 19 are gone"),
+        (
+            position_at(10),
+            position_at(20),
+            log_states(0, 50, "b"),
+            None,
+            "ends at offset 50: offsets 10 to 19 are gone",
+        ),
         (position_at(10), Position({}), LogStates({}, {}, {}), None, "up to offset 10, and the topic no longer exists"),
         (
             position_at(10),
@@ -105,8 +111,14 @@ def log(first: int, end: int, topic_id: str = "a") -> LogStates:
             None,
             "the topic no longer exists.*offsets 10 to 19 are gone",
         ),
-        (Position({}), position_at(20), log(5, 20), (5, 20), "the partition is new and begins at offset 5, not 0"),
-        (Position({}), position_at(20), log(0, 20), (0, 20), None),
+        (
+            Position({}),
+            position_at(20),
+            log_states(5, 20),
+            (5, 20),
+            "the partition is new and begins at offset 5, not 0",
+        ),
+        (Position({}), position_at(20), log_states(0, 20), (0, 20), None),
     ],
 )
 def test_a_streams_positions_outside_of_the_log_are_reported_as_lost(
@@ -155,15 +167,15 @@ def run(spark: SparkSession, bootstrap: str, topic: str, folder: Path, **options
 
 def _recreate_with(records: int) -> Callable[[str, str], None]:
     def change_topic(bootstrap: str, topic: str) -> None:
-        delete(bootstrap, topic)
-        recreate(bootstrap, topic)
-        write(bootstrap, topic, records)
+        delete_topic(bootstrap, topic)
+        recreate_topic(bootstrap, topic)
+        write_records(bootstrap, topic, records)
 
     return change_topic
 
 
 def _delete_records(bootstrap: str, topic: str) -> None:
-    write(bootstrap, topic, 30)
+    write_records(bootstrap, topic, 30)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for deleted in admin.delete_records([ClientPartition(topic, 0, 50)]).values():
         deleted.result(30)
@@ -184,7 +196,7 @@ AGAIN = r"was read up to offset 30, and the topic was created again since \(its 
             range(50, 60),
             id="deleted_records",
         ),
-        pytest.param(delete, "was read up to offset 30, and the topic no longer exists", range(0), id="deleted"),
+        pytest.param(delete_topic, "was read up to offset 30, and the topic no longer exists", range(0), id="deleted"),
     ],
 )
 def test_a_stream_reports_what_its_checkpoint_lost(
@@ -196,7 +208,7 @@ def test_a_stream_reports_what_its_checkpoint_lost(
     tmp_path: Path,
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
-    write(kafka_bootstrap, topic, 30)
+    write_records(kafka_bootstrap, topic, 30)
     before = [(0, offset) for offset in range(30)]
     assert run(spark, kafka_bootstrap, topic, tmp_path) == before
 
@@ -222,7 +234,7 @@ def test_a_checkpoint_without_topic_ids_fails_by_its_offsets(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
-    write(kafka_bootstrap, topic, 30)
+    write_records(kafka_bootstrap, topic, 30)
     run(spark, kafka_bootstrap, topic, tmp_path)
     change_checkpoint(tmp_path, lambda stored: stored.pop("topic ids"))
     _recreate_with(20)(kafka_bootstrap, topic)
@@ -236,21 +248,21 @@ def test_a_stream_reports_a_log_that_ends_before_its_checkpoint(
 ) -> None:
     """After the loss of a broker's disk a topic may have the same id and fewer records."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
-    write(kafka_bootstrap, topic, 30)
+    write_records(kafka_bootstrap, topic, 30)
     before = run(spark, kafka_bootstrap, topic, tmp_path)
     change_checkpoint(tmp_path, lambda stored: stored[topic].update({"0": 50}))
 
     with pytest.raises(StreamingQueryException, match=f"{topic}-0: was read up to offset 50, and ends at offset 30"):
         run(spark, kafka_bootstrap, topic, tmp_path)
     assert run(spark, kafka_bootstrap, topic, tmp_path, failOnDataLoss="false") == before
-    write(kafka_bootstrap, topic, 5)
+    write_records(kafka_bootstrap, topic, 5)
     assert len(run(spark, kafka_bootstrap, topic, tmp_path)) == 35
 
 
 def test_a_stream_reports_a_partition_that_vanished(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
     for partition in (0, 1):
-        write(kafka_bootstrap, topic, 30, partition=partition)
+        write_records(kafka_bootstrap, topic, 30, partition=partition)
     before = run(spark, kafka_bootstrap, topic, tmp_path)
     _recreate_with(10)(kafka_bootstrap, topic)
 
@@ -266,7 +278,7 @@ def test_an_extraction_reports_records_that_were_deleted_before_it_read_them(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
-    write(kafka_bootstrap, topic, 30)
+    write_records(kafka_bootstrap, topic, 30)
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path))
     results.make()
     extraction.run(spark, topics, results, BuiltInExtractor("skip"), 1000)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.pipeline.sparks_own import needs_sparks_own
-from tests.pipeline.test_raw_source import send
+from tests.pipeline.test_raw_source import send_records
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -27,7 +27,9 @@ BATCHES = {"availableNow": [150] * 4, "once": [600], "processingTime": [150] * 4
 """Of Spark's own source, which the first test compares where it is installed."""
 
 
-def batches(spark: SparkSession, bootstrap: str, topic: str, folder: Path, kind: str, **options: str) -> list[int]:
+def record_counts_of_batches(
+    spark: SparkSession, bootstrap: str, topic: str, folder: Path, kind: str, **options: str
+) -> list[int]:
     """Return the number of records in each batch of 150 until everything is read."""
     source = options.pop("source", "sluicegate")
     reader = spark.readStream.format(source).option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
@@ -49,7 +51,7 @@ def batches(spark: SparkSession, bootstrap: str, topic: str, folder: Path, kind:
 def topic(kafka_bootstrap: str) -> str:
     """A topic of 600 records in three partitions."""
     found = create_topic(kafka_bootstrap, UNVALIDATED)
-    send(kafka_bootstrap, found, 600)
+    send_records(kafka_bootstrap, found, 600)
     return found
 
 
@@ -58,14 +60,16 @@ def topic(kafka_bootstrap: str) -> str:
 def test_sparks_own_source_has_the_expected_batch_sizes(
     trigger: str, spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    assert batches(spark, kafka_bootstrap, topic, tmp_path, trigger, source="kafka") == BATCHES[trigger]
+    assert (
+        record_counts_of_batches(spark, kafka_bootstrap, topic, tmp_path, trigger, source="kafka") == BATCHES[trigger]
+    )
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS)
 def test_every_trigger_reads_everything(
     trigger: str, spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    found = batches(spark, kafka_bootstrap, topic, tmp_path, trigger, trigger=trigger)
+    found = record_counts_of_batches(spark, kafka_bootstrap, topic, tmp_path, trigger, trigger=trigger)
 
     one_batch = trigger == "availableNow" and not STATES_LIMITS
     assert found == ([600] if one_batch else BATCHES[trigger])
@@ -75,7 +79,9 @@ def test_rejects_a_limit_without_a_trigger_before_spark_4_2(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     if STATES_LIMITS:
-        assert batches(spark, kafka_bootstrap, topic, tmp_path, "availableNow") == BATCHES["availableNow"]
+        assert (
+            record_counts_of_batches(spark, kafka_bootstrap, topic, tmp_path, "availableNow") == BATCHES["availableNow"]
+        )
         return
     with pytest.raises(StreamingQueryException, match="Add the option trigger=processingTime"):
-        batches(spark, kafka_bootstrap, topic, tmp_path, "availableNow")
+        record_counts_of_batches(spark, kafka_bootstrap, topic, tmp_path, "availableNow")

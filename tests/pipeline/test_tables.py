@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline import profile
 from sluicegate.pipeline.runs.tables import TableFormat, package_of
 from tests.integration.topics import create_topic
-from tests.pipeline.events import event
+from tests.pipeline.events import violation_event_row
 from tests.pipeline.lake import read_back, run_in_lake
-from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, Polluted, Polluter
+from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, PollutedTopic, Polluter
 from tests.pipeline.repairs import now_ms
 
 pytestmark = [
@@ -36,7 +36,7 @@ def counts_by_kind(rows: list[dict[str, Any]]) -> dict[str, int]:
     return {row["damage"]: row["records"] for row in rows}
 
 
-def expected_counts(polluted: Polluted) -> dict[str, int]:
+def expected_counts(polluted: PollutedTopic) -> dict[str, int]:
     return {"none": polluted.records - sum(polluted.counts.values()), **polluted.counts}
 
 
@@ -65,7 +65,7 @@ def test_profiles_of_two_topics_coexist_and_a_repeated_one_replaces_itself(
     assert counts_by_kind(theirs) == expected_counts(other.found)
     assert days[0]["days"] >= 2
     assert days[0]["odd"] == 0
-    assert set(columns[0]) == {*documented("profile_hours")}
+    assert set(columns[0]) == {*documented_columns("profile_hours")}
 
 
 # Only a profile uses Delta's feature to replace a topic's rows.
@@ -125,7 +125,7 @@ def test_windows_of_violations_grow_with_new_events(tmp_path: Path) -> None:
     for form in FORMATS:
         command = ("violations", "--events", str(shipped), "--out", str(tmp_path / f"out-{form}"))
         for number in range(2):
-            lines = [json.dumps(event(number, 10 + i, topic="../../orders")) for i in range(3)]
+            lines = [json.dumps(violation_event_row(number, 10 + i, topic="../../orders")) for i in range(3)]
             (shipped / f"{form}-{number}").write_text("\n".join(lines) + "\n")
             run_in_lake(*command, "--tables", str(tables / form), "--format", form, "--window", "10 minutes")
 
@@ -168,7 +168,7 @@ def test_a_repeated_profile_replaces_its_kept_parquet_rows(
     assert {row["damage"]: row["sum(records)"] for row in rows} == expected_counts(polluter.found)
 
 
-def documented(table: str) -> list[str]:
+def documented_columns(table: str) -> list[str]:
     """Return the columns of a table from docs/pipeline/kept-tables.md."""
     page = (Path(__file__).parent.parent.parent / "docs" / "pipeline" / "kept-tables.md").read_text()
     (line,) = (line for line in page.splitlines() if line.startswith(f"| `{table}` |"))

@@ -10,12 +10,12 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.task_ranges import ranges_of_tasks, split
 
 
-def ranges(*sizes: int) -> list[OffsetRange]:
+def ranges_of_sizes(*sizes: int) -> list[OffsetRange]:
     return [OffsetRange(TopicPartition("t", number), 10, 10 + size) for number, size in enumerate(sizes)]
 
 
 def test_large_partitions_are_cut_into_more_ranges() -> None:
-    small, large = ranges(100, 900)
+    small, large = ranges_of_sizes(100, 900)
 
     chunks = split([small, large], 10)
 
@@ -38,14 +38,14 @@ def test_large_partitions_are_cut_into_more_ranges() -> None:
     ],
 )
 def test_many_small_partitions_share_tasks(partitions: int, records: int, at_least: int | None, tasks: int) -> None:
-    found = ranges_of_tasks(ranges(*[records] * partitions), at_least)
+    found = ranges_of_tasks(ranges_of_sizes(*[records] * partitions), at_least)
 
     assert len(found) == tasks
 
 
 @given(st.lists(st.integers(1, 200_000), max_size=300), st.none() | st.integers(1, 400))
 def test_every_offset_is_in_one_task_and_partitions_stay_in_order(sizes: list[int], at_least: int | None) -> None:
-    whole = ranges(*sizes)
+    whole = ranges_of_sizes(*sizes)
 
     tasks = ranges_of_tasks(whole, at_least)
 

@@ -109,7 +109,7 @@ def read_by_a_client(bootstrap: str, topic: str) -> dict[int, int]:
         found[number] = message.timestamp()[1]
 
 
-class Leader(KafkaCluster):
+class ScriptedLeader(KafkaCluster):
     """A leader with a log whose local and readable parts are given."""
 
     def __init__(self, readable_to: int, local_start: int) -> None:
@@ -124,9 +124,9 @@ class Leader(KafkaCluster):
 
 
 def test_an_empty_response_is_the_end_only_if_the_leader_stores_the_offset() -> None:
-    compacted = EmptyResponses(Leader(readable_to=90, local_start=0), OffsetRange(OF, 0, 90), committed=True)
-    remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
-    unsettled = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
+    compacted = EmptyResponses(ScriptedLeader(readable_to=90, local_start=0), OffsetRange(OF, 0, 90), committed=True)
+    remote = EmptyResponses(ScriptedLeader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
+    unsettled = EmptyResponses(ScriptedLeader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 
     assert [compacted.is_range_complete(50, 90) for _ in range(2)] == [False, True]
     assert [remote.is_range_complete(50, 90) for _ in range(5)] == [False] * 5
@@ -135,8 +135,8 @@ def test_an_empty_response_is_the_end_only_if_the_leader_stores_the_offset() -> 
 
 def test_missing_remote_records_end_the_job_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "_TIMEOUT_SECONDS", 0.0)
-    remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
-    cut_off = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
+    remote = EmptyResponses(ScriptedLeader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
+    cut_off = EmptyResponses(ScriptedLeader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 
     assert not remote.is_range_complete(50, 90)
     with pytest.raises(

@@ -14,18 +14,18 @@ from sluicegate.proxy.tokens.cache import TokenMissing
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
-from tests.pipeline.bearers import CLIENT, SECRET, Endpoint, token, token_endpoint
+from tests.pipeline.bearers import CLIENT, SECRET, ScriptedTokenEndpoint, token_endpoint, unsecured_token
 
 PREFIX = "sasl.oauthbearer."
 
 
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
+def endpoint() -> Iterator[ScriptedTokenEndpoint]:
     with token_endpoint() as found:
         yield found
 
 
-def settings(url: str, **more: str) -> dict[str, str]:
+def client_settings_file(url: str, **more: str) -> dict[str, str]:
     """Return client settings as in a properties file."""
     return {
         "security.protocol": "sasl_plaintext",
@@ -39,30 +39,30 @@ def settings(url: str, **more: str) -> dict[str, str]:
     }
 
 
-def bearer(url: str, **more: str) -> Bearer:
-    login = client_settings(settings(url, **more)).login
+def bearer_login(url: str, **more: str) -> Bearer:
+    login = client_settings(client_settings_file(url, **more)).login
     assert isinstance(login, Bearer)
     return login
 
 
-def test_token_requests_equal_those_of_librdkafka(endpoint: Endpoint) -> None:
-    theirs = Producer({"bootstrap.servers": f"127.0.0.1:{free_ports(1)}", **settings(endpoint.url)})
+def test_token_requests_equal_those_of_librdkafka(endpoint: ScriptedTokenEndpoint) -> None:
+    theirs = Producer({"bootstrap.servers": f"127.0.0.1:{free_ports(1)}", **client_settings_file(endpoint.url)})
     eventually(lambda: len(endpoint.given) == 1 or theirs.poll(0.1) < 0, what="a token for librdkafka")
 
-    found = token_of(bearer(endpoint.url))
+    found = token_of(bearer_login(endpoint.url))
 
     assert found.value == endpoint.given[1]
     assert endpoint.asked[0] == endpoint.asked[1]
     assert endpoint.asked[1] == {"grant_type": ["client_credentials"], "scope": ["kafka read"]}
 
 
-def test_a_token_is_kept_for_most_of_its_life(endpoint: Endpoint) -> None:
+def test_a_token_is_kept_for_most_of_its_life(endpoint: ScriptedTokenEndpoint) -> None:
     endpoint.lasts_seconds = 2.0
-    first, again = token_of(bearer(endpoint.url)), token_of(bearer(endpoint.url))
+    first, again = token_of(bearer_login(endpoint.url)), token_of(bearer_login(endpoint.url))
 
     assert first.value == again.value
     assert len(endpoint.given) == 1
-    eventually(lambda: token_of(bearer(endpoint.url)).value != first.value, what="another token")
+    eventually(lambda: token_of(bearer_login(endpoint.url)).value != first.value, what="another token")
 
 
 @pytest.mark.parametrize(
@@ -76,29 +76,29 @@ def test_a_token_is_kept_for_most_of_its_life(endpoint: Endpoint) -> None:
     ],
 )
 def test_an_invalid_response_is_permanent(
-    endpoint: Endpoint, response: tuple[int, dict[str, str], bytes], output: str
+    endpoint: ScriptedTokenEndpoint, response: tuple[int, dict[str, str], bytes], output: str
 ) -> None:
     endpoint.response = response
 
     with pytest.raises(TokenMissing) as raised:
-        token_of(bearer(endpoint.url))
+        token_of(bearer_login(endpoint.url))
 
     assert output in str(raised.value)
     assert not raised.value.is_temporary
 
 
 @pytest.mark.parametrize("stated", ['"3600"', "3600", "3600.5", "1e300"])
-def test_accepts_expires_in_as_text(endpoint: Endpoint, stated: str) -> None:
+def test_accepts_expires_in_as_text(endpoint: ScriptedTokenEndpoint, stated: str) -> None:
     endpoint.response = 200, {}, b'{"access_token": "a", "expires_in": %s}' % stated.encode()
 
-    found = token_of(bearer(endpoint.url))
+    found = token_of(bearer_login(endpoint.url))
 
     assert found.until > time.time() + 0.75 * 3600
 
 
-def test_an_unknown_client_gets_the_endpoints_error_without_the_secret(endpoint: Endpoint) -> None:
+def test_an_unknown_client_gets_the_endpoints_error_without_the_secret(endpoint: ScriptedTokenEndpoint) -> None:
     with pytest.raises(TokenMissing) as raised:
-        token_of(bearer(endpoint.url, **{f"{PREFIX}client.secret": "wrong"}))
+        token_of(bearer_login(endpoint.url, **{f"{PREFIX}client.secret": "wrong"}))
 
     assert str(raised.value) == (
         f"token endpoint {endpoint.url}: it grants no token (HTTP 401, invalid_client): "
@@ -107,14 +107,14 @@ def test_an_unknown_client_gets_the_endpoints_error_without_the_secret(endpoint:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_server_errors_of_a_token_endpoint_are_temporary(endpoint: Endpoint, status: int) -> None:
+def test_server_errors_of_a_token_endpoint_are_temporary(endpoint: ScriptedTokenEndpoint, status: int) -> None:
     endpoint.response = (status, {}, b"")
-    login = bearer(endpoint.url)
+    login = bearer_login(endpoint.url)
 
     with pytest.raises(TokenMissing, match=rf"it fails \(HTTP {status}\)") as raised:
         token_of(login)
     with pytest.raises(TokenMissing, match="Connection refused") as refused:
-        token_of(bearer(f"http://127.0.0.1:{free_ports(1)}/"))
+        token_of(bearer_login(f"http://127.0.0.1:{free_ports(1)}/"))
 
     assert raised.value.is_temporary
     assert refused.value.is_temporary
@@ -137,15 +137,15 @@ def test_requests_a_token_by_https_with_an_own_authority(tmp_path: Path) -> None
     authority = Authority(tmp_path)
     with token_endpoint(authority.sign("tokens")) as endpoint:
         with pytest.raises(TokenMissing, match=r"name its CA in https\.ca\.location"):
-            token_of(bearer(endpoint.url))
+            token_of(bearer_login(endpoint.url))
 
-        found = token_of(bearer(endpoint.url, https_ca_location=str(authority.file)))
+        found = token_of(bearer_login(endpoint.url, https_ca_location=str(authority.file)))
 
         assert found.value == endpoint.given[0]
 
 
 def test_a_token_file_is_read_at_each_login(tmp_path: Path) -> None:
-    file, first, second = tmp_path / "a token", token(), token("other")
+    file, first, second = tmp_path / "a token", unsecured_token(), unsecured_token("other")
     login = client_settings({
         "security.protocol": "sasl_ssl",
         "sasl.mechanism": "OAUTHBEARER",
@@ -178,7 +178,7 @@ def test_a_token_file_is_read_at_each_login(tmp_path: Path) -> None:
 )
 def test_rejects_invalid_settings_of_token_endpoints(change: dict[str, str], output: str) -> None:
     with pytest.raises(BadSetting) as raised:
-        client_settings(settings("https://tokens.test/") | change)
+        client_settings(client_settings_file("https://tokens.test/") | change)
 
     assert str(raised.value).startswith(output)
 
@@ -215,7 +215,7 @@ def test_secrets_come_from_files_and_the_environment(tmp_path: Path, monkeypatch
 
 
 def test_nothing_that_is_printed_shows_a_secret() -> None:
-    held = client_settings(settings("https://tokens.test/"))
+    held = client_settings(client_settings_file("https://tokens.test/"))
 
     assert SECRET not in repr(held)
     assert json.dumps(SECRET) not in repr(held)

@@ -36,7 +36,7 @@ pytestmark = [
 ]
 
 
-def write(bootstrap: str, topic: str, records: int, unit: int = 1, partition: int = 0) -> None:
+def write_records(bootstrap: str, topic: str, records: int, unit: int = 1, partition: int = 0) -> None:
     """Write records with the current time multiplied by `unit`."""
     times = [(now_ms() + i) * unit for i in range(records)]
     data = topic_data(topic, (partition, batch([Rec(t, b"k", b"v") for t in times])))
@@ -51,7 +51,7 @@ def write(bootstrap: str, topic: str, records: int, unit: int = 1, partition: in
     eventually(is_stored, 60, f"a leader of {topic}-{partition}")
 
 
-def delete(bootstrap: str, topic: str) -> None:
+def delete_topic(bootstrap: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_topics([topic]).values():
         future.result(30)
@@ -62,7 +62,7 @@ def delete(bootstrap: str, topic: str) -> None:
     eventually(is_gone, 60, f"the end of {topic}")
 
 
-def recreate(bootstrap: str, topic: str, partitions: int = 1) -> None:
+def recreate_topic(bootstrap: str, topic: str, partitions: int = 1) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
 
     def is_made() -> bool:
@@ -78,7 +78,7 @@ def recreate(bootstrap: str, topic: str, partitions: int = 1) -> None:
     eventually(lambda: len(Topics(bootstrap, (topic,)).partitions()) == partitions, 60, "its partitions")
 
 
-def watching(spark: SparkSession, bootstrap: str, out: Path, *topics: str) -> Watch:
+def watch_in_background(spark: SparkSession, bootstrap: str, out: Path, *topics: str) -> Watch:
     asked = Watching(Topics(bootstrap, topics), WatchBounds(HOUR, None, None), None, HOUR, OFFSETS_A_BATCH)
     results = Results(spark, str(out))
     results.make()
@@ -98,14 +98,14 @@ def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_i
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     stays, goes = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))
-    found = watching(spark, kafka_bootstrap, tmp_path, stays, goes)
+    found = watch_in_background(spark, kafka_bootstrap, tmp_path, stays, goes)
     for topic in (stays, goes):
-        write(kafka_bootstrap, topic, 30)
+        write_records(kafka_bootstrap, topic, 30)
     assert run_all_batches(found) == 1
     assert found.take_notices() == []
 
-    delete(kafka_bootstrap, goes)
-    write(kafka_bootstrap, stays, 10)
+    delete_topic(kafka_bootstrap, goes)
+    write_records(kafka_bootstrap, stays, 10)
     assert run_all_batches(found) == 1
 
     was = f"{goes} was deleted: its counts stay, and it is watched again if it is recreated"
@@ -113,8 +113,8 @@ def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_i
     assert found.summary()["deleted"] == [goes]
     assert run_all_batches(found) == 0
     assert found.take_notices() == []
-    recreate(kafka_bootstrap, goes)
-    write(kafka_bootstrap, goes, 40, unit=1000)
+    recreate_topic(kafka_bootstrap, goes)
+    write_records(kafka_bootstrap, goes, 40, unit=1000)
     assert run_all_batches(found) == 1
 
     again = f"{goes} was recreated (its topic id changed): it is read from its beginning"
@@ -129,11 +129,13 @@ def test_progress_of_a_topic_that_was_recreated_between_two_runs_does_not_apply(
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 3)
     for partition in range(3):
-        write(kafka_bootstrap, topic, 30, unit=1000, partition=partition)
+        write_records(kafka_bootstrap, topic, 30, unit=1000, partition=partition)
     assert new_findings(watch(spark, kafka_bootstrap, topic, tmp_path)) == [("damage", "began", "microseconds", "")]
-    delete(kafka_bootstrap, topic)
-    recreate(kafka_bootstrap, topic, partitions=1)
-    write(kafka_bootstrap, topic, 50, unit=1000)  # more records than the old topic had, so offsets alone look valid
+    delete_topic(kafka_bootstrap, topic)
+    recreate_topic(kafka_bootstrap, topic, partitions=1)
+    write_records(
+        kafka_bootstrap, topic, 50, unit=1000
+    )  # more records than the old topic had, so offsets alone look valid
 
     found = watch(spark, kafka_bootstrap, topic, tmp_path)
 
@@ -149,18 +151,18 @@ def test_a_watch_reports_a_topic_that_is_deleted_between_planning_and_reading(
 ) -> None:
     stays, goes = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))
     for topic in (stays, goes):
-        write(kafka_bootstrap, topic, 30)
-    found, read = watching(spark, kafka_bootstrap, tmp_path, stays, goes), Watch._read
+        write_records(kafka_bootstrap, topic, 30)
+    found, read = watch_in_background(spark, kafka_bootstrap, tmp_path, stays, goes), Watch._read
 
-    def late(self: Watch, chunks: Any) -> Any:
+    def read_late(self: Watch, chunks: Any) -> Any:
         monkeypatch.setattr(Watch, "_read", read)
-        delete(kafka_bootstrap, goes)
+        delete_topic(kafka_bootstrap, goes)
         if becomes == "recreated":
-            recreate(kafka_bootstrap, goes)
-            write(kafka_bootstrap, goes, 50, unit=1000)
+            recreate_topic(kafka_bootstrap, goes)
+            write_records(kafka_bootstrap, goes, 50, unit=1000)
         return read(self, chunks)
 
-    monkeypatch.setattr(Watch, "_read", late)
+    monkeypatch.setattr(Watch, "_read", read_late)
     assert run_all_batches(found) == 1
 
     if becomes == "recreated":
@@ -175,13 +177,13 @@ def test_a_watch_waits_for_deleted_topics_and_sees_added_partitions(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
-    found = watching(spark, kafka_bootstrap, tmp_path, topic)
-    delete(kafka_bootstrap, topic)
+    found = watch_in_background(spark, kafka_bootstrap, tmp_path, topic)
+    delete_topic(kafka_bootstrap, topic)
 
     assert run_all_batches(found) == 0
     assert len(found.take_notices()) == 1
-    recreate(kafka_bootstrap, topic, partitions=2)
-    write(kafka_bootstrap, topic, 10, partition=1)
+    recreate_topic(kafka_bootstrap, topic, partitions=2)
+    write_records(kafka_bootstrap, topic, 10, partition=1)
     assert run_all_batches(found) == 1
     assert stored_counts(spark, tmp_path, "partition") == {1: 10}
 
@@ -193,7 +195,7 @@ def _deleted_after_planning(bootstrap: str, topic: str, monkeypatch: pytest.Monk
         found = ranges(self)
         if topic in self.names:
             monkeypatch.setattr(Topics, "ranges", ranges)
-            delete(bootstrap, topic)
+            delete_topic(bootstrap, topic)
         return found
 
     monkeypatch.setattr(Topics, "ranges", planned)
@@ -209,7 +211,7 @@ def test_a_topic_that_is_deleted_while_a_job_reads_it_is_one_line(
         f"upstream: {{bootstrap: ['{kafka_bootstrap}'], topic_settings: false}}\nlisten: {{bootstrap: '127.0.0.1:1'}}\n"
     )
     for name in (topic, other):
-        write(kafka_bootstrap, name, 30)
+        write_records(kafka_bootstrap, name, 30)
     jobs: dict[str, Callable[[], Any]] = {
         "profile": lambda: profile(spark, kafka_bootstrap, topic, tmp_path),
         "audit": lambda: audit(spark, kafka_bootstrap, topic, tmp_path, policies),
@@ -232,12 +234,12 @@ def test_a_plan_and_an_audit_do_not_apply_to_a_topic_that_was_recreated_with_as_
         f"upstream: {{bootstrap: ['{kafka_bootstrap}'], topic_settings: false}}\nlisten: {{bootstrap: '127.0.0.1:1'}}\n"
         "defaults: {message.timestamp.after.max.ms: 3600000}\n"
     )
-    write(kafka_bootstrap, topic, 30, unit=1000)
+    write_records(kafka_bootstrap, topic, 30, unit=1000)
     plan_repair(spark, kafka_bootstrap, topic, tmp_path / "repair")
     audit(spark, kafka_bootstrap, topic, tmp_path / "audit", policies, samples=None)
-    delete(kafka_bootstrap, topic)
-    recreate(kafka_bootstrap, topic)
-    write(kafka_bootstrap, topic, 30, unit=1000)
+    delete_topic(kafka_bootstrap, topic)
+    recreate_topic(kafka_bootstrap, topic)
+    write_records(kafka_bootstrap, topic, 30, unit=1000)
 
     with pytest.raises(TopicRecreated, match=rf"{topic} \(its id was \w+, and is \w+\). Make a new plan by a dry run"):
         repair(spark, kafka_bootstrap, topic, tmp_path / "repair")

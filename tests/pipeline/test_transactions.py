@@ -36,7 +36,7 @@ class TransactionTopics:
 
 
 @pytest.fixture
-def places(kafka_bootstrap: str) -> TransactionTopics:
+def transaction_topics(kafka_bootstrap: str) -> TransactionTopics:
     return TransactionTopics(kafka_bootstrap)
 
 
@@ -44,62 +44,66 @@ class WritingInterrupted(Exception):
     """An interruption while records are written."""
 
 
-def write(target: Transactions, to: TopicPartition, *values: bytes) -> None:
+def write_records(target: Transactions, to: TopicPartition, *values: bytes) -> None:
     for value in values:
         target.write(to, b"k", value, MOMENT, H)
 
 
-def test_a_writer_resumes_after_the_last_committed_transaction(places: TransactionTopics) -> None:
-    other = TopicPartition(places.topic, 1)
-    with pytest.raises(WritingInterrupted), transactions(places.of, places.writing()) as target:
+def test_a_writer_resumes_after_the_last_committed_transaction(transaction_topics: TransactionTopics) -> None:
+    other = TopicPartition(transaction_topics.topic, 1)
+    with pytest.raises(WritingInterrupted), transactions(transaction_topics.of, transaction_topics.writing()) as target:
         assert target.before() is None
         target.begin()
-        write(target, places.to, b"a", b"b")
+        write_records(target, transaction_topics.to, b"a", b"b")
         target.write(other, None, None, MOMENT, [])
         target.commit(WriteProgress(7, 3, "plan"))
-        assert target.ends == {places.to: 1, other: 0}
+        assert target.ends == {transaction_topics.to: 1, other: 0}
         target.begin()
-        write(target, places.to, b"aborted", *([b"x" * 700_000] * 3))
+        write_records(target, transaction_topics.to, b"aborted", *([b"x" * 700_000] * 3))
         raise WritingInterrupted
 
-    with transactions(places.of, places.writing()) as target:
+    with transactions(transaction_topics.of, transaction_topics.writing()) as target:
         assert target.before() == WriteProgress(7, 3, "plan")
         target.begin()
-        write(target, places.to, b"c")
+        write_records(target, transaction_topics.to, b"c")
         target.commit(WriteProgress(9, 4, "plan"))
         target.begin()
         target.commit(WriteProgress(10, 4, "plan"))
         assert target.before() == WriteProgress(10, 4, "plan")
 
     headers = [(name.decode(), value) for name, value in H]
-    assert places.read_back_records() == [
+    assert transaction_topics.read_back_records() == [
         *(ConsumedRecord(0, MOMENT, b"k", value, headers) for value in (b"a", b"b", b"c")),
         ConsumedRecord(1, MOMENT, None, None, []),
     ]
 
 
 @pytest.mark.parametrize("moment", ["before the first response", "after it", "in the middle", "before the commit"])
-def test_a_run_fails_when_another_takes_over_its_transactional_id(places: TransactionTopics, moment: str) -> None:
-    writing = places.writing()
+def test_a_run_fails_when_another_takes_over_its_transactional_id(
+    transaction_topics: TransactionTopics, moment: str
+) -> None:
+    writing = transaction_topics.writing()
 
     def write_until_taken_over() -> None:
-        with transactions(places.of, writing) as first:
+        with transactions(transaction_topics.of, writing) as first:
             first.begin()
             if moment != "before the commit":
-                write(first, places.to, b"a")
+                write_records(first, transaction_topics.to, b"a")
             if moment == "after it":
                 first._writer._producer.flush(30)
-            other = {"bootstrap.servers": places.bootstrap, "transactional.id": f"{writing.group_id}.0"}
+            other = {"bootstrap.servers": transaction_topics.bootstrap, "transactional.id": f"{writing.group_id}.0"}
             Producer(other).init_transactions(60)
             if moment == "in the middle":
-                write(first, places.to, b"b")
+                write_records(first, transaction_topics.to, b"b")
             first.commit(WriteProgress(1, 1, "plan"))
 
-    expected = f"{places.of} to {places.topic}: another run writes with the same transactional.id"
+    expected = (
+        f"{transaction_topics.of} to {transaction_topics.topic}: another run writes with the same transactional.id"
+    )
     with pytest.raises(CannotWriteTopic, match=expected):
         write_until_taken_over()
 
-    assert places.read_back_records() == []
+    assert transaction_topics.read_back_records() == []
 
 
 class ForgetfulProducer:
@@ -113,51 +117,53 @@ class ForgetfulProducer:
         raise SystemError("<method 'flush' of 'cimpl.Producer' objects> returned NULL without setting an exception")
 
 
-def test_a_fatal_error_that_the_client_lost_is_the_error_of_the_first_record(places: TransactionTopics) -> None:
-    consumer = Consumer({"bootstrap.servers": places.bootstrap, "group.id": places.topic})
+def test_a_fatal_error_that_the_client_lost_is_the_error_of_the_first_record(
+    transaction_topics: TransactionTopics,
+) -> None:
+    consumer = Consumer({"bootstrap.servers": transaction_topics.bootstrap, "group.id": transaction_topics.topic})
     writer = LibrdkafkaWriter(cast("Producer", ForgetfulProducer()), consumer)
-    writer.write(places.to, b"k", b"v", MOMENT, H)
+    writer.write(transaction_topics.to, b"k", b"v", MOMENT, H)
 
     with pytest.raises(KafkaException, match="INVALID_PRODUCER_EPOCH"):
-        writer.commit(WriteProgress(1, 1, "plan").committed(places.of))
+        writer.commit(WriteProgress(1, 1, "plan").committed(transaction_topics.of))
 
     consumer.close()
 
 
 @pytest.mark.parametrize("name", [b"\xff", b"a\0b"])
-def test_a_record_that_librdkafka_would_change_is_an_error(places: TransactionTopics, name: bytes) -> None:
+def test_a_record_that_librdkafka_would_change_is_an_error(transaction_topics: TransactionTopics, name: bytes) -> None:
     def write_unwritable_record(timestamp: int, headers: Headers) -> None:
-        with transactions(places.of, places.writing()) as target:
+        with transactions(transaction_topics.of, transaction_topics.writing()) as target:
             target.begin()
-            target.write(places.to, b"k", b"v", timestamp, headers)
+            target.write(transaction_topics.to, b"k", b"v", timestamp, headers)
 
     with pytest.raises(
-        CannotWriteTopic, match=f"a record for {places.to}: client libraries cannot write a header name"
+        CannotWriteTopic, match=f"a record for {transaction_topics.to}: client libraries cannot write a header name"
     ):
         write_unwritable_record(MOMENT, [(name, b"1")])
     with pytest.raises(CannotWriteTopic, match="client libraries cannot write a timestamp of 0"):
         write_unwritable_record(0, [])
 
 
-def test_records_that_no_broker_stores_are_not_committed(places: TransactionTopics) -> None:
-    missing = TopicPartition(places.topic, 2)
+def test_records_that_no_broker_stores_are_not_committed(transaction_topics: TransactionTopics) -> None:
+    missing = TopicPartition(transaction_topics.topic, 2)
 
     def write_to_missing_partition() -> None:
-        with transactions(places.of, places.writing()) as target:
+        with transactions(transaction_topics.of, transaction_topics.writing()) as target:
             target.begin()
-            write(target, places.to, b"v")
-            write(target, missing, b"v")
+            write_records(target, transaction_topics.to, b"v")
+            write_records(target, missing, b"v")
             target.commit(WriteProgress(1, 1, "plan"))
 
-    with pytest.raises(CannotWriteTopic, match=f"{places.of} to {places.topic}: "):
+    with pytest.raises(CannotWriteTopic, match=f"{transaction_topics.of} to {transaction_topics.topic}: "):
         write_to_missing_partition()
 
-    with transactions(places.of, places.writing()) as target:
+    with transactions(transaction_topics.of, transaction_topics.writing()) as target:
         assert target.before() is None
-    assert places.read_back_records() == []
+    assert transaction_topics.read_back_records() == []
 
 
-def test_an_error_of_reading_is_not_an_error_of_writing(places: TransactionTopics) -> None:
-    with pytest.raises(TopicUnknown), transactions(places.of, places.writing()) as target:
+def test_an_error_of_reading_is_not_an_error_of_writing(transaction_topics: TransactionTopics) -> None:
+    with pytest.raises(TopicUnknown), transactions(transaction_topics.of, transaction_topics.writing()) as target:
         target.begin()
         raise TopicUnknown("the source was deleted")

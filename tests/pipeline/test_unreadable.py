@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline import api
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.validation.verdict import Reason
-from tests.broker.fixtures import running
+from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -30,10 +30,10 @@ POLICIES = {"upstream": {"bootstrap": ["127.0.0.1:9"]}, "listen": {"bootstrap": 
 
 
 @pytest.fixture(scope="module")
-def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, str, bytes]]:
+def damaged_topic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, str, bytes]]:
     """A topic of three batches of five records, in which one byte of the second batch has changed, and the damaged
     batch."""
-    for kafka in running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("damaged"))):
+    for kafka in run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("damaged"))):
         topic, now = create_topic(kafka.bootstrap, UNLIMITED, 1), now_ms()
         with RawClient(kafka.bootstrap) as client:
             for first in (0, 5, 10):
@@ -51,9 +51,9 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, s
 
 
 def test_a_profile_reports_an_unreadable_batch_and_counts_the_rest(
-    spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
+    spark: SparkSession, damaged_topic: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
-    kafka, topic, stored = damaged
+    kafka, topic, stored = damaged_topic
 
     found = api.profile(spark, kafka.bootstrap, topic, tmp_path)
 
@@ -67,9 +67,9 @@ def test_a_profile_reports_an_unreadable_batch_and_counts_the_rest(
 
 
 def test_an_audit_finds_what_a_proxy_finds(
-    spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
+    spark: SparkSession, damaged_topic: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
-    kafka, topic, _ = damaged
+    kafka, topic, _ = damaged_topic
     (tmp_path / "policies.yaml").write_text(json.dumps(POLICIES))
 
     found = api.audit(spark, kafka.bootstrap, topic, tmp_path / "out", tmp_path / "policies.yaml")
@@ -81,9 +81,9 @@ def test_an_audit_finds_what_a_proxy_finds(
 
 
 def test_a_repair_reports_an_unreadable_batch_and_skips_it_on_request(
-    spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
+    spark: SparkSession, damaged_topic: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
-    kafka, topic, stored = damaged
+    kafka, topic, stored = damaged_topic
     given: Any = (spark, kafka.bootstrap, topic)
 
     dry = api.plan_repair(*given, tmp_path / "dry")
@@ -112,9 +112,9 @@ def test_a_repair_reports_an_unreadable_batch_and_skips_it_on_request(
 
 
 def test_the_raw_source_fails_at_an_unreadable_batch_or_skips_it(
-    spark: SparkSession, damaged: tuple[Kafka, str, bytes]
+    spark: SparkSession, damaged_topic: tuple[Kafka, str, bytes]
 ) -> None:
-    kafka, topic, _ = damaged
+    kafka, topic, _ = damaged_topic
     reader = spark.read.format("sluicegate").option("kafka.bootstrap.servers", kafka.bootstrap)
 
     with pytest.raises(Exception, match=rf"{topic}-0: offsets 5 to 9 \(1 batch\) cannot be read: {WHY}"):
@@ -125,9 +125,9 @@ def test_the_raw_source_fails_at_an_unreadable_batch_or_skips_it(
 
 
 def test_a_watch_counts_an_unreadable_batch_once_and_continues(
-    spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
+    spark: SparkSession, damaged_topic: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
-    kafka, topic, stored = damaged
+    kafka, topic, stored = damaged_topic
 
     found = api.watch(spark, kafka.bootstrap, topic, tmp_path)
 

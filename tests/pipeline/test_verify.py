@@ -29,7 +29,7 @@ NANOSECONDS = 1_764_000_000_000_000_000
 Row = dict[str, Any]
 
 
-def rows() -> list[Row]:
+def written_rows() -> list[Row]:
     return [
         {"key": f"k{i % 7}", "value": f"v{i}", "timestamp": 1_764_000_000_000 + i, "partition": i % 7 % 3}
         for i in range(300)
@@ -53,7 +53,7 @@ def verify_records(
 
 
 def test_verify_finds_no_difference_between_copies(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    found = verify_records(spark, kafka_bootstrap, tmp_path, rows(), rows())
+    found = verify_records(spark, kafka_bootstrap, tmp_path, written_rows(), written_rows())
 
     assert found["same"]
     assert found["records"] == {"source": 303, "target": 303}
@@ -62,9 +62,9 @@ def test_verify_finds_no_difference_between_copies(spark: SparkSession, kafka_bo
 def test_other_partitions_matter_only_if_the_order_of_a_key_changes(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    elsewhere = [{**row, "partition": (row["partition"] + 1) % 3} for row in rows()]
+    elsewhere = [{**row, "partition": (row["partition"] + 1) % 3} for row in written_rows()]
 
-    assert verify_records(spark, kafka_bootstrap, tmp_path, rows(), elsewhere)["same"]
+    assert verify_records(spark, kafka_bootstrap, tmp_path, written_rows(), elsewhere)["same"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_other_partitions_matter_only_if_the_order_of_a_key_changes(
 def test_verify_reports_each_kind_of_difference(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, change: Any, differences: dict[str, int]
 ) -> None:
-    found = verify_records(spark, kafka_bootstrap, tmp_path, rows(), change(rows()))
+    found = verify_records(spark, kafka_bootstrap, tmp_path, written_rows(), change(written_rows()))
 
     assert not found["same"]
     assert {what: count for what, count in found["differences"].items() if count} == differences
@@ -105,9 +105,9 @@ def test_verify_recalculates_each_declared_repair(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, damage: str, before: int, after: int, wrong: int
 ) -> None:
     bad = {"key": "k", "value": "v", "timestamp": before, "partition": 0}
-    source = topic_with_records(kafka_bootstrap, [bad, *rows()])
+    source = topic_with_records(kafka_bootstrap, [bad, *written_rows()])
     message = repair_headers(source, damage, before)
-    target = topic_with_records(kafka_bootstrap, [{**bad, "timestamp": after, "headers": message}, *rows()])
+    target = topic_with_records(kafka_bootstrap, [{**bad, "timestamp": after, "headers": message}, *written_rows()])
 
     found = verify(spark, Topics(kafka_bootstrap, (source,)), target, Results(spark, str(tmp_path)), now_ms())
 

@@ -20,7 +20,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad_batch_now
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.pipeline.commands import kill_once, run, summary
-from tests.pipeline.events import event, ship_events
+from tests.pipeline.events import ship_events, violation_event_row
 from tests.wire.raw_client import RawClient, topic_data
 
 pytestmark = [
@@ -30,7 +30,7 @@ pytestmark = [
 ]
 
 
-def messages(spark: SparkSession, out: Path) -> Counter[str]:
+def message_counts(spark: SparkSession, out: Path) -> Counter[str]:
     return Counter(row["message"] for row in spark.read.parquet(str(out / "events")).collect())
 
 
@@ -44,7 +44,7 @@ def test_a_killed_violations_run_loses_and_repeats_no_event(spark: SparkSession,
     assert not (out / "summary.json").exists()
     run(*command)
 
-    found = messages(spark, out)
+    found = message_counts(spark, out)
     assert len(found) == count
     assert set(found.values()) == {1}
     reported = summary(out)
@@ -57,15 +57,19 @@ def test_a_second_run_processes_newer_events_and_late_ones(spark: SparkSession, 
     source, out = tmp_path / "shipped", tmp_path / "out"
     source.mkdir()
     command = ("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")
-    (source / "a").write_text(json.dumps(event(1, 40)) + "\n" + json.dumps(event(2, 12)) + "\nno event\n")
+    (source / "a").write_text(
+        json.dumps(violation_event_row(1, 40)) + "\n" + json.dumps(violation_event_row(2, 12)) + "\nno event\n"
+    )
     run(*command)
     assert summary(out)["grown_files"] == []
-    (source / "b").write_text(json.dumps(event(3, 13)) + "\n" + json.dumps(event(4, 39)) + "\n")
+    (source / "b").write_text(
+        json.dumps(violation_event_row(3, 13)) + "\n" + json.dumps(violation_event_row(4, 39)) + "\n"
+    )
     with (source / "a").open("a") as growing:
-        growing.write(json.dumps(event(5, 41)) + "\n")
+        growing.write(json.dumps(violation_event_row(5, 41)) + "\n")
     output = run(*command)
 
-    assert messages(spark, out) == Counter(f"number {n}" for n in (1, 2, 3, 4))
+    assert message_counts(spark, out) == Counter(f"number {n}" for n in (1, 2, 3, 4))
     reported = summary(out)
     assert (reported["bad_lines"], reported["late_events"], reported["windows"]) == (1, 1, 3)
     assert "billing" in output
@@ -93,9 +97,9 @@ def test_follow_processes_each_batch_once_into_few_files(
     events = events_from_files(spark, str(tmp_path / "shipped"), 1)
     following = Thread(target=job.run, args=(events, results, "5 minutes", 600), kwargs=pace)
     following.start()
-    eventually(lambda: [q for q in spark.streams.active if len(of_batches(q)) == files], 120, "all batches")
+    eventually(lambda: [q for q in spark.streams.active if len(batch_start_times(q)) == files], 120, "all batches")
     (query,) = spark.streams.active
-    begun = of_batches(query)
+    begun = batch_start_times(query)
     query.stop()
     following.join(60)
 
@@ -106,7 +110,7 @@ def test_follow_processes_each_batch_once_into_few_files(
     assert len({int(at.timestamp()) // every_seconds for at in begun}) == files
 
 
-def of_batches(query: StreamingQuery) -> list[datetime]:
+def batch_start_times(query: StreamingQuery) -> list[datetime]:
     """Return the start time of each batch with input."""
     return [datetime.fromisoformat(reported.timestamp) for reported in query.recentProgress if reported.numInputRows]
 
@@ -116,9 +120,11 @@ def test_rejections_are_read_in_both_formats_with_all_fields(spark: SparkSession
     source.mkdir()
     bound = {"key": "message.timestamp.after.max.ms", "value": 3_600_000, "source": "configuration"}
     rules = [{"rule": "keyed", "bad_records": 2}]
-    rejected = event(0, 1, owner={"team": "payments", "contact": None}, bound=bound, rules=rules)
-    others = [event(n, 1, outcome=outcome) for n, outcome in enumerate(("accepted", "resend", "unknown"), 2)]
-    events = [{"specversion": "1.0", "id": "a-1", "data": rejected}, event(1, 1), *others]
+    rejected = violation_event_row(0, 1, owner={"team": "payments", "contact": None}, bound=bound, rules=rules)
+    others = [
+        violation_event_row(n, 1, outcome=outcome) for n, outcome in enumerate(("accepted", "resend", "unknown"), 2)
+    ]
+    events = [{"specversion": "1.0", "id": "a-1", "data": rejected}, violation_event_row(1, 1), *others]
     (source / "a").write_text("".join(json.dumps(each) + "\n" for each in events))
 
     run("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")

@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.watch.progress import DifferentWatch, WatchProgres
 from sluicegate.pipeline.runs.tables import TableFormat, minor_of, package_of
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import kill_once, run, run_in_new_process, summary
-from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, Polluted, Polluter
+from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, PollutedTopic, Polluter
 from tests.pipeline.repairs import now_ms
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -60,7 +60,7 @@ def stored_counts(spark: SparkSession, out: Path, by: str = "damage") -> Counter
     return Counter({row[by]: row["records"] for row in rows})
 
 
-def counts_of(polluted: Polluted) -> Counter[Any]:
+def counts_of(polluted: PollutedTopic) -> Counter[Any]:
     return Counter({"none": polluted.records - sum(polluted.counts.values()), **polluted.counts})
 
 
@@ -161,13 +161,13 @@ def test_violations_equal_those_of_an_audit(spark: SparkSession, kafka_bootstrap
     chunks = watch(spark, kafka_bootstrap, polluted.topic, tmp_path / "pieces", policies=file, offsets_a_batch=777)
     at_once = audit(spark, kafka_bootstrap, polluted.topic, tmp_path / "audit", file)
 
-    def sums(frame: Any, *by: str) -> list[Any]:
+    def sums_by_columns(frame: Any, *by: str) -> list[Any]:
         return sorted(frame.groupBy(*by).agg(f.sum("batches"), f.sum("bad_records")).collect(), key=str)
 
     by_rule = ("partition", "producer_id", "verdict", "reason", "rule")
     assert chunks.summary["batches"] > 5
-    assert sums(whole.violations, "hour", *by_rule) == sums(at_once.findings, "hour", *by_rule)
-    assert sums(chunks.violations, *by_rule) == sums(at_once.findings, *by_rule)
+    assert sums_by_columns(whole.violations, "hour", *by_rule) == sums_by_columns(at_once.findings, "hour", *by_rule)
+    assert sums_by_columns(chunks.violations, *by_rule) == sums_by_columns(at_once.findings, *by_rule)
     began = {row["what"] for row in whole.new if row["about"] == "violation"}
     assert "reject: timestamp_in_future" in began
     assert any(what.startswith("observe: ") and what.endswith(" by keyed") for what in began)

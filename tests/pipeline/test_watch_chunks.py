@@ -14,14 +14,14 @@ BEGUN, ENDED = 1_000_000, 1_000_200
 HOUR = 3_600_000
 
 
-def states(
+def partition_states(
     *, a: int = 100, b: int = 50, starts: int = 0, settled: frozenset[TopicPartition] = frozenset({A, B})
 ) -> PartitionStates:
     return PartitionStates(BEGUN, ENDED, {A: starts, B: starts}, {A: a, B: b}, settled, {})
 
 
 def test_a_watch_reads_all_records_first_and_then_new_ones() -> None:
-    first = states()
+    first = partition_states()
 
     assert first.chunks({}, 1000) == [
         WatchChunk(OffsetRange(A, 0, 100), 0, ENDED),
@@ -29,12 +29,12 @@ def test_a_watch_reads_all_records_first_and_then_new_ones() -> None:
     ]
     places = {chunk.wanted.of: first.place_after(chunk) for chunk in first.chunks({}, 1000)}
     assert places == {A: WatchedOffset(100, BEGUN), B: WatchedOffset(50, BEGUN)}
-    assert states(a=130).chunks(places, 1000) == [WatchChunk(OffsetRange(A, 100, 130), BEGUN, ENDED)]
-    assert states().chunks(places, 1000) == []
+    assert partition_states(a=130).chunks(places, 1000) == [WatchChunk(OffsetRange(A, 100, 130), BEGUN, ENDED)]
+    assert partition_states().chunks(places, 1000) == []
 
 
 def test_records_left_for_a_later_batch_keep_their_earlier_moment() -> None:
-    some = states(settled=frozenset({A}))
+    some = partition_states(settled=frozenset({A}))
 
     cut = some.chunks({A: WatchedOffset(0, 7), B: WatchedOffset(0, 8)}, 75)
     whole = some.chunks({A: WatchedOffset(0, 7), B: WatchedOffset(0, 8)}, 1000)
@@ -45,14 +45,14 @@ def test_records_left_for_a_later_batch_keep_their_earlier_moment() -> None:
 
 
 def test_ranges_with_deleted_offsets_are_still_requested() -> None:
-    assert states(starts=90, b=95).chunks({A: WatchedOffset(80, 7), B: WatchedOffset(95, 7)}, 1000)[
+    assert partition_states(starts=90, b=95).chunks({A: WatchedOffset(80, 7), B: WatchedOffset(95, 7)}, 1000)[
         0
     ].wanted == OffsetRange(A, 80, 100)
 
 
 def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
     with pytest.raises(TopicChanged, match="t-0 ends at offset 100, and was read up to 101: its broker has lost"):
-        states().chunks({A: WatchedOffset(101, 7)}, 1000)
+        partition_states().chunks({A: WatchedOffset(101, 7)}, 1000)
 
 
 def test_append_times_are_limited_to_the_rounds_of_the_watch() -> None:

@@ -10,9 +10,9 @@ from sluicegate.pipeline import TopicTrouble, watch
 from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
 from sluicegate.pipeline.source.topics import Topics
 from tests.broker.eventually import eventually
-from tests.integration.secure_brokers import GuardedBroker, login
+from tests.integration.secure_brokers import GuardedBroker, client_login
 from tests.pipeline.repairs import now_ms
-from tests.pipeline.test_acls import grant_acl, topic_of
+from tests.pipeline.test_acls import create_topic_with_records, grant_acl
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -28,8 +28,8 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
     admin, bootstrap = guarded.admin(), guarded.kafka.bootstrap
     topics = ["watched-open", "watched-closed", "watched-described"]
     for name, records in zip(topics, (10, 20, 30), strict=True):
-        topic_of(guarded, name, [now_ms()] * records)
-    settings = login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
+        create_topic_with_records(guarded, name, [now_ms()] * records)
+    settings = client_login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
     with pytest.raises(TopicTrouble, match="this login may read none of the topics: READ on topic watched-open"):
         watch(spark, bootstrap, topics, tmp_path, settings=settings)
     grant_acl(admin, GRANT.format("Read", "watched-open"))
@@ -39,13 +39,13 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
         with Topics(bootstrap, names, settings).cluster() as cluster:
             return not missing(cluster, [RequiredAcl(Resource.TOPIC, name, BrokerOperation.READ) for name in names])
 
-    def counts() -> tuple[dict[str, int], list[str], list[str]]:
+    def counts_and_warnings() -> tuple[dict[str, int], list[str], list[str]]:
         found = watch(spark, bootstrap, topics, tmp_path, settings=settings)
         records = {name: its["records"] for name, its in found.summary["topics"].items()}
         return records, found.summary["denied"], [w for w in found.warnings if "cannot be read" in w]
 
     eventually(lambda: may_read("watched-open"), 60, "the right to the open topic")
-    records, denied, warnings = counts()
+    records, denied, warnings = counts_and_warnings()
 
     assert records == {"watched-open": 10, "watched-closed": 0, "watched-described": 0}
     assert denied == ["watched-closed", "watched-described"]
@@ -53,4 +53,4 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
     for line in warnings:
         grant_acl(admin, line[line.index("kafka-acls") :])
     eventually(lambda: may_read(*topics), 60, "the ACLs of all topics")
-    assert counts() == ({"watched-open": 10, "watched-closed": 20, "watched-described": 30}, [], [])
+    assert counts_and_warnings() == ({"watched-open": 10, "watched-closed": 20, "watched-described": 30}, [], [])

@@ -19,7 +19,7 @@ def distance_counts(counts: dict[int, int], hour: int) -> DistanceCounts:
     return DistanceCounts("orders", 7, FindingSubject.BEHIND, counts, hour * HOUR)
 
 
-def lines(producers: Producers, *seen: Occurrence, distances: tuple[DistanceCounts, ...] = ()) -> list[str]:
+def finding_lines(producers: Producers, *seen: Occurrence, distances: tuple[DistanceCounts, ...] = ()) -> list[str]:
     return [finding_line(as_row(each, "b", 0)).removeprefix("orders: ") for each in producers.take(seen, distances)]
 
 
@@ -31,21 +31,23 @@ def restored_producers(producers: Producers) -> Producers:
 def test_a_watch_reports_when_invalid_timestamps_begin_change_and_end() -> None:
     known = Producers(QUIET)
 
-    assert lines(known, invalid_timestamps("seconds", 10)) == [
+    assert finding_lines(known, invalid_timestamps("seconds", 10)) == [
         "producer 7: damage seconds began, 40 records, 1970-01-01 10:00"
     ]
     known = restored_producers(known)
-    assert lines(known, invalid_timestamps("seconds", 11)) == []
-    assert lines(known, invalid_timestamps("zero", 12)) == [
+    assert finding_lines(known, invalid_timestamps("seconds", 11)) == []
+    assert finding_lines(known, invalid_timestamps("zero", 12)) == [
         "producer 7: damage changed from seconds to zero, 40 records, 1970-01-01 12:00"
     ]
     known = restored_producers(known)
-    assert lines(known, invalid_timestamps("zero", 17)) == []
-    assert lines(known, invalid_timestamps("zero", 18)) == ["producer 7: damage seconds has ended, 1970-01-01 11:00"]
-    assert lines(known, distances=(distance_counts({0: 40}, 25),)) == [
+    assert finding_lines(known, invalid_timestamps("zero", 17)) == []
+    assert finding_lines(known, invalid_timestamps("zero", 18)) == [
+        "producer 7: damage seconds has ended, 1970-01-01 11:00"
+    ]
+    assert finding_lines(known, distances=(distance_counts({0: 40}, 25),)) == [
         "producer 7: damage zero has ended, 1970-01-01 18:00"
     ]
-    assert lines(known, invalid_timestamps("zero", 26)) == [
+    assert finding_lines(known, invalid_timestamps("zero", 26)) == [
         "producer 7: damage zero began, 40 records, 1970-01-02 02:00"
     ]
 
@@ -55,12 +57,12 @@ def test_invalid_timestamps_of_an_unknown_hour_are_not_reported_as_ended() -> No
     known = Producers(QUIET)
     going_on = replace(invalid_timestamps("seconds", 2), first_until=40 * HOUR, last_until=40 * HOUR)
 
-    began = lines(known, going_on, distances=(distance_counts({0: 40}, 30),))
+    began = finding_lines(known, going_on, distances=(distance_counts({0: 40}, 30),))
 
     when = "between 1970-01-01 02:00 and 1970-01-02 16:00"
     assert began == [f"producer 7: damage seconds began, 40 records, {when}"]
-    assert lines(known, distances=(distance_counts({0: 40}, 46),)) == []
-    assert lines(known, distances=(distance_counts({0: 40}, 47),)) == [
+    assert finding_lines(known, distances=(distance_counts({0: 40}, 46),)) == []
+    assert finding_lines(known, distances=(distance_counts({0: 40}, 47),)) == [
         "producer 7: damage seconds has ended, 1970-01-02 16:00"
     ]
 
@@ -68,8 +70,8 @@ def test_invalid_timestamps_of_an_unknown_hour_are_not_reported_as_ended() -> No
 def test_producers_without_an_id_are_reported_as_one() -> None:
     known = Producers(QUIET)
 
-    first = lines(known, invalid_timestamps("zero", 1), invalid_timestamps("zero", 1, producer=-1))
-    again = lines(
+    first = finding_lines(known, invalid_timestamps("zero", 1), invalid_timestamps("zero", 1, producer=-1))
+    again = finding_lines(
         restored_producers(known),
         invalid_timestamps("zero", 1),
         invalid_timestamps("zero", 1, producer=-1),
@@ -84,7 +86,7 @@ def test_a_distance_at_a_bound_is_not_reported_repeatedly() -> None:
     known, message = Producers(QUIET), list[str]()
 
     for step in (5 * MINUTE, 10 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE):
-        message += lines(known, distances=(distance_counts({step: 30, 0: 10}, 1),))
+        message += finding_lines(known, distances=(distance_counts({step: 30, 0: 10}, 1),))
 
     words = "producer 7: half of the valid records are more than"
     assert message == [
@@ -96,9 +98,9 @@ def test_a_distance_at_a_bound_is_not_reported_repeatedly() -> None:
 def test_a_distance_needs_enough_records_and_a_minute() -> None:
     known = Producers(QUIET)
 
-    assert lines(known, distances=(distance_counts({30_000: 40}, 1),)) == []
-    assert lines(known, distances=(distance_counts({HOUR: 9}, 1),)) == []
-    assert lines(known, distances=(distance_counts({HOUR: 19, 0: 21}, 1),)) == []
+    assert finding_lines(known, distances=(distance_counts({30_000: 40}, 1),)) == []
+    assert finding_lines(known, distances=(distance_counts({HOUR: 9}, 1),)) == []
+    assert finding_lines(known, distances=(distance_counts({HOUR: 19, 0: 21}, 1),)) == []
 
 
 def test_a_finding_has_the_same_id_when_its_batch_is_done_again() -> None:

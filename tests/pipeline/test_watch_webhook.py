@@ -55,7 +55,7 @@ class WebhookServer:
 
 
 @pytest.fixture
-def hook() -> Iterator[WebhookServer]:
+def webhook_server() -> Iterator[WebhookServer]:
     server = WebhookServer()
     yield server
     server.stop()
@@ -67,28 +67,28 @@ def webhook_with_short_timeout(server: socket.socket) -> Webhook:
 
 
 def test_findings_are_posted_once_and_again_after_a_failure(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, hook: WebhookServer
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, webhook_server: WebhookServer
 ) -> None:
     writer = Writer(kafka_bootstrap)
 
     def run_watch() -> tuple[str, ...]:
-        return watch(spark, kafka_bootstrap, writer.topic, tmp_path, webhook=hook.address).warnings
+        return watch(spark, kafka_bootstrap, writer.topic, tmp_path, webhook=webhook_server.address).warnings
 
-    hook.status = 503
+    webhook_server.status = 503
     writer.write(lambda now: now * 1000)
     assert run_watch() == ("the webhook at 127.0.0.1 responded 503",)
     writer.write(lambda now: now // 1000)
     assert run_watch() == ("the webhook at 127.0.0.1 responded 503",)
-    hook.status = 200
+    webhook_server.status = 200
     assert run_watch() == ()
     assert run_watch() == ()
 
-    ((path, body),) = hook.arrived
+    ((path, body),) = webhook_server.arrived
     assert path == "/hook?key=secret"
     assert (body["version"], [found["what"] for found in body["findings"]]) == (1, ["microseconds", "seconds"])
     writer.write(lambda now: 0)
     assert run_watch() == ()
-    assert [found["what"] for found in hook.arrived[1][1]["findings"]] == ["zero"]
+    assert [found["what"] for found in webhook_server.arrived[1][1]["findings"]] == ["zero"]
 
 
 def test_a_slow_response_times_out() -> None:
@@ -129,10 +129,10 @@ def test_an_unreachable_webhook_is_reported_without_its_address() -> None:
     assert "secret" not in repr(hook)
 
 
-def test_many_findings_are_sent_a_hundred_at_a_time(hook: WebhookServer) -> None:
-    assert webhook_at(hook.address).send("w", [{"id": str(n)} for n in range(250)]) is None
+def test_many_findings_are_sent_a_hundred_at_a_time(webhook_server: WebhookServer) -> None:
+    assert webhook_at(webhook_server.address).send("w", [{"id": str(n)} for n in range(250)]) is None
 
-    assert [len(body["findings"]) for _, body in hook.arrived] == [100, 100, 50]
+    assert [len(body["findings"]) for _, body in webhook_server.arrived] == [100, 100, 50]
 
 
 @pytest.mark.parametrize("address", ["http://h/a b", "http://h/\x01", "http://", "h/x", "file:///etc/passwd"])

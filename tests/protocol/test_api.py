@@ -11,7 +11,7 @@ import pytest
 from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, by_key, rewritten
 from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, LayoutField, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
-from tests.oracle.definitions import definition, definitions, versions
+from tests.oracle.definitions import message_definition, message_definitions, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT
 
 # Why an API ends below Kafka's own newest version; see sluicegate.protocol.api.
@@ -20,7 +20,7 @@ CAPPED = {ApiKey.FETCH: 15}
 
 def kafka_requests() -> dict[int, dict[str, Any]]:
     """Return every request that a broker accepts from clients, by API key."""
-    specs = definitions(KAFKA_NEW).values()
+    specs = message_definitions(KAFKA_NEW).values()
     return {
         spec["apiKey"]: spec for spec in specs if spec["type"] == "request" and "broker" in spec.get("listeners", ())
     }
@@ -43,16 +43,16 @@ def test_names_versions_and_flexibility_are_kafkas() -> None:
         api = APIS[key]
         assert api.name == spec["name"].removesuffix("Request")
         capped = CAPPED.get(ApiKey(key)) if key in set(ApiKey) else None
-        assert api.max_version == (versions(spec["validVersions"]).high if capped is None else capped)
+        assert api.max_version == (parse_versions(spec["validVersions"]).high if capped is None else capped)
         flexible = spec["flexibleVersions"]
-        assert api.flexible_since == (NOT_FLEXIBLE if flexible == "none" else versions(flexible).low)
+        assert api.flexible_since == (NOT_FLEXIBLE if flexible == "none" else parse_versions(flexible).low)
 
 
 def test_every_response_with_broker_addresses_is_rewritten() -> None:
     """Kafka's definitions name every field. Clients connect to addresses in fields named host and port."""
     with_addresses = set()
     for key, api in APIS.items():
-        text = json.dumps(definition(KAFKA_NEW, f"{api.name}Response"))
+        text = json.dumps(message_definition(KAFKA_NEW, f"{api.name}Response"))
         if re.search(r'"name":\s*"Host"', text) and re.search(r'"name":\s*"Port"', text):
             with_addresses.add(key)
     # Fetch names endpoints only in versions that the proxy does not offer. DescribeQuorum names controllers' listeners,

@@ -13,7 +13,7 @@ from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
 HEAD_BYTES = 8
 
 
-class Recorder:
+class FrameRecorder:
     """Gathers frames that start with G and streams others."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Recorder:
         self.gathered.append(bytes(frame))
 
 
-def feed(reader: FrameReader, data: bytes) -> None:
+def feed_reader(reader: FrameReader, data: bytes) -> None:
     """Feed like a connection: into the gathered frame if there is one, otherwise through `receive`."""
     while data:
         view = reader.gathering_view()
@@ -55,12 +55,12 @@ frames = st.lists(
 
 @given(frames, st.lists(st.integers(1, 40)))
 def test_frames_are_complete_however_the_stream_is_cut(payloads: list[bytes], cuts: list[int]) -> None:
-    recorder = Recorder()
+    recorder = FrameRecorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
     stream = b"".join(map(frame_of, payloads))
     while stream:
         size = cuts.pop() if cuts else len(stream)
-        feed(reader, stream[:size])
+        feed_reader(reader, stream[:size])
         stream = stream[size:]
 
     assert recorder.gathered == [p for p in payloads if p.startswith(b"G")]
@@ -70,17 +70,17 @@ def test_frames_are_complete_however_the_stream_is_cut(payloads: list[bytes], cu
 
 
 def test_a_gathered_frame_larger_than_its_first_buffer_is_complete() -> None:
-    recorder = Recorder()
+    recorder = FrameRecorder()
     payload = b"G" + bytes(range(256)) * 12_000
 
-    feed(FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool()), frame_of(payload) + frame_of(b"S"))
+    feed_reader(FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool()), frame_of(payload) + frame_of(b"S"))
 
     assert recorder.gathered == [payload]
     assert recorder.streamed == frame_of(b"S")
 
 
 def test_a_suspended_reader_stops_after_the_frame() -> None:
-    recorder = Recorder()
+    recorder = FrameRecorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
     first, second = frame_of(b"Gfirst-frame"), frame_of(b"Gsecond-frame")
     recorder.on_frame = lambda frame: (recorder.gathered.append(bytes(frame)), setattr(reader, "suspended", True))  # type: ignore[method-assign]  # a spy
@@ -93,7 +93,7 @@ def test_a_suspended_reader_stops_after_the_frame() -> None:
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
 def test_a_size_out_of_bounds_is_rejected_with_its_first_bytes(size: int) -> None:
-    reader = FrameReader(Recorder(), HEAD_BYTES, 100, FramePool())
+    reader = FrameReader(FrameRecorder(), HEAD_BYTES, 100, FramePool())
 
     with pytest.raises(FrameSizeError) as caught:
         reader.receive(memoryview(struct.pack(">i", size) + b"something"), 13)
@@ -103,7 +103,7 @@ def test_a_size_out_of_bounds_is_rejected_with_its_first_bytes(size: int) -> Non
 
 
 def test_a_large_stated_size_allocates_nothing_before_bytes_arrive() -> None:
-    reader = FrameReader(Recorder(), HEAD_BYTES, 2**31 - 1, FramePool())
+    reader = FrameReader(FrameRecorder(), HEAD_BYTES, 2**31 - 1, FramePool())
 
     reader.receive(memoryview(struct.pack(">i", 2**31 - 1) + b"Gxxxxxxx"), 12)
 
@@ -113,7 +113,7 @@ def test_a_large_stated_size_allocates_nothing_before_bytes_arrive() -> None:
 
 
 def test_memory_is_requested_as_bytes_arrive_and_awaited() -> None:
-    recorder, asked = Recorder(), []
+    recorder, asked = FrameRecorder(), []
     reader = FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool())
     payload = b"G" + bytes(range(256)) * 400
 
@@ -130,6 +130,6 @@ def test_memory_is_requested_as_bytes_arrive_and_awaited() -> None:
     assert sum(asked) <= 4 * taken
     assert recorder.gathered == []
     reader.suspended = False
-    feed(reader, stream[taken:])
+    feed_reader(reader, stream[taken:])
     assert recorder.gathered == [payload]
     assert sum(asked) == len(payload)

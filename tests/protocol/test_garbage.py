@@ -19,10 +19,10 @@ from sluicegate.protocol.response_patches import with_addresses
 from sluicegate.protocol.response_walks import addresses_in, endpoints_in_tag, topics_in
 from sluicegate.protocol.walk import tagged_fields
 from tests.oracle.definitions import RandomMessage
-from tests.protocol.messages.test_against_kafka import release_of, schemas
+from tests.protocol.messages.test_against_kafka import message_schemas, release_of
 
 Reader = Callable[[bytearray, int], object]
-SCHEMAS = dict(schemas())
+SCHEMAS = dict(message_schemas())
 
 
 def no_address(_node_id: int, _host: str, _port: int) -> tuple[str, int] | None:

@@ -18,21 +18,28 @@ from tests.wire.cost import cost
 HEAD = struct.pack(">hhih", 18, 3, 7, 3) + b"abc"
 
 
-def tags(*values: bytes) -> bytes:
+def tagged_field_section(*values: bytes) -> bytes:
     fields = [unsigned_varint(tag) + unsigned_varint(len(value)) + value for tag, value in enumerate(values)]
     return unsigned_varint(len(values)) + b"".join(fields)
 
 
 @pytest.mark.parametrize("values", [(), (b"",), (b"x", b"yy"), (b"z" * 300,), (b"",) * MAX_TAGGED_FIELDS])
 def test_fields_of_later_versions_are_skipped(values: tuple[bytes, ...]) -> None:
-    header = parse_request_header(HEAD + tags(*values) + b"body", 2)
+    header = parse_request_header(HEAD + tagged_field_section(*values) + b"body", 2)
 
-    assert (header.client_id, header.body_at) == ("abc", len(HEAD + tags(*values)))
-    assert response_body_at(bytes(4) + tags(*values) + b"body", 1) == 4 + len(tags(*values))
+    assert (header.client_id, header.body_at) == ("abc", len(HEAD + tagged_field_section(*values)))
+    assert response_body_at(bytes(4) + tagged_field_section(*values) + b"body", 1) == 4 + len(
+        tagged_field_section(*values)
+    )
 
 
 @pytest.mark.parametrize(
-    "flood", [tags(*(b"",) * (MAX_TAGGED_FIELDS + 1)), tags(bytes(MAX_TAGGED_BYTES)), tags(bytes(20_000_000))]
+    "flood",
+    [
+        tagged_field_section(*(b"",) * (MAX_TAGGED_FIELDS + 1)),
+        tagged_field_section(bytes(MAX_TAGGED_BYTES)),
+        tagged_field_section(bytes(20_000_000)),
+    ],
 )
 def test_too_many_tagged_fields_are_malformed(flood: bytes) -> None:
     with pytest.raises(MalformedMessage, match="tagged field"):
@@ -48,7 +55,7 @@ def test_cut_tags_are_malformed(cut: bytes) -> None:
 
 
 def test_millions_of_tagged_fields_cost_no_more_than_their_rejection() -> None:
-    most, flood = tags(*(b"",) * MAX_TAGGED_FIELDS), unsigned_varint(2_000_000) + bytes(4_000_000)
+    most, flood = tagged_field_section(*(b"",) * MAX_TAGGED_FIELDS), unsigned_varint(2_000_000) + bytes(4_000_000)
 
     assert cost(lambda: skip_tagged_fields(flood, 0)) < 20 * cost(lambda: skip_tagged_fields(most, 0))
 

@@ -7,71 +7,73 @@ import pytest
 
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.layout import REST, LayoutField, LayoutStep
-from tests.oracle.definitions import definition, versions
+from tests.oracle.definitions import message_definition, parse_versions
 from tests.protocol.messages.test_against_kafka import release_of
 
 _SIZES = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "float64": 8, "uuid": 16}
 _KINDS = {"string": "string", "bytes": "bytes", "records": "bytes"}
 
 
-class Shape(NamedTuple):
+class FieldShape(NamedTuple):
     """A field on the wire. `kind`: its size in bytes, or its type. `name`: Kafka's name, or the end of that name."""
 
     kind: int | str
     name: str
-    inner: tuple["Shape", ...] = ()
+    inner: tuple["FieldShape", ...] = ()
 
 
-def of_kafka(spec: dict[str, Any], version: int) -> tuple[Shape, ...]:
+def shapes_of_kafka_fields(spec: dict[str, Any], version: int) -> tuple[FieldShape, ...]:
     """Return the untagged fields of a message."""
     structs = {each["name"]: each["fields"] for each in spec.get("commonStructs", ())}
 
-    def shapes(fields: list[dict[str, Any]]) -> Iterator[Shape]:
+    def shapes(fields: list[dict[str, Any]]) -> Iterator[FieldShape]:
         for field in fields:
-            if version not in versions(field["versions"]) or version in versions(field.get("taggedVersions")):
+            if version not in parse_versions(field["versions"]) or version in parse_versions(
+                field.get("taggedVersions")
+            ):
                 continue
             kind = field["type"].removeprefix("[]")
             inner = field.get("fields") or structs.get(kind)
             items = tuple(shapes(inner)) if inner else (shape_of(kind, field["name"]),)
             if field["type"].startswith("[]"):
-                yield Shape("array", field["name"], items)
+                yield FieldShape("array", field["name"], items)
             else:
                 yield from items
 
-    def shape_of(kind: str, name: str) -> Shape:
-        return Shape(_SIZES[kind] if kind in _SIZES else _KINDS[kind], name)
+    def shape_of(kind: str, name: str) -> FieldShape:
+        return FieldShape(_SIZES[kind] if kind in _SIZES else _KINDS[kind], name)
 
     return tuple(shapes(spec["fields"]))
 
 
-def of_layout(fields: tuple[LayoutField, ...], version: int) -> tuple[Shape, ...]:
+def shapes_of_layout_fields(fields: tuple[LayoutField, ...], version: int) -> tuple[FieldShape, ...]:
     """Return the fields before REST."""
 
-    def shapes() -> Iterator[Shape]:
+    def shapes() -> Iterator[FieldShape]:
         for field in fields:
             if field is REST:
                 return
             if not field.since <= version <= field.until:
                 continue
-            inner = of_layout(field.fields, version)
+            inner = shapes_of_layout_fields(field.fields, version)
             match field.step:
                 case None:
                     yield from inner
                 case LayoutStep.FIXED:
-                    yield Shape(field.size, "")
+                    yield FieldShape(field.size, "")
                 case LayoutStep.ERROR:
-                    yield Shape(2, "ErrorCode")
+                    yield FieldShape(2, "ErrorCode")
                 case LayoutStep.ADDRESS:
-                    yield from (Shape(4, "Id"), Shape("string", "Host"), Shape(4, "Port"))
+                    yield from (FieldShape(4, "Id"), FieldShape("string", "Host"), FieldShape(4, "Port"))
                 case LayoutStep.ARRAY | LayoutStep.NODES:
-                    yield Shape("array", "", inner)
+                    yield FieldShape("array", "", inner)
                 case step:
-                    yield Shape(step.name.lower(), "")
+                    yield FieldShape(step.name.lower(), "")
 
     return tuple(shapes())
 
 
-def difference(ours: tuple[Shape, ...], kafkas: tuple[Shape, ...], is_prefix: bool) -> str | None:
+def first_difference(ours: tuple[FieldShape, ...], kafkas: tuple[FieldShape, ...], is_prefix: bool) -> str | None:
     """Return the first difference of a layout from Kafka's definition, or None."""
     for at, shape_of in enumerate(ours):
         if at >= len(kafkas):
@@ -80,7 +82,7 @@ def difference(ours: tuple[Shape, ...], kafkas: tuple[Shape, ...], is_prefix: bo
         if shape_of.kind != theirs.kind or not theirs.name.endswith(shape_of.name):
             stated = f"{shape_of.kind} ({shape_of.name})" if shape_of.name else shape_of.kind
             return f"field {at + 1} is {stated}, and Kafka's {theirs.name} is {theirs.kind}"
-        inner = difference(shape_of.inner, theirs.inner, is_prefix=False)
+        inner = first_difference(shape_of.inner, theirs.inner, is_prefix=False)
         if inner is not None:
             return f"{theirs.name}: {inner}"
     return None if is_prefix or len(ours) == len(kafkas) else f"{kafkas[len(ours)].name} is missing"
@@ -92,22 +94,24 @@ def test_a_layout_is_that_of_kafkas_definition_in_each_version(key: int) -> None
     name = f"{api.name}Response"
     compared = 0
     for version in range(api.max_version + 1):
-        spec = definition(release_of(name, version), name)
-        if version not in versions(spec["validVersions"]):
+        spec = message_definition(release_of(name, version), name)
+        if version not in parse_versions(spec["validVersions"]):
             continue  # neither release has it
         for layout in filter(None, (api.layout, api.codes)):
-            found = difference(of_layout(layout, version), of_kafka(spec, version), REST in layout)
+            found = first_difference(
+                shapes_of_layout_fields(layout, version), shapes_of_kafka_fields(spec, version), REST in layout
+            )
             assert found is None, f"the layout of {name} v{version} is none of Kafka's: {found}"
             compared += 1
     assert compared
 
 
 def test_an_invented_field_is_found() -> None:
-    kafkas = of_kafka(definition(release_of("MetadataResponse", 13), "MetadataResponse"), 13)
+    kafkas = shapes_of_kafka_fields(message_definition(release_of("MetadataResponse", 13), "MetadataResponse"), 13)
     layout = APIS[3].layout
 
-    assert difference(of_layout(layout, 13), kafkas, is_prefix=True) is None
+    assert first_difference(shapes_of_layout_fields(layout, 13), kafkas, is_prefix=True) is None
     invented = (layout[0], LayoutField(LayoutStep.FIXED, 2), *layout[1:])
-    found = difference(of_layout(invented, 13), kafkas, is_prefix=True)
+    found = first_difference(shapes_of_layout_fields(invented, 13), kafkas, is_prefix=True)
     assert found is not None
     assert "Kafka's Brokers is array" in found

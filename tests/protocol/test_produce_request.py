@@ -43,7 +43,7 @@ def requests(draw: st.DrawFn) -> tuple[int, Value]:
     return version, value
 
 
-def walk(value: Value, version: int) -> ProduceRequest:
+def walk_value(value: Value, version: int) -> ProduceRequest:
     frame = bytearray(HEADER + PRODUCE_REQUEST.build(value, version))
     return walk_produce_request(frame, version, len(HEADER), MANY)
 
@@ -52,7 +52,7 @@ def walk(value: Value, version: int) -> ProduceRequest:
 def test_produce_request_fields_equal_those_of_the_schema(case: tuple[int, Value]) -> None:
     version, value = case
 
-    request = walk(value, version)
+    request = walk_value(value, version)
 
     assert request.acks == value["acks"]
     assert request.transactional_id == value.get("transactional_id")
@@ -80,7 +80,7 @@ def test_replacing_records_of_partitions_leaves_the_rest_of_the_request_unchange
     places = [(t, p) for t, topic in enumerate(value["topic_data"]) for p in range(len(topic["partition_data"]))]
     others = {place: bytes(chance.randrange(200)) for place in places if chance.random() < 0.5}
 
-    changed = b"".join(walk(value, version).with_records(others))
+    changed = b"".join(walk_value(value, version).with_records(others))
 
     topics = [
         {**topic, "partition_data": [{**e, "records": others.get((t, p), e["records"])} for p, e in enumerate(entries)]}

@@ -54,7 +54,7 @@ def random_responses(draw: st.DrawFn) -> tuple[int, Value]:
     return version, value
 
 
-def framed(value: Value, version: int) -> tuple[bytes, int]:
+def framed_response(value: Value, version: int) -> tuple[bytes, int]:
     header = b"\0\0\0\7" + (b"\0" if version >= 9 else b"")
     return header + PRODUCE_RESPONSE.build(value, version), len(header)
 
@@ -62,7 +62,7 @@ def framed(value: Value, version: int) -> tuple[bytes, int]:
 @given(random_responses())
 def test_produce_response_fields_equal_those_of_the_schema(case: tuple[int, Value]) -> None:
     version, value = case
-    frame, body_at = framed(value, version)
+    frame, body_at = framed_response(value, version)
 
     walked = walk_produce_response(frame, version, body_at, 100)
 
@@ -80,7 +80,7 @@ def test_changing_entries_leaves_the_rest_of_the_response_unchanged(
     case: tuple[int, Value], chance: random.Random
 ) -> None:
     version, value = case
-    frame, body_at = framed(value, version)
+    frame, body_at = framed_response(value, version)
     walked = walk_produce_response(frame, version, body_at, 100)
     rejected = {i for i in range(len(walked.entries)) if chance.random() < 0.5}
     rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
@@ -102,7 +102,7 @@ def test_changing_entries_leaves_the_rest_of_the_response_unchanged(
         }.items():
             if name in entries[i]:
                 entries[i][name] = said
-    assert changed == framed(value, version)[0]
+    assert changed == framed_response(value, version)[0]
 
 
 @pytest.mark.parametrize("version", range(14))
@@ -139,7 +139,7 @@ def test_a_cut_response_is_malformed_or_lacks_its_tail(case: tuple[int, Value], 
 @given(random_responses())
 def test_the_tail_is_found_without_the_entries(case: tuple[int, Value]) -> None:
     version, value = case
-    frame, body_at = framed(value, version)
+    frame, body_at = framed_response(value, version)
     walked = walk_produce_response(frame, version, body_at, 100)
 
     assert tail_with_endpoints(frame, version, body_at) == (walked.tail_at if walked.has_node_endpoints else -1)

@@ -18,7 +18,7 @@ from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.protocol.response_walks import code_at, codes_in, topics_in
-from tests.oracle.definitions import RandomMessage, definition, versions
+from tests.oracle.definitions import RandomMessage, message_definition, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of
 from tests.wire.cost import cost
@@ -92,8 +92,8 @@ def place_of_code(api: str, version: int) -> int | None:
     """Return the position by Kafka's definition: only the throttle time may precede it."""
     fields = [
         field["name"]
-        for field in definition(KAFKA_NEW, f"{api}Response")["fields"]
-        if version in versions(field["versions"])
+        for field in message_definition(KAFKA_NEW, f"{api}Response")["fields"]
+        if version in parse_versions(field["versions"])
     ]
     places = {("ErrorCode",): 0, ("ThrottleTimeMs", "ErrorCode"): 4}
     return next((at for names, at in places.items() if tuple(fields[: len(names)]) == names), None)
@@ -102,7 +102,7 @@ def place_of_code(api: str, version: int) -> int | None:
 @pytest.mark.parametrize("key", APIS)
 def test_the_error_code_is_at_kafkas_position(key: int) -> None:
     api = APIS[key]
-    known = versions(definition(KAFKA_NEW, f"{api.name}Response")["validVersions"])
+    known = parse_versions(message_definition(KAFKA_NEW, f"{api.name}Response")["validVersions"])
 
     for version in range(api.max_version + 1):
         if version in known:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.oracle.definitions import STORED, definitions, definitions_of_jar
+from tests.oracle.definitions import STORED, definitions_of_jar, message_definitions
 
 
 @pytest.mark.parametrize("release", STORED)
 def test_the_stored_definitions_are_those_of_the_jar(release: str) -> None:
-    assert definitions(release) == definitions_of_jar(release), (
+    assert message_definitions(release) == definitions_of_jar(release), (
         "write them again: .venv/bin/python -m tests.oracle.definitions"
     )

@@ -10,8 +10,8 @@ from typing import Self
 
 from tests.bounds.resident import resident_bytes
 from tests.broker.background import Background
-from tests.faults.left import descriptors
-from tests.faults.setting import Setting
+from tests.faults.left import count_descriptors
+from tests.faults.setting import FaultSetting
 from tests.soak.slope import Slope, slope_of
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, SILENCE, RawClient, topic_data
@@ -132,7 +132,7 @@ class SampleClient:
 class Sampling:
     """Within `with`: runs both clients and samples the processes."""
 
-    def __init__(self, setting: Setting, topic: str) -> None:
+    def __init__(self, setting: FaultSetting, topic: str) -> None:
         self.samples = Samples()
         self._proxy = setting.proxy
         self._began = time.monotonic()
@@ -156,7 +156,7 @@ class Sampling:
     def _look(self) -> None:
         assert self._proxy.process is not None
         while self._looking.wait_and_continue(_EVERY_SECONDS):
-            memory, count = resident_bytes(self._proxy.process.pid), descriptors(self._proxy).total()
+            memory, count = resident_bytes(self._proxy.process.pid), count_descriptors(self._proxy).total()
             second = time.monotonic() - self._began
             self.samples.memory_mb.append(Sample(second, memory / 1e6))
             self.samples.descriptors.append(Sample(second, float(count)))

@@ -19,10 +19,10 @@ from tests.faults.left import LeftoverCheck
 from tests.faults.load import IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import read_stored_numbers
 from tests.faults.relay import DirectedFault, Direction, RelayFaultKind
-from tests.faults.setting import RelayedCluster, Setting, cluster_in
+from tests.faults.setting import FaultSetting, RelayedCluster, cluster_in
 from tests.faults.test_runs import warm_up
-from tests.fuzz.mutations import mutated
-from tests.fuzz.seeds import requests
+from tests.fuzz.mutations import mutate
+from tests.fuzz.seeds import seed_requests
 from tests.oracle.kafka_java import ROOT
 from tests.soak.report import Soaked, write
 from tests.soak.samples import ADDED, DESCRIPTORS, MEMORY, Sampling
@@ -50,7 +50,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster
 def test_nothing_is_lost_or_leaked_and_nothing_grows(cluster: RelayedCluster, tmp_path: Path) -> None:
     soaked = Soaked(MINUTES, SEED)
     authority = Authority(tmp_path) if soaked.over_tls else None
-    setting = Setting(cluster, tmp_path, _WORKERS, SEED, authority)
+    setting = FaultSetting(cluster, tmp_path, _WORKERS, SEED, authority)
     with setting.running():
         soak(setting, soaked)
 
@@ -62,7 +62,7 @@ def test_nothing_is_lost_or_leaked_and_nothing_grows(cluster: RelayedCluster, tm
             assert soaked.slopes[what].is_beyond_doubt_above < most, f"{what} grows: {soaked.slopes[what]}"
 
 
-def soak(setting: Setting, soaked: Soaked) -> None:
+def soak(setting: FaultSetting, soaked: Soaked) -> None:
     setting.wait_until_whole()
     good, in_transactions, bad_ones, asked = (setting.topic() for _ in range(4))
     warm_up(setting, bad_ones)
@@ -108,7 +108,7 @@ def _fault(chance: Random) -> Fault:
     return chance.choice([relay, relay, relay, BrokerStops(node, 1.0), LeadersMoved(), BrokerKilled(node)])
 
 
-def _another_file(setting: Setting, soaked: Soaked) -> None:
+def _another_file(setting: FaultSetting, soaked: Soaked) -> None:
     """Write a changed configuration that alters no verdict about the sent records."""
     soaked.files += 1
     topics = [{"match": f"soak-{soaked.files}", "mode": "observe"}]
@@ -117,13 +117,13 @@ def _another_file(setting: Setting, soaked: Soaked) -> None:
     new.replace(Path(setting.proxy.folder, "sluicegate.yaml"))
 
 
-def _garbage(setting: Setting, chance: Random, soaked: Soaked) -> None:
+def _garbage(setting: FaultSetting, chance: Random, soaked: Soaked) -> None:
     """Open connections that send damaged frames, half of them without TLS if clients use it. Each is closed by the
     proxy or leaves.
     """
     for connected in (setting.client_at, RawClient) * (_CONNECTIONS // 2):
         with connected(setting.proxy.bootstrap) as client:
-            frames = [bytes(mutated(chance.choice(requests()), chance, requests())) for _ in range(3)]
+            frames = [bytes(mutate(chance.choice(seed_requests()), chance, seed_requests())) for _ in range(3)]
             try:
                 client.socket.sendall(b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames))
                 client.socket.settimeout(_HEARD_SECONDS)

@@ -21,9 +21,9 @@ from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import Mode, NamedRule, RecordRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
-from tests.bounds.frames import good_batch, header, produce
-from tests.fuzz.mutations import mutated
-from tests.fuzz.seeds import batches
+from tests.bounds.frames import good_batch, request_header, sized_produce_request
+from tests.fuzz.mutations import mutate
+from tests.fuzz.seeds import seed_batches
 from tests.oracle.validator_cases import (
     NOW,
     Cases,
@@ -91,8 +91,8 @@ def _request(version: int, topics: dict[str, list[bytes | None]], acks: int = -1
         name.encode().ljust(16, b"\0") if version >= 13 else name.encode(): list(enumerate(records))
         for name, records in topics.items()
     }
-    frame = bytearray(produce(version, named, acks=acks)[4:])
-    return frame, len(header(0, version))
+    frame = bytearray(sized_produce_request(version, named, acks=acks)[4:])
+    return frame, len(request_header(0, version))
 
 
 def _ordinary_batches(chance: random.Random) -> Iterator[bytes]:
@@ -174,8 +174,8 @@ def test_the_fast_path_agrees_on_batches_of_the_kafka_comparison(cases: Cases, c
     good = total = 0
     for number, case in enumerate(cases(random.Random(1), count)):
         both_paths = BothPaths({"t": case.policy}, {bytes(16): "t"}, ValidationLimits())
-        frame = bytearray(produce(13, {bytes(16): [(0, case.data)]})[4:])
-        good += both_paths.validate(frame, 13, len(header(0, 13)), NOW)
+        frame = bytearray(sized_produce_request(13, {bytes(16): [(0, case.data)]})[4:])
+        good += both_paths.validate(frame, 13, len(request_header(0, 13)), NOW)
         total += 1
         assert number < count
     print(f"{cases.__name__}: {total:,}, good on the fast path {good:,}")
@@ -186,7 +186,7 @@ def test_the_fast_path_agrees_on_batches_of_the_kafka_comparison(cases: Cases, c
     "version", [v if v in _DIFFERENT else pytest.param(v, marks=pytest.mark.long) for v in _VERSIONS]
 )
 def test_the_fast_path_agrees_on_the_conformance_cases(version: int, both_paths: BothPaths) -> None:
-    for one in batches(NOW):
+    for one in seed_batches(NOW):
         for name in _POLICIES:
             both_paths.validate(*_at(version, {name: [one]}))
         both_paths.validate(*_at(version, {"bounded": [good_batch(NOW), one], "nobody taught": [one]}))
@@ -207,7 +207,7 @@ def test_the_fast_path_agrees_on_mutated_requests(both_paths: BothPaths) -> None
     others = [bytes(frame) for frame, _, _ in seeds[::50]]
     for _ in range(_MUTATED):
         frame, version, body_at = chance.choice(seeds)
-        both_paths.validate(mutated(frame, chance, others), version, body_at, NOW)
+        both_paths.validate(mutate(frame, chance, others), version, body_at, NOW)
     _told("mutated", both_paths)
     assert both_paths.counts[GOOD] > _MUTATED / 100 and both_paths.counts[RIGHTLY] > _MUTATED / 100
 
@@ -309,7 +309,7 @@ def test_a_topic_name_equal_to_a_topic_id_is_not_confused_with_it() -> None:
     both_paths = BothPaths({"strict": strict, an_id.decode(): TopicPolicy()}, {an_id: "strict"}, ValidationLimits())
     late = batch([Rec(NOW - 5)])
 
-    by_name = bytearray(produce(9, {an_id: [(0, late)]})[4:])
-    assert both_paths.validate(by_name, 9, len(header(0, 9)), NOW)
-    by_id = bytearray(produce(13, {an_id: [(0, late)]})[4:])
-    assert not both_paths.validate(by_id, 13, len(header(0, 13)), NOW)
+    by_name = bytearray(sized_produce_request(9, {an_id: [(0, late)]})[4:])
+    assert both_paths.validate(by_name, 9, len(request_header(0, 9)), NOW)
+    by_id = bytearray(sized_produce_request(13, {an_id: [(0, late)]})[4:])
+    assert not both_paths.validate(by_id, 13, len(request_header(0, 13)), NOW)

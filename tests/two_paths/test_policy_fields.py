@@ -38,7 +38,7 @@ from sluicegate.validation.rules.native.questions import (
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.sensitive.from_keys import Sensitive
-from tests.bounds.frames import header, produce
+from tests.bounds.frames import request_header, sized_produce_request
 from tests.framing.cases import batch_builder, batch_with_payload, lz4_blocks, plain_payload, records_with_wrong_length
 from tests.oracle.validator_cases import NOW
 from tests.two_paths.both import BothPaths
@@ -117,8 +117,8 @@ def test_a_batch_that_the_fast_path_accepts_violates_no_field(name: str) -> None
 def _accepted_natively(policy: TopicPolicy) -> Iterator[bool]:
     both = BothPaths({"t": policy}, {_ID: "t"}, ValidationLimits())
     for one in BATCHES:
-        frame = bytearray(produce(_VERSION, {_ID: [(0, one)]})[4:])
-        yield both.validate(frame, _VERSION, len(header(0, _VERSION)), NOW)
+        frame = bytearray(sized_produce_request(_VERSION, {_ID: [(0, one)]})[4:])
+        yield both.validate(frame, _VERSION, len(request_header(0, _VERSION)), NOW)
 
 
 def test_the_declared_policy_fields_exist_and_do_not_overlap() -> None:
@@ -242,6 +242,6 @@ def _read_natively(policy: TopicPolicy, limits: ValidationLimits) -> dict[str, s
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
     fast = OrdinaryRequests(_Reading(limits, read), 100, lambda: NOW, rules)  # type: ignore[arg-type]
     fast.add_topic(_ID, True, "t", _Reading(policy, read))  # type: ignore[arg-type]
-    frame = bytearray(produce(_VERSION, {_ID: [(0, batch([Rec(NOW)], LZ4))]})[4:])
-    fast.validate(memoryview(frame), len(header(0, _VERSION)), len(frame), _VERSION)
+    frame = bytearray(sized_produce_request(_VERSION, {_ID: [(0, batch([Rec(NOW)], LZ4))]})[4:])
+    fast.validate(memoryview(frame), len(request_header(0, _VERSION)), len(frame), _VERSION)
     return read

@@ -9,7 +9,7 @@ from sluicegate.validation.origins import OriginKind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.verdict import Reason
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 
 BEFORE, AFTER, SIZE = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"
 TYPE, CLEANUP = "message.timestamp.type", "cleanup.policy"
@@ -20,7 +20,7 @@ NO_BOUND = 2**63 - 1
 def policy_of(
     text: str, settings: ClusterSettings | None = None, topic: str = "orders", suspended: SuspendedTopics | None = None
 ) -> TopicPolicy:
-    read = loaded(SMALLEST + text)
+    read = load_text(SMALLEST + text)
     rulebook = Rulebook(file_policies_of(read.config, source=read.source)).with_settings({topic: settings})
     return (rulebook if suspended is None else rulebook.with_suspended(suspended)).policy_of(topic)
 

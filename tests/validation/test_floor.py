@@ -17,7 +17,7 @@ from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.policy import EXEMPT, Framing, RehearsedBounds, TimeFix, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.rules.rule import Client, Mode
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 from tests.docs.test_policies import NOW, SentRequest, validate_sent, validated_batch
 from tests.framing.cases import AMBIGUOUS
 from tests.wire.batches import Rec
@@ -38,7 +38,7 @@ SIZES = st.sampled_from([None, 100, 1_000_000])
 
 
 def book(text: str) -> Rulebook:
-    return rulebook_of(loaded(SMALLEST + text).config)
+    return rulebook_of(load_text(SMALLEST + text).config)
 
 
 def result(rulebook: Rulebook, topic: str, **record: Any) -> str:
@@ -107,7 +107,7 @@ def test_the_clusters_settings_apply_to_clients_that_enforce_leaves_out() -> Non
 
 
 def test_explain_shows_the_floor_of_the_clients_that_enforce_leaves_out() -> None:
-    lines = list(explain("t", loaded(SMALLEST + FLOOR + GRADUAL)))
+    lines = list(explain("t", load_text(SMALLEST + FLOOR + GRADUAL)))
 
     (line,) = [line for line in lines if "for all other clients" in line]
     assert f"{AFTER}: {HOUR}" in line and "rules: [keyed]" in line and "floor[1]" in line
@@ -285,7 +285,7 @@ def test_topics_of_one_entry_share_a_policy() -> None:
 def test_a_rule_with_the_name_of_a_floors_rule_is_an_error() -> None:
     rule = "rules: [{name: keyed, value: {required: true}}]"
 
-    assert problems(f"{SMALLEST}{FLOOR}defaults: {{{rule}}}\ntopics:\n  - {{match: t, {rule}}}\n") == [
+    assert problems_of_text(f"{SMALLEST}{FLOOR}defaults: {{{rule}}}\ntopics:\n  - {{match: t, {rule}}}\n") == [
         "c.yaml:9: defaults.rules[0].name: a rule of floor[1] is named keyed too; names must be unique",
         "c.yaml:11: topics[0].rules[0].name: a rule of floor[1] is named keyed too; names must be unique",
     ]
@@ -293,7 +293,7 @@ def test_a_rule_with_the_name_of_a_floors_rule_is_an_error() -> None:
 
 def test_each_key_that_is_weaker_than_the_floor_is_a_warning() -> None:
     entries = "".join(f"  - {entry}\n" for entry in (*WEAK_ENTRIES, "{match: audit, checks: none}"))
-    found = loaded(f"{SMALLEST}{FLOOR}topics:\n{entries}violations: {{file: v.jsonl}}\n").warnings
+    found = load_text(f"{SMALLEST}{FLOOR}topics:\n{entries}violations: {{file: v.jsonl}}\n").warnings
 
     assert [words.partition(" which applies")[0] for words in found if "weaker" in words] == [
         f"c.yaml:{line}: topics[{line - 10}].{key} is weaker than floor[1] (c.yaml:5),"

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bounds.case import RULES_PROCESS_BYTES, Case, Extent, one_piece
-from tests.bounds.frames import produce, uvarint
+from tests.bounds.case import RULES_PROCESS_BYTES, Case, CaseSize, send_one_piece
+from tests.bounds.frames import sized_produce_request, uvarint
 from tests.wire.batches import Rec, batch
 
 _SCHEMAS = Path(__file__).parent.parent / "schemas"
@@ -31,16 +31,16 @@ _CONFIG = {
 def _case(topic: str, what: str, make: Callable[[int], bytes], records: int = 1) -> Case:
     """Return a case with records of one value, about 8 MB in total in the long form."""
 
-    def request(size: int) -> bytes:
+    def produce_request_with_contents(size: int) -> bytes:
         value = make(size // records)
         made = [Rec(time.time_ns() // 1_000_000, b"key", value) for _ in range(records)]
-        return produce(9, {topic.encode(): [(0, batch(made))]})
+        return sized_produce_request(9, {topic.encode(): [(0, batch(made))]})
 
     return Case(
         f"rule {topic}: {what}",
-        one_piece(request),
-        Extent(2_000_000, connections=2, seconds=15),
-        Extent(8_000_000, connections=4, seconds=60),
+        send_one_piece(produce_request_with_contents),
+        CaseSize(2_000_000, connections=2, seconds=15),
+        CaseSize(8_000_000, connections=4, seconds=60),
         beside=RULES_PROCESS_BYTES,  # starts with the first value that may be costly
         config=_CONFIG,
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import lz4.frame
 
-from tests.bounds.case import RULES_PROCESS_BYTES, Case, Extent, one_piece
-from tests.bounds.frames import produce
+from tests.bounds.case import RULES_PROCESS_BYTES, Case, CaseSize, send_one_piece
+from tests.bounds.frames import sized_produce_request
 from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD, Rec, alike, batch, varint
 
 _LATE = 10**15  # ms; no bound accepts it
@@ -43,12 +43,12 @@ def _now() -> int:
 def _alike(rec: Callable[[int], Rec], codec: int) -> _Make:
     """Return a function that makes a batch of equal records."""
 
-    def make(count: int) -> bytes:
+    def make_batch(count: int) -> bytes:
         now = _now()
         made = alike(rec(now), count, now)
         return batch([], codec, payload=made, count=count, base_timestamp=now, max_timestamp=now)
 
-    return make
+    return make_batch
 
 
 def _with_random_keys(rec: Callable[[bytes], Rec], codec: int) -> _Make:
@@ -72,14 +72,14 @@ _SHORT = (
 
 
 def _case(topic: str, what: str, make: _Make, short: int, thorough: int, partitions: int = 1) -> Case:
-    def request(amount: int) -> bytes:
-        return produce(9, {topic.encode(): [(i, make(amount)) for i in range(partitions)]})
+    def produce_request_to_rewrite(amount: int) -> bytes:
+        return sized_produce_request(9, {topic.encode(): [(i, make(amount)) for i in range(partitions)]})
 
     return Case(
         f"{topic}: {what}",
-        one_piece(request),
-        Extent(short, seconds=15),
-        Extent(thorough, connections=3, seconds=90),
+        send_one_piece(produce_request_to_rewrite),
+        CaseSize(short, seconds=15),
+        CaseSize(thorough, connections=3, seconds=90),
         config=_CONFIG,
         only_thorough=f"{topic}: {what}" not in _SHORT,
         beside=RULES_PROCESS_BYTES if topic in ("expression", "all-headers") else 0,

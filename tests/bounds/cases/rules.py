@@ -11,8 +11,8 @@ from typing import Any
 import fastavro
 
 from tests.bounds import costly_schemas as costly
-from tests.bounds.case import MIB, RULES_PROCESS_BYTES, Case, Extent
-from tests.bounds.frames import produce
+from tests.bounds.case import MIB, RULES_PROCESS_BYTES, Case, CaseSize
+from tests.bounds.frames import sized_produce_request
 from tests.registry.schemas_by_id import registry_of
 from tests.validation.rules.json.random_json import RandomJson
 from tests.wire.batches import ZSTD, Rec, batch
@@ -25,18 +25,18 @@ _ORDERS = "value.orders.filter(o, o.paid).all(o, o.amount > 0)"
 _EXPRESSIONS = {"chained": _CHAIN_FILTERS, "places": _PLACE_IN_EACH, "keys": _KEYS, "orders": _ORDERS}
 _FIRST_WIDE, _FIRST_PATTERNS, _FIRST_RANDOM = 1000, 2000, 10_000
 _TEXTS: dict[int, tuple[str, Callable[[], str]]] = {
-    1: ("JSON", lambda: costly.enum_of(249)),
-    2: ("JSON", lambda: costly.enum_of(5_000)),
+    1: ("JSON", lambda: costly.json_schema_with_long_enum(249)),
+    2: ("JSON", lambda: costly.json_schema_with_long_enum(5_000)),
     3: ("JSON", lambda: costly.schema_with_variants(50)),
     4: ("AVRO", lambda: costly.avro_chain(28)),
     5: ("AVRO", lambda: costly.avro_chain(32)),
     6: ("JSON", lambda: costly.all_of_chain_schema(20)),
     7: ("JSON", lambda: costly.all_of_chain_schema(24)),
-    8: ("JSON", lambda: costly.patterns(1_500)),
-    9: ("PROTOBUF", lambda: costly.messages(40_000)),
+    8: ("JSON", lambda: costly.json_schema_with_patterns(1_500)),
+    9: ("PROTOBUF", lambda: costly.proto_with_messages(40_000)),
     10: ("JSON", lambda: json.dumps({"type": "array", "uniqueItems": True})),
     11: ("AVRO", lambda: json.dumps({"type": "array", "items": "null"})),
-    12: ("JSON", lambda: costly.enum_of(1_000)),
+    12: ("JSON", lambda: costly.json_schema_with_long_enum(1_000)),
     13: ("JSON", lambda: json.dumps({"type": "string", "pattern": "^(?:(?=a)a+)+$"})),
     14: ("JSON", lambda: json.dumps({"items": {"multipleOf": 3}, "uniqueItems": True})),
     15: ("AVRO", (_SCHEMAS / "numbers.avsc").read_text),
@@ -55,7 +55,7 @@ def _text_of(schema_id: int) -> tuple[str, str] | None:
     if schema_id >= _FIRST_RANDOM:
         return "JSON", json.dumps(RandomJson(schema_id).schema())
     if schema_id >= _FIRST_PATTERNS:
-        return "JSON", costly.patterns(1_500, schema_id)
+        return "JSON", costly.json_schema_with_patterns(1_500, schema_id)
     return ("JSON", costly.wide_schema(schema_id)) if schema_id >= _FIRST_WIDE else None
 
 
@@ -113,17 +113,17 @@ def serve_schemas() -> None:
 def _case(name: str, topic: str, values: Callable[[int, int], list[bytes]], codec: int = ZSTD, **more: Any) -> Case:
     """`values`: (amount, number of the connection) -> the records' values."""
 
-    def sends(amount: int, number: int) -> list[bytes]:
+    def pieces_of_sender(amount: int, number: int) -> list[bytes]:
         now = time.time_ns() // 1_000_000
         records = [Rec(now, b"key", value) for value in values(amount, number)]
-        return [produce(9, {topic.encode(): [(0, batch(records, codec))]})]
+        return [sized_produce_request(9, {topic.encode(): [(0, batch(records, codec))]})]
 
     return Case(
         name,
-        sends,
+        pieces_of_sender,
         config=_CONFIG,
         beside=RULES_PROCESS_BYTES,
-        **{"short": Extent(1, 1, 20), "thorough": Extent(1, 2, 60), **more},
+        **{"short": CaseSize(1, 1, 20), "thorough": CaseSize(1, 2, 60), **more},
     )
 
 
@@ -133,7 +133,9 @@ def _at_random(amount: int, number: int) -> list[bytes]:
     requests = []
     for i in range(amount):
         value = _named(_FIRST_RANDOM + number * amount + i // 4, made.text())
-        requests.append(produce(9, {b"registered": [(0, batch([Rec(now, b"key", value)], ZSTD))]}, correlation_id=i))
+        requests.append(
+            sized_produce_request(9, {b"registered": [(0, batch([Rec(now, b"key", value)], ZSTD))]}, correlation_id=i)
+        )
     return requests
 
 
@@ -227,7 +229,7 @@ RULES = [
         "a JSON Schema of 1,000 words: 640 kB on two connections",
         "registered",
         lambda *_: [_named(12, _words(640_000))],
-        short=Extent(1, 2, 20),
+        short=CaseSize(1, 2, 20),
     ),
     _case("a look-ahead that backtracks: 50 records", "registered", lambda *_: [_named(13, _MANY_A)] * 50),
     _case(
@@ -246,23 +248,23 @@ RULES = [
         "150 ids of JSON Schemas of 241 kB",
         "registered",
         lambda amount, number: [_named(_FIRST_WIDE + number * amount + i, b"{}") for i in range(amount)],
-        short=Extent(20, 1, 30),
-        thorough=Extent(150, 1, 90),
+        short=CaseSize(20, 1, 30),
+        thorough=CaseSize(150, 1, 90),
         long=True,
     ),
     _case(
         "ids of JSON Schemas of 1,500 patterns, each slow to compile",
         "registered",
         lambda amount, number: [_named(_FIRST_PATTERNS + number * amount + i, b"{}") for i in range(amount)],
-        short=Extent(2, 2, 30),
-        thorough=Extent(10, 4, 90),
+        short=CaseSize(2, 2, 30),
+        thorough=CaseSize(10, 4, 90),
         long=True,
     ),
     Case(
         "random values against random JSON Schemas of a registry",
         _at_random,
-        Extent(40, 2, 30),
-        Extent(500, 4, 90),
+        CaseSize(40, 2, 30),
+        CaseSize(500, 4, 90),
         held=MIB,
         config=_CONFIG,
         beside=RULES_PROCESS_BYTES,

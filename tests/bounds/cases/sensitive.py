@@ -4,8 +4,8 @@ import time
 from random import Random
 from typing import Any
 
-from tests.bounds.case import MIB, Case, Extent
-from tests.bounds.frames import produce
+from tests.bounds.case import MIB, Case, CaseSize
+from tests.bounds.frames import sized_produce_request
 from tests.bounds.hostile_values import FIELDS, HOSTILE_VALUES, LONGEST, SCHEMAS, Format, HostileValue
 from tests.wire.batches import ZSTD, Rec, batch
 
@@ -40,20 +40,20 @@ def _request(hostile: HostileValue, size: int) -> bytes:
     value = hostile.make(size if hostile.is_long else size // _TOKENS_OF_LONG)
     key = Random(1).randbytes(len(value) // _RATIO)  # within limits.max_decompression_ratio
     record = Rec(time.time_ns() // 1_000_000, key, value)
-    return produce(9, {_topic(hostile.format).encode(): [(0, batch([record], ZSTD))]})
+    return sized_produce_request(9, {_topic(hostile.format).encode(): [(0, batch([record], ZSTD))]})
 
 
 def _all_of(format: Format) -> Case:
     """Return a case that sends all values of a format, one after the other."""
 
-    def sends(amount: int, _number: int) -> list[bytes]:
+    def pieces_of_sender(amount: int, _number: int) -> list[bytes]:
         return [_request(each, amount) for each in HOSTILE_VALUES if each.format is format]
 
     return Case(
         f"sensitive {format.name}: every hostile value",
-        sends,
-        Extent(100_000, 1, 30),
-        Extent(4_000_000, 3, 600),
+        pieces_of_sender,
+        CaseSize(100_000, 1, 30),
+        CaseSize(4_000_000, 3, 600),
         held=MIB,
         config=_CONFIG,
     )
@@ -63,8 +63,8 @@ def _case(hostile: HostileValue) -> Case:
     return Case(
         f"sensitive {hostile.name}",
         lambda amount, _number: [_request(hostile, amount)],
-        Extent(100_000, 1, 30),
-        Extent(LONGEST - LONGEST // _RATIO - 1000, 3, 300),  # the key and the value are one record
+        CaseSize(100_000, 1, 30),
+        CaseSize(LONGEST - LONGEST // _RATIO - 1000, 3, 300),  # the key and the value are one record
         held=LONGEST,
         config=_CONFIG,
         only_thorough=True,

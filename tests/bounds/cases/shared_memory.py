@@ -1,15 +1,23 @@
 """Shared resources that clients can occupy: announced memory, time and connections."""
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.case import Case, Ends, Extent, one_piece
-from tests.bounds.frames import announced, good_batch, header, produce, request, request_head, short_string
+from tests.bounds.case import Case, CaseSize, ExpectedEnd, send_one_piece
+from tests.bounds.frames import (
+    good_batch,
+    incomplete_frame,
+    request_head,
+    request_header,
+    short_string,
+    sized_produce_request,
+    sized_request,
+)
 
 GIANT = 104_857_600
 _SHORT = {"limits": {"frame_timeout_seconds": 1.5}}
 
 
 def _announcement(key: int, version: int) -> bytes:
-    return announced(GIANT, header(key, version))
+    return incomplete_frame(GIANT, request_header(key, version))
 
 
 _ANNOUNCEMENTS = {
@@ -20,9 +28,9 @@ _ANNOUNCEMENTS = {
     "SaslHandshake v1": _announcement(17, 1),
     "Metadata v12, which passes": _announcement(3, 12),
     "Fetch v11, which passes": _announcement(1, 11),
-    "a raw token": request(17, 0, short_string(b"PLAIN")) + announced(GIANT, b"\0alice\0"),
+    "a raw token": sized_request(17, 0, short_string(b"PLAIN")) + incomplete_frame(GIANT, b"\0alice\0"),
     "two bytes of a size": b"\0\0",
-    "half a head": announced(GIANT, b"\0\0\0"),
+    "half a head": incomplete_frame(GIANT, b"\0\0\0"),
 }
 
 
@@ -30,9 +38,9 @@ def _announcements(name: str, first: bytes, connections: int = 12, **changes: ob
     """Announced bytes that never arrive: each connection closes when its time is up."""
     return Case(
         f"{connections} connections announce 100 MB and send nothing: {name}",
-        one_piece(lambda _: first),
-        Extent(connections=connections, seconds=6),
-        ends=Ends.CLOSED,
+        send_one_piece(lambda _: first),
+        CaseSize(connections=connections, seconds=6),
+        ends=ExpectedEnd.CLOSED,
         config=_SHORT,
         **changes,
     )
@@ -41,13 +49,13 @@ def _announcements(name: str, first: bytes, connections: int = 12, **changes: ob
 def _giants_and_honest(amount: int, number: int) -> list[bytes]:
     """Six connections announce 100 MB; all others write one small batch."""
     if number < amount:
-        return [announced(GIANT, request_head(0, 9))]
-    return [produce(9, {b"attacked": [(0, good_batch(hostile.now()))]})]
+        return [incomplete_frame(GIANT, request_head(0, 9))]
+    return [sized_produce_request(9, {b"attacked": [(0, good_batch(hostile.now()))]})]
 
 
 def _after_a_fetch(amount: int, _number: int) -> list[bytes]:
-    fetch = request(1, 11, b"\xff" * 4 + b"\x7f\xff\xff\xff" + b"\0\0\0\1" + b"\0" * 26)
-    return [fetch + request(18, 2, b"") * amount + _announcement(0, 9)]
+    fetch = sized_request(1, 11, b"\xff" * 4 + b"\x7f\xff\xff\xff" + b"\0\0\0\1" + b"\0" * 26)
+    return [fetch + sized_request(18, 2, b"") * amount + _announcement(0, 9)]
 
 
 SHARED_MEMORY = [
@@ -57,50 +65,50 @@ SHARED_MEMORY = [
     Case(
         "30 connections announce 100 MB and send nothing, in ten ways",
         lambda _n, number: [list(_ANNOUNCEMENTS.values())[number % len(_ANNOUNCEMENTS)]],
-        Extent(connections=30, seconds=6),
-        ends=Ends.CLOSED,
+        CaseSize(connections=30, seconds=6),
+        ends=ExpectedEnd.CLOSED,
         config=_SHORT,
     ),
     _announcements("over TLS", _announcement(0, 9), tls=True),
     Case(
         "a byte every 0.2 s of 100 MB, on 20 connections",
         lambda _n, _i: [_announcement(0, 9), *[b"\0"] * 60],
-        Extent(connections=20, seconds=6),
-        ends=Ends.CLOSED,
+        CaseSize(connections=20, seconds=6),
+        ends=ExpectedEnd.CLOSED,
         config=_SHORT,
         pause_seconds=0.2,
         responses_each=0,
     ),
     Case(
         "100 MB each from 12 connections, all but the last byte",
-        lambda n, _i: [announced(n, header(0, 9) + bytes(n - 1000))],
-        Extent(20_000_000, connections=6, seconds=8),
-        Extent(100_000_000, connections=12, seconds=20),
-        ends=Ends.CLOSED,
+        lambda n, _i: [incomplete_frame(n, request_header(0, 9) + bytes(n - 1000))],
+        CaseSize(20_000_000, connections=6, seconds=8),
+        CaseSize(100_000_000, connections=12, seconds=20),
+        ends=ExpectedEnd.CLOSED,
         config=_SHORT,
     ),
     Case(
         "6 connections announce 100 MB while 5,300 wait with one small request",
         _giants_and_honest,
-        Extent(6, connections=600, seconds=4),
-        Extent(6, connections=5_306, seconds=45),
-        ends=Ends.STAYS,
+        CaseSize(6, connections=600, seconds=4),
+        CaseSize(6, connections=5_306, seconds=45),
+        ends=ExpectedEnd.STAYS,
         stagger_seconds=0.002,
         only_thorough=True,
     ),
     Case(
         "the same, and the time of the six is up",
         _giants_and_honest,
-        Extent(6, connections=600, seconds=6),
-        Extent(6, connections=5_306, seconds=20),
+        CaseSize(6, connections=600, seconds=6),
+        CaseSize(6, connections=5_306, seconds=20),
         config=_SHORT,
         stagger_seconds=0.002,
     ),
     Case(
         "a Fetch that never ends and 1,003 small requests before a claim of 100 MB, on 6 connections",
         _after_a_fetch,
-        Extent(1_003, connections=6, seconds=8),
-        ends=Ends.CLOSED,
+        CaseSize(1_003, connections=6, seconds=8),
+        ends=ExpectedEnd.CLOSED,
         config=_SHORT,
         broker="silent to 1",
         reads=True,
@@ -108,16 +116,16 @@ SHARED_MEMORY = [
     Case(
         "a Fetch that never ends before a claim of 100 MB",
         _after_a_fetch,
-        Extent(3, connections=12, seconds=8),
-        ends=Ends.CLOSED,
+        CaseSize(3, connections=12, seconds=8),
+        ends=ExpectedEnd.CLOSED,
         config=_SHORT,
         broker="silent to 1",
     ),
     Case(
         "claims of 100 MB to a broker that does not read",
-        one_piece(lambda _: request(3, 9, b"\1\1\0\0\0") * 20_000 + _announcement(0, 9)),
-        Extent(connections=6, seconds=20),
-        ends=Ends.CLOSED,
+        send_one_piece(lambda _: sized_request(3, 9, b"\1\1\0\0\0") * 20_000 + _announcement(0, 9)),
+        CaseSize(connections=6, seconds=20),
+        ends=ExpectedEnd.CLOSED,
         config={"limits": {"frame_timeout_seconds": 1.5, "idle_timeout_seconds": 3}},
         broker="deaf",
         long=True,
@@ -125,30 +133,30 @@ SHARED_MEMORY = [
     Case(
         "100 silent connections, idle_timeout_seconds: 2",
         lambda _n, _i: [b""],
-        Extent(connections=100, seconds=6),
-        ends=Ends.CLOSED,
+        CaseSize(connections=100, seconds=6),
+        ends=ExpectedEnd.CLOSED,
         config={"limits": {"idle_timeout_seconds": 2}},
     ),
     Case(
         "100 connections idle after a response, idle_timeout_seconds: 2",
-        one_piece(lambda _: request(18, 2, b"")),
-        Extent(connections=100, seconds=6),
-        ends=Ends.CLOSED,
+        send_one_piece(lambda _: sized_request(18, 2, b"")),
+        CaseSize(connections=100, seconds=6),
+        ends=ExpectedEnd.CLOSED,
         config={"limits": {"idle_timeout_seconds": 2}},
     ),
     Case(
         "300 connections of one address, max_connections_per_address: 50",
         lambda _n, _i: [b""],
-        Extent(connections=300, seconds=2),
-        ends=Ends.STAYS,
+        CaseSize(connections=300, seconds=2),
+        ends=ExpectedEnd.STAYS,
         config={"limits": {"max_connections_per_address": 50}},
     ),
     Case(
         "2,000 slow clients",
         lambda _n, _i: [_announcement(0, 9), *[b"\0"] * 30],
-        Extent(connections=400, seconds=7),
-        Extent(connections=2_000, seconds=15),
-        ends=Ends.CLOSED,
+        CaseSize(connections=400, seconds=7),
+        CaseSize(connections=2_000, seconds=15),
+        ends=ExpectedEnd.CLOSED,
         config=_SHORT,
         stagger_seconds=0.002,
         pause_seconds=0.3,
@@ -156,16 +164,16 @@ SHARED_MEMORY = [
     ),
     Case(
         "3,000 idle connections",
-        one_piece(lambda _: request(18, 2, b"")),
-        Extent(connections=500, seconds=3),
-        Extent(connections=3_000, seconds=10),
-        ends=Ends.STAYS,
+        send_one_piece(lambda _: sized_request(18, 2, b"")),
+        CaseSize(connections=500, seconds=3),
+        CaseSize(connections=3_000, seconds=10),
+        ends=ExpectedEnd.STAYS,
         stagger_seconds=0.002,
     ),
     Case(
         "500 connections at once",
-        one_piece(lambda _: request(18, 2, b"")),
-        Extent(connections=500, seconds=8),
-        ends=Ends.RESPONDED,
+        send_one_piece(lambda _: sized_request(18, 2, b"")),
+        CaseSize(connections=500, seconds=8),
+        ends=ExpectedEnd.RESPONDED,
     ),
 ]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.case import MIB, Case, Ends, Extent, one_piece
-from tests.bounds.frames import produce
+from tests.bounds.case import MIB, Case, CaseSize, ExpectedEnd, send_one_piece
+from tests.bounds.frames import sized_produce_request
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD
 
 _MADE = Callable[[int], bytes]
@@ -18,9 +18,9 @@ def _one(name: str, make: _MADE, short: int, thorough: int, version: int = 9, *,
     """One request with one batch."""
     return Case(
         name,
-        one_piece(lambda n: produce(version, {b"attacked": [(0, make(n))]})),
-        Extent(short, seconds=15),
-        Extent(thorough, seconds=90),
+        send_one_piece(lambda n: sized_produce_request(version, {b"attacked": [(0, make(n))]})),
+        CaseSize(short, seconds=15),
+        CaseSize(thorough, seconds=90),
         only_thorough=only_thorough,
     )
 
@@ -28,9 +28,11 @@ def _one(name: str, make: _MADE, short: int, thorough: int, version: int = 9, *,
 def _bad_records(name: str, codec: int) -> Case:
     return Case(
         f"120 partitions, in each a batch of 149,796 bad records: {name}",
-        one_piece(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(codec, 149_796), n)})),
-        Extent(10, seconds=20),
-        Extent(120, seconds=90),
+        send_one_piece(
+            lambda n: sized_produce_request(9, {b"attacked": _partitions(hostile.bad_records(codec, 149_796), n)})
+        ),
+        CaseSize(10, seconds=20),
+        CaseSize(120, seconds=90),
         only_thorough=codec not in (GZIP, ZSTD),
     )
 
@@ -38,7 +40,7 @@ def _bad_records(name: str, codec: int) -> Case:
 def _legacy(name: str, magic: int, codec: int, version: int) -> Case:
     return _one(
         f"a compressed set of 1.76 M inner messages: magic {magic}, {name}, Produce v{version}",
-        lambda n: hostile.legacy_set(magic, codec, n),
+        lambda n: hostile.batch_as_message_set(magic, codec, n),
         176_000,
         1_760_000,
         version,
@@ -51,14 +53,14 @@ def _many_small_batches(name: str, codec: int, plain: int) -> Case:
     request."""
     return Case(
         f"496 kB of batches that become 1 MiB each: {name}",
-        one_piece(
-            lambda n: produce(
+        send_one_piece(
+            lambda n: sized_produce_request(
                 9,
                 {b"attacked": _partitions(one := hostile.small_batch_of(codec, plain), max(1, n // len(one)))},
             )
         ),
-        Extent(60_000, seconds=20),
-        Extent(496_000, seconds=90),
+        CaseSize(60_000, seconds=20),
+        CaseSize(496_000, seconds=90),
         only_thorough=codec not in (GZIP, LZ4, ZSTD),
     )
 
@@ -66,7 +68,7 @@ def _many_small_batches(name: str, codec: int, plain: int) -> Case:
 def _bomb(name: str, codec: int) -> Case:
     return _one(
         f"a batch of 400 MB of zeros: {name}",
-        hostile.bomb(codec),
+        hostile.decompression_bomb(codec),
         150_000_000,
         400_000_000,
         only_thorough=codec == XERIAL,
@@ -77,16 +79,20 @@ VALIDATING = [
     *(_bad_records(name, codec) for name, codec in CODECS.items() if codec not in (NONE, XERIAL)),
     Case(
         "20 batches of 149,796 bad records, not compressed",
-        one_piece(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(NONE, 149_796), n)})),
-        Extent(2, seconds=15),
-        Extent(20, seconds=60),
+        send_one_piece(
+            lambda n: sized_produce_request(9, {b"attacked": _partitions(hostile.bad_records(NONE, 149_796), n)})
+        ),
+        CaseSize(2, seconds=15),
+        CaseSize(20, seconds=60),
     ),
     Case(
         "bad records, the client leaves at once",
-        one_piece(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(ZSTD, 149_796), n)})),
-        Extent(20, connections=4, seconds=0.2),
-        Extent(120, connections=4, seconds=0.2),
-        ends=Ends.STAYS,
+        send_one_piece(
+            lambda n: sized_produce_request(9, {b"attacked": _partitions(hostile.bad_records(ZSTD, 149_796), n)})
+        ),
+        CaseSize(20, connections=4, seconds=0.2),
+        CaseSize(120, connections=4, seconds=0.2),
+        ends=ExpectedEnd.STAYS,
     ),
     _legacy("gzip", 1, GZIP, 2),
     _legacy("gzip", 0, GZIP, 0),
@@ -111,9 +117,9 @@ VALIDATING = [
     _one("a window of 128 MiB in 13 bytes", hostile.zstd_window_only, 1, 1),
     Case(
         "windows of 128 MiB on 40 connections",
-        one_piece(lambda n: produce(9, {b"attacked": _partitions(hostile.zstd_window(n), 1)})),
-        Extent(400_000, connections=10, seconds=20),
-        Extent(400_000, connections=40, seconds=60),
+        send_one_piece(lambda n: sized_produce_request(9, {b"attacked": _partitions(hostile.zstd_window(n), 1)})),
+        CaseSize(400_000, connections=10, seconds=20),
+        CaseSize(400_000, connections=40, seconds=60),
         held=4_000_000,
     ),
     _one("zstd that states 100 MB", hostile.zstd_claims, 1, 1),
@@ -122,8 +128,8 @@ VALIDATING = [
     *(_bomb(name, codec) for name, codec in hostile.COMPRESSED.items()),
     Case(
         "two requests of 3 MB that become 25 GB, others validate large batches",
-        one_piece(
-            lambda n: produce(
+        send_one_piece(
+            lambda n: sized_produce_request(
                 9,
                 {
                     b"attacked": _partitions(
@@ -132,8 +138,8 @@ VALIDATING = [
                 },
             )
         ),
-        Extent(600_000, connections=2, seconds=20),
-        Extent(3_000_000, connections=2, seconds=90),
+        CaseSize(600_000, connections=2, seconds=20),
+        CaseSize(3_000_000, connections=2, seconds=90),
     ),
     _one("records with 1 M headers", hostile.records_of_headers, 100_000, 1_000_000),
     _one("the smallest records, not compressed", hostile.smallest_records, 10_000_000, 90_000_000),
@@ -143,10 +149,11 @@ VALIDATING = [
         Case(
             f"100 rejected requests in a row: Produce v{version}",
             lambda n, _number, version=version: [
-                produce(version, {b"attacked": [(0, hostile.bad_records(NONE, 5))]}, correlation_id=i) for i in range(n)
+                sized_produce_request(version, {b"attacked": [(0, hostile.bad_records(NONE, 5))]}, correlation_id=i)
+                for i in range(n)
             ],
-            Extent(100, connections=2),
-            Extent(2_000, connections=10, seconds=30),
+            CaseSize(100, connections=2),
+            CaseSize(2_000, connections=10, seconds=30),
             only_thorough=version not in (3, 8, 9, 13),
         )
         for version in range(3, 14)

@@ -24,7 +24,7 @@ from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming
 from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema
-from tests.config.contracts.written import load, of_fields
+from tests.config.contracts.written import contract_with_fields, load_texts
 from tests.validation.rules.records import record
 
 FIELDS = """
@@ -138,7 +138,7 @@ def encode_avro(order: dict[str, Any]) -> bytes:
     return out.getvalue()
 
 
-def in_protobuf(order: dict[str, Any]) -> bytes:
+def encode_protobuf(order: dict[str, Any]) -> bytes:
     given = {key: value for key, value in order.items() if value is not None}
     if order["address"] is not None:
         given["address"] = {key: value for key, value in order["address"].items() if value is not None}
@@ -187,17 +187,17 @@ def generate_orders(count: int) -> Iterator[dict[str, Any]]:
         yield GOOD | {field: random.choice(OTHERS[field]) for field in changed}
 
 
-WRITTEN = {"json": encode_json, "avro": encode_avro, "protobuf": in_protobuf}
+WRITTEN = {"json": encode_json, "avro": encode_avro, "protobuf": encode_protobuf}
 
 
 @pytest.fixture
-def rules(tmp_path: Path) -> Callable[[str], tuple[NamedRule, ...]]:
+def rules_by_format(tmp_path: Path) -> Callable[[str], tuple[NamedRule, ...]]:
     def rules_for_format(form: str) -> tuple[NamedRule, ...]:
         folder = tmp_path / form
         folder.mkdir()
-        contract = of_fields(FIELDS).replace("format: json", f"format: {form}")
+        contract = contract_with_fields(FIELDS).replace("format: json", f"format: {form}")
         item = "contracts: [{path: c.odcs.yaml, registry: main}]\nregistries: {main: {url: 'http://h'}}\n"
-        loaded = load(folder, item, c_odcs=contract)
+        loaded = load_texts(folder, item, c_odcs=contract)
         languages = {"json": SchemaLanguage.AVRO, "avro": SchemaLanguage.AVRO, "protobuf": SchemaLanguage.PROTOBUF}
         made = rule_set_of(loaded.config.topics[0].rules, SchemaRules({"main": OneSchema(languages[form])}))
         assert made is not None
@@ -206,19 +206,19 @@ def rules(tmp_path: Path) -> Callable[[str], tuple[NamedRule, ...]]:
     return rules_for_format
 
 
-def broken(rules: tuple[NamedRule, ...], value: bytes) -> set[str]:
+def names_of_broken_rules(rules: tuple[NamedRule, ...], value: bytes) -> set[str]:
     one = record(value=value)
     return {named.name for named in rules if named.rule.fault(one) is not None}
 
 
-def test_each_rule_has_the_same_verdict_in_each_format(rules: Callable[[str], tuple[NamedRule, ...]]) -> None:
-    of_json, of_avro, of_protobuf = rules("json"), rules("avro"), rules("protobuf")
+def test_each_rule_has_the_same_verdict_in_each_format(rules_by_format: Callable[[str], tuple[NamedRule, ...]]) -> None:
+    of_json, of_avro, of_protobuf = rules_by_format("json"), rules_by_format("avro"), rules_by_format("protobuf")
     counts: Counter[str] = Counter()
 
     for order in generate_orders(500):
-        expected = broken(of_json, encode_json(order))
-        assert broken(of_avro, encode_avro(order)) == expected, order
-        assert broken(of_protobuf, in_protobuf(order)) == expected, order
+        expected = names_of_broken_rules(of_json, encode_json(order))
+        assert names_of_broken_rules(of_avro, encode_avro(order)) == expected, order
+        assert names_of_broken_rules(of_protobuf, encode_protobuf(order)) == expected, order
         counts.update(expected)
 
     for made in (of_avro, of_protobuf):
@@ -228,10 +228,12 @@ def test_each_rule_has_the_same_verdict_in_each_format(rules: Callable[[str], tu
 
 
 @pytest.mark.parametrize("form", list(WRITTEN))
-def test_the_first_error_is_named_in_each_format(form: str, rules: Callable[[str], tuple[NamedRule, ...]]) -> None:
+def test_the_first_error_is_named_in_each_format(
+    form: str, rules_by_format: Callable[[str], tuple[NamedRule, ...]]
+) -> None:
     one = record(value=WRITTEN[form](GOOD | {"amount": -1.0}))
 
-    texts = [named.rule.description(one) for named in rules(form) if named.rule.fault(one) is not None]
+    texts = [named.rule.description(one) for named in rules_by_format(form) if named.rule.fault(one) is not None]
 
     assert len(texts) == 1
     assert texts[0] is not None and "/amount: exclusiveMinimum (must be more than 0)" in texts[0]
@@ -239,10 +241,10 @@ def test_the_first_error_is_named_in_each_format(form: str, rules: Callable[[str
 
 @pytest.mark.parametrize("form", ["avro", "protobuf"])
 def test_data_that_do_not_follow_their_schema_break_the_rules_about_it(
-    form: str, rules: Callable[[str], tuple[NamedRule, ...]]
+    form: str, rules_by_format: Callable[[str], tuple[NamedRule, ...]]
 ) -> None:
-    made, good = rules(form), WRITTEN[form](GOOD)
+    made, good = rules_by_format(form), WRITTEN[form](GOOD)
 
-    assert broken(made, good) == set()
+    assert names_of_broken_rules(made, good) == set()
     for data in (good[:-3], b"no id", encode_json(GOOD)):
-        assert broken(made, data) == {named.name for named in made}
+        assert names_of_broken_rules(made, data) == {named.name for named in made}

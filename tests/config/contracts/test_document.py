@@ -8,12 +8,12 @@ from open_data_contract_standard.model import OpenDataContractStandard
 
 from sluicegate.config.contracts.document import checked_contract, value_of
 from sluicegate.config.files.yaml_source import read_file
-from tests.config.contracts.written import ORDERS, of_fields
+from tests.config.contracts.written import ORDERS, contract_with_fields
 
 
 def test_contract_values_equal_those_of_the_standards_package(tmp_path: Path) -> None:
     scalars = "[yes, 'yes', 12, '12', 0x1F, 1_000, 1.5, ~, null, '', Off, 1:30, 010]"
-    text = of_fields(f"[{{name: a, examples: {scalars}}}]")
+    text = contract_with_fields(f"[{{name: a, examples: {scalars}}}]")
     (tmp_path / "c.yaml").write_text(text)
 
     held = checked_contract(read_file(tmp_path / "c.yaml", value_of))
@@ -56,7 +56,7 @@ def test_a_file_that_is_too_large_or_nested_too_deeply_is_an_error(tmp_path: Pat
     file = tmp_path / "c.yaml"
     for text, wrong in (
         ("#" * ((16 << 20) + 1), "more than 16 MiB"),
-        (of_fields("[{name: a, examples: " + "[" * 2000 + "]" * 2000 + "}]"), "nested too deeply"),
+        (contract_with_fields("[{name: a, examples: " + "[" * 2000 + "]" * 2000 + "}]"), "nested too deeply"),
     ):
         file.write_text(text)
         (problem,) = checked_contract(read_file(file, value_of)).problems

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.contracts.written import ORDERS, load, of_fields, problems
+from tests.config.contracts.written import ORDERS, contract_with_fields, load_texts, problems_of_texts
 
 RULES = ["contract.schema", "contract.known-currency"]
 
@@ -28,7 +28,7 @@ RULES = ["contract.schema", "contract.known-currency"]
 def test_a_contract_adds_rules_to_the_deciding_entry_and_an_owner_if_it_has_none(
     entries: str, mode: str | None, rules: list[str], owner: str, tmp_path: Path
 ) -> None:
-    loaded = load(tmp_path, f"contracts: '*.odcs.yaml'\n{entries}\n", orders_odcs=ORDERS)
+    loaded = load_texts(tmp_path, f"contracts: '*.odcs.yaml'\n{entries}\n", orders_odcs=ORDERS)
 
     topic = loaded.config.topics[0]
     assert (topic.match, topic.mode) == ("orders.v1", mode)
@@ -41,25 +41,25 @@ def test_the_owner_is_that_of_the_entry_the_file_the_contract_or_the_item_in_thi
     item = "contracts: [{path: orders.odcs.yaml, owner: {team: item}}]\n"
     team = {"pay": "owner: {team: files}\ntopics: [{match: orders.v1}]"}
 
-    def owner(text: str, contract: str, **files: str) -> str:
-        return str(load(tmp_path, text, orders_odcs=contract, **files).config.topics[0].owner)
+    def owner_of_first_topic(text: str, contract: str, **files: str) -> str:
+        return str(load_texts(tmp_path, text, orders_odcs=contract, **files).config.topics[0].owner)
 
-    assert owner(item + "topic_files: pay.yaml\n", ORDERS, **team) == "files"
-    assert owner(item, ORDERS).startswith("orders-team")
-    assert owner(item, without) == "item"
+    assert owner_of_first_topic(item + "topic_files: pay.yaml\n", ORDERS, **team) == "files"
+    assert owner_of_first_topic(item, ORDERS).startswith("orders-team")
+    assert owner_of_first_topic(item, without) == "item"
 
 
 def test_each_key_has_the_line_of_the_contract_or_configuration_that_sets_it(tmp_path: Path) -> None:
     text = "contracts: '*.odcs.yaml'\ntopics:\n  - {match: a}\n  - match: 'o*'\n    mode: observe\n"
-    source = load(tmp_path, text, orders_odcs=ORDERS).source
+    source = load_texts(tmp_path, text, orders_odcs=ORDERS).source
 
-    def place(*path: str | int) -> str:
+    def place_of_policy(*path: str | int) -> str:
         return f"{source.place_of(path)} {source.key_of(path)}".replace(str(tmp_path), "F")
 
-    assert place("topics", 0, "match") == "F/orders.odcs.yaml:10 schema[0]"
-    assert place("topics", 0, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
-    assert place("topics", 0, "rules", 1) == "F/orders.odcs.yaml:18 schema[0].properties[2].quality[0]"
-    assert place("topics", 2, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
+    assert place_of_policy("topics", 0, "match") == "F/orders.odcs.yaml:10 schema[0]"
+    assert place_of_policy("topics", 0, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
+    assert place_of_policy("topics", 0, "rules", 1) == "F/orders.odcs.yaml:18 schema[0].properties[2].quality[0]"
+    assert place_of_policy("topics", 2, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,15 @@ def test_each_key_has_the_line_of_the_contract_or_configuration_that_sets_it(tmp
          "F/sluicegate.yaml:4: topics[0].mod: no such key; did you mean mode?"),
         ("contracts: c.odcs.yaml\ntopics: [{match: 'o*', rules: [{name: contract.schema, key: {utf8: true}}]}]", ORDERS,
          "two rules are named contract.schema"),
-        ("contracts: [{path: c.odcs.yaml, registry: main}]", of_fields("[]").replace("format: json", "format: avro"),
+        ("contracts: [{path: c.odcs.yaml, registry: main}]",
+         contract_with_fields("[]").replace("format: json", "format: avro"),
          "rule contract.schema uses registry main, and registries has none"),
     ],
 )  # fmt: skip
 def test_an_error_in_contracts_names_the_file_and_the_line(
     text: str, contract: str, wrong: str, tmp_path: Path
 ) -> None:
-    (problem,) = problems(tmp_path, f"{text}\n", c_odcs=contract, d_odcs=ORDERS)
+    (problem,) = problems_of_texts(tmp_path, f"{text}\n", c_odcs=contract, d_odcs=ORDERS)
 
     assert wrong in problem
 
@@ -92,7 +93,7 @@ def test_an_error_in_contracts_names_the_file_and_the_line(
 def test_a_contract_without_topics_is_a_warning(tmp_path: Path) -> None:
     table = ORDERS.replace('type: kafka, host: "kafka:9092", format: json', "type: custom")
 
-    (warning,) = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=table).warnings
+    (warning,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=table).warnings
 
     assert "it gives no topic a rule" in warning
 
@@ -101,7 +102,7 @@ def test_records_in_avro_follow_the_registry_and_the_contract_and_all_else_is_na
     avro = ORDERS.replace("format: json", "format: avro")
     text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: c.odcs.yaml, registry: main, mode: observe}]\n"
 
-    loaded = load(tmp_path, text, c_odcs=avro)
+    loaded = load_texts(tmp_path, text, c_odcs=avro)
 
     for rule, name in zip(loaded.config.topics[0].rules or (), RULES, strict=True):
         assert rule.value is not None and rule.value.schema_ is not None
@@ -115,7 +116,7 @@ def test_records_in_avro_follow_the_registry_and_the_contract_and_all_else_is_na
 
 
 def test_without_a_registry_no_property_of_records_in_avro_is_checked(tmp_path: Path) -> None:
-    loaded = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=ORDERS.replace("format: json", "format: avro"))
+    loaded = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=ORDERS.replace("format: json", "format: avro"))
 
     assert not loaded.config.topics[0].rules
     unchecked = loaded.source.contracts["orders.v1"].unchecked
@@ -136,9 +137,9 @@ def test_without_a_registry_no_property_of_records_in_avro_is_checked(tmp_path: 
     ],
 )
 def test_unchecked_parts_of_a_contract_are_named_with_the_reason(quality: str, why: str, tmp_path: Path) -> None:
-    contract = of_fields("[{name: a, logicalType: string}]", f"quality: [{quality}]")
+    contract = contract_with_fields("[{name: a, logicalType: string}]", f"quality: [{quality}]")
 
-    (statement,) = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
+    (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
 
     assert why in statement.why
     assert statement.place.endswith("c.odcs.yaml:12")

@@ -7,45 +7,49 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tests.config.contracts.written import ORDERS, load, of_fields, problems
+from tests.config.contracts.written import ORDERS, contract_with_fields, load_texts, problems_of_texts
 
 CONTRACT = "contracts: c.odcs.yaml\n"
 
 
-def verdicts(folder: Path, contract: str, *values: Any) -> list[bool]:
+def accepts_each_value(folder: Path, contract: str, *values: Any) -> list[bool]:
     """Return whether all rules of the contract of `t` accept each value."""
-    rules = load(folder, CONTRACT, c_odcs=contract).config.topics[0].rules or ()
+    rules = load_texts(folder, CONTRACT, c_odcs=contract).config.topics[0].rules or ()
     texts = [rule.value.schema_.text for rule in rules if rule.value is not None and rule.value.schema_ is not None]
     schemas = [jsonschema_rs.Draft202012Validator(json.loads(text)) for text in texts if text is not None]
     return [all(schema.is_valid(value) for schema in schemas) for value in values]
 
 
-def unchecked(folder: Path, contract: str, topic: str = "t") -> list[str]:
-    return [str(each) for each in load(folder, CONTRACT, c_odcs=contract).source.contracts[topic].unchecked]
+def unchecked_statements(folder: Path, contract: str, topic: str = "t") -> list[str]:
+    return [str(each) for each in load_texts(folder, CONTRACT, c_odcs=contract).source.contracts[topic].unchecked]
 
 
 @pytest.mark.parametrize("version", ["v3.0.0", "v3.0.2"])
 def test_exclusive_bounds_of_version_3_0_are_booleans(version: str, tmp_path: Path) -> None:
     options = "{minimum: 0, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false}"
-    contract = of_fields(f"[{{name: a, logicalType: integer, logicalTypeOptions: {options}}}]")
+    contract = contract_with_fields(f"[{{name: a, logicalType: integer, logicalTypeOptions: {options}}}]")
 
-    found = verdicts(tmp_path, contract.replace("v3.1.0", version), *({"a": number} for number in (0, 1, 5, 6)))
+    found = accepts_each_value(
+        tmp_path, contract.replace("v3.1.0", version), *({"a": number} for number in (0, 1, 5, 6))
+    )
 
     assert found == [False, True, True, False]
 
 
 def test_a_boolean_bound_of_a_later_version_or_without_its_bound_is_an_error(tmp_path: Path) -> None:
-    later = of_fields("[{name: a, logicalType: integer, logicalTypeOptions: {minimum: 0, exclusiveMinimum: true}}]")
-    alone = of_fields("[{name: a, logicalType: integer, logicalTypeOptions: {exclusiveMinimum: true}}]")
+    later = contract_with_fields(
+        "[{name: a, logicalType: integer, logicalTypeOptions: {minimum: 0, exclusiveMinimum: true}}]"
+    )
+    alone = contract_with_fields("[{name: a, logicalType: integer, logicalTypeOptions: {exclusiveMinimum: true}}]")
 
     for contract in (later, alone.replace("v3.1.0", "v3.0.2")):
-        (found,) = problems(tmp_path, CONTRACT, c_odcs=contract)
+        (found,) = problems_of_texts(tmp_path, CONTRACT, c_odcs=contract)
         assert "exclusiveMinimum" in found and 'true is not of type "number"' in found
 
 
-def quality(metric: str, arguments: str, kind: str = "string") -> str:
+def contract_with_quality_check(metric: str, arguments: str, kind: str = "string") -> str:
     check = f"{{id: q, metric: {metric}, mustBe: 0, arguments: {arguments}}}"
-    return of_fields(f"[{{name: a, logicalType: {kind}, quality: [{check}]}}]")
+    return contract_with_fields(f"[{{name: a, logicalType: {kind}, quality: [{check}]}}]")
 
 
 @pytest.mark.parametrize(
@@ -62,32 +66,32 @@ def quality(metric: str, arguments: str, kind: str = "string") -> str:
 def test_valid_values_are_compared_as_text(
     kind: str, values: str, good: list[Any], bad: list[Any], tmp_path: Path
 ) -> None:
-    contract = quality("invalidValues", f"{{validValues: {values}}}", kind)
+    contract = contract_with_quality_check("invalidValues", f"{{validValues: {values}}}", kind)
 
-    assert verdicts(tmp_path, contract, *({"a": each} for each in good)) == [True] * len(good)
-    assert verdicts(tmp_path, contract, *({"a": each} for each in bad)) == [False] * len(bad)
+    assert accepts_each_value(tmp_path, contract, *({"a": each} for each in good)) == [True] * len(good)
+    assert accepts_each_value(tmp_path, contract, *({"a": each} for each in bad)) == [False] * len(bad)
 
 
 def test_missing_values_are_compared_as_text(tmp_path: Path) -> None:
-    contract = quality("missingValues", "{missingValues: ['-1', null]}", "integer")
+    contract = contract_with_quality_check("missingValues", "{missingValues: ['-1', null]}", "integer")
 
-    assert verdicts(tmp_path, contract, {"a": 1}, {"a": -1}, {"a": None}, {}) == [True, False, False, False]
+    assert accepts_each_value(tmp_path, contract, {"a": 1}, {"a": -1}, {"a": None}, {}) == [True, False, False, False]
 
 
 def test_a_pattern_of_numbers_is_left_to_the_audit(tmp_path: Path) -> None:
-    contract = quality("invalidValues", "{pattern: '^[0-9]$'}", "integer")
+    contract = contract_with_quality_check("invalidValues", "{pattern: '^[0-9]$'}", "integer")
 
-    assert verdicts(tmp_path, contract, {"a": 12}) == [True]
-    assert [each.name for each in load(tmp_path, CONTRACT, c_odcs=contract).source.contracts["t"].stored] == ["q"]
+    assert accepts_each_value(tmp_path, contract, {"a": 12}) == [True]
+    assert [each.name for each in load_texts(tmp_path, CONTRACT, c_odcs=contract).source.contracts["t"].stored] == ["q"]
 
 
 def test_a_field_of_an_object_that_is_missing_or_null_counts_as_null(tmp_path: Path) -> None:
     check = "[{id: q, metric: nullValues, mustBe: 0}]"
     inner = f"{{name: b, logicalType: object, properties: [{{name: c, logicalType: string, quality: {check}}}]}}"
-    contract = of_fields(f"[{{name: a, logicalType: object, properties: [{inner}]}}]")
+    contract = contract_with_fields(f"[{{name: a, logicalType: object, properties: [{inner}]}}]")
     values: list[Any] = [{"a": {"b": {"c": "x"}}}, {"a": {"b": {"c": None}}}, {"a": {"b": {}}}, {"a": {"b": None}}]
 
-    assert verdicts(tmp_path, contract, *values, {"a": {}}, {"a": None}, {}) == [True] + [False] * 6
+    assert accepts_each_value(tmp_path, contract, *values, {"a": {}}, {"a": None}, {}) == [True] + [False] * 6
 
 
 @pytest.mark.parametrize(
@@ -103,15 +107,15 @@ def test_a_field_of_an_object_that_is_missing_or_null_counts_as_null(tmp_path: P
     ],
 )
 def test_a_statement_about_a_property_without_effect_is_named(statement: str, named: str, tmp_path: Path) -> None:
-    (found,) = unchecked(tmp_path, of_fields(f"[{{name: a, logicalType: string, {statement}}}]"))
+    (found,) = unchecked_statements(tmp_path, contract_with_fields(f"[{{name: a, logicalType: string, {statement}}}]"))
 
     assert found.startswith(named)
 
 
 def test_the_format_of_a_number_has_no_effect(tmp_path: Path) -> None:
-    contract = of_fields("[{name: a, logicalType: number, logicalTypeOptions: {format: f32}}]")
+    contract = contract_with_fields("[{name: a, logicalType: number, logicalTypeOptions: {format: f32}}]")
 
-    assert unchecked(tmp_path, contract) == ["format f32 of a: JSON has one type"]
+    assert unchecked_statements(tmp_path, contract) == ["format f32 of a: JSON has one type"]
 
 
 def test_quality_inside_lists_and_maps_is_named(tmp_path: Path) -> None:
@@ -119,13 +123,13 @@ def test_quality_inside_lists_and_maps_is_named(tmp_path: Path) -> None:
     inner = f"{{name: c, logicalType: string, {check}}}"
     item = f"{{name: i, logicalType: object, {check}, properties: [{inner}]}}"
     key = "{name: k, logicalType: string}"
-    contract = of_fields(
+    contract = contract_with_fields(
         f"[{{name: a, logicalType: array, items: {item}}},"
         f" {{name: m, logicalType: map, map: {{key: {key}, value: {item}}}}},"
         f" {{name: n, logicalType: array, items: {{name: l, logicalType: array, items: {item}}}}}]"
     )
 
-    assert unchecked(tmp_path, contract) == [
+    assert unchecked_statements(tmp_path, contract) == [
         f"{name}: quality of the items of a list or map is not read"
         for name in (
             "a.items.nullValues",
@@ -140,10 +144,10 @@ def test_quality_inside_lists_and_maps_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", ["draft", "retired"])
 def test_a_status_and_a_second_server_have_no_effect(status: str, tmp_path: Path) -> None:
-    contract = of_fields("[{name: a, logicalType: string}]").replace("status: active", f"status: {status}")
+    contract = contract_with_fields("[{name: a, logicalType: string}]").replace("status: active", f"status: {status}")
     contract = contract.replace("format: json}]", "format: json}, {server: dr, type: kafka, host: h, format: avro}]")
 
-    assert unchecked(tmp_path, contract) == [
+    assert unchecked_statements(tmp_path, contract) == [
         f"status {status}: the rules apply in every status; remove the file to end them",
         "server dr: the format of the first Kafka server counts; all have the topic",
     ]
@@ -153,7 +157,7 @@ def test_a_topic_with_only_authoritative_definitions_is_named(tmp_path: Path) ->
     head, _, _ = ORDERS.partition("schema:")
     contract = f"{head}schema:\n  - name: t\n    authoritativeDefinitions: [{{type: schema, url: 'http://h/t.avsc'}}]\n"
 
-    assert unchecked(tmp_path, contract) == [
+    assert unchecked_statements(tmp_path, contract) == [
         "schema of t: it has no properties; schemas that authoritativeDefinitions name are not read"
     ]
 
@@ -161,7 +165,7 @@ def test_a_topic_with_only_authoritative_definitions_is_named(tmp_path: Path) ->
 def test_hints_name_each_statement_without_effect_up_to_fifty(tmp_path: Path) -> None:
     properties = ", ".join(f"{{name: f{i}, logicalType: string, primaryKey: true}}" for i in range(60))
 
-    hints = load(tmp_path, CONTRACT, c_odcs=of_fields(f"[{properties}]")).hints
+    hints = load_texts(tmp_path, CONTRACT, c_odcs=contract_with_fields(f"[{properties}]")).hints
 
     assert len(hints) == 51
     assert "c.odcs.yaml:11: contract of t: not checked: primaryKey of f0: keys are not compared" in hints[0]

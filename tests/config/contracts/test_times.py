@@ -9,7 +9,7 @@ from random import Random
 import jsonschema_rs
 import pytest
 
-from tests.config.contracts.written import load, of_fields
+from tests.config.contracts.written import contract_with_fields, load_texts
 from tests.oracle.java_program import java_command, run_java
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 
@@ -51,27 +51,30 @@ TEXTS = [
 ]
 
 
-def accepts(folder: Path, field: str) -> Callable[[str], bool]:
+def rule_accepts_text(folder: Path, field: str) -> Callable[[str], bool]:
     """Return whether the rule of a contract accepts a text for its property `t`."""
     folder.mkdir(exist_ok=True)
-    (rule,) = load(folder, "contracts: c.odcs.yaml\n", c_odcs=of_fields(f"[{field}]")).config.topics[0].rules or ()
+    (rule,) = (
+        load_texts(folder, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{field}]")).config.topics[0].rules
+        or ()
+    )
     assert rule.value is not None and rule.value.schema_ is not None and rule.value.schema_.text is not None
     schema = jsonschema_rs.Draft202012Validator(json.loads(rule.value.schema_.text), validate_formats=True)
     return lambda text: bool(schema.is_valid({"t": text}))
 
 
-def field_of(kind: str, **options: object) -> str:
+def time_property(kind: str, **options: object) -> str:
     return json.dumps({"name": "t", "logicalType": kind, "logicalTypeOptions": options})
 
 
-def edited(chance: Random, text: str) -> str:
+def edit_at_random(chance: Random, text: str) -> str:
     at = chance.randrange(len(text) + 1)
     return text[:at] + chance.choice(["", "0", "9", ":", "."]) + text[at + chance.randrange(2) :]
 
 
 def test_formats_accept_what_java_reads(tmp_path: Path) -> None:
     chance = Random(64)
-    texts = [*dict.fromkeys([*TEXTS, *(edited(chance, text) for text in TEXTS for _ in range(5))])]
+    texts = [*dict.fromkeys([*TEXTS, *(edit_at_random(chance, text) for text in TEXTS for _ in range(5))])]
     patterns = [*FORMATS, *INVALID]
     program = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/TimeFormats.java"))
     lines = "".join(f"{pattern}\t{text}\n" for pattern in patterns for text in texts)
@@ -79,7 +82,7 @@ def test_formats_accept_what_java_reads(tmp_path: Path) -> None:
     by_pattern = {pattern: dict(zip(texts, islice(of_java, len(texts)), strict=True)) for pattern in patterns}
 
     for pattern in FORMATS:
-        is_good = accepts(tmp_path, field_of("timestamp", format=pattern))
+        is_good = rule_accepts_text(tmp_path, time_property("timestamp", format=pattern))
         expected = {text: said == "true" for text, said in by_pattern[pattern].items()}
         assert {text: is_good(text) for text in texts} == expected, pattern
         assert set(expected.values()) == {True, False}
@@ -89,9 +92,9 @@ def test_formats_accept_what_java_reads(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", INVALID)
 def test_a_format_that_is_none_is_named_and_not_checked(pattern: str, tmp_path: Path) -> None:
-    contract = of_fields(f"[{field_of('timestamp', format=pattern)}]")
+    contract = contract_with_fields(f"[{time_property('timestamp', format=pattern)}]")
 
-    (statement,) = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
+    (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
 
     assert str(statement) == f"format {pattern} of t: it has parts that are not translated"
 
@@ -116,14 +119,14 @@ _ZONED, _LOCAL = "2026-11-30T09:05:00.25+01:00", "2026-11-30T09:05:00"
 def test_a_time_has_an_offset_as_the_contract_says(
     kind: str, options: dict[str, object], good: list[str], bad: list[str], tmp_path: Path
 ) -> None:
-    field = field_of(kind, **options)
+    field = time_property(kind, **options)
 
-    assert [*filter(accepts(tmp_path, field), (*good, *bad))] == good
+    assert [*filter(rule_accepts_text(tmp_path, field), (*good, *bad))] == good
 
 
 def test_a_timezone_that_contradicts_the_format_is_named(tmp_path: Path) -> None:
-    contract = of_fields(f"[{field_of('timestamp', format='yyyy-MM-dd HH:mm:ssX', timezone=False)}]")
+    contract = contract_with_fields(f"[{time_property('timestamp', format='yyyy-MM-dd HH:mm:ssX', timezone=False)}]")
 
-    (statement,) = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
+    (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
 
     assert str(statement) == "timezone of t: format yyyy-MM-dd HH:mm:ssX decides"

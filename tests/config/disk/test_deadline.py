@@ -82,11 +82,11 @@ def test_the_number_of_hanging_calls_is_limited(disk: Disk) -> None:
 
 
 def test_within_deadline_raises_the_errors_of_the_read() -> None:
-    def fail() -> None:
+    def raise_timeout() -> None:
         raise TimeoutError("raised by the work itself")
 
     with pytest.raises(TimeoutError, match="raised by the work itself"):
-        within_deadline("e", fail, LONG)
+        within_deadline("e", raise_timeout, LONG)
 
 
 def test_a_thread_that_hangs_does_not_keep_a_process_from_ending(disk: Disk) -> None:

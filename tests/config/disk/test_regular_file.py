@@ -12,12 +12,12 @@ import pytest
 from sluicegate.config.disk.deadline import FileUnreadable
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 
 KIB = 1 << 10
 
 
-def fifo(path: Path) -> None:
+def make_fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
@@ -32,7 +32,7 @@ def listening_socket(path: Path) -> None:
 
 
 KINDS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "FIFO": (fifo, "it is a FIFO; expected a regular file"),
+    "FIFO": (make_fifo, "it is a FIFO; expected a regular file"),
     "link to a FIFO": (link_to_a_fifo, "it is a FIFO; expected a regular file"),
     "socket": (listening_socket, "it is a socket; expected a regular file"),
     "device without end": (lambda path: path.symlink_to("/dev/zero"), "it is a device; expected a regular file"),
@@ -124,4 +124,4 @@ def test_a_file_of_topics_that_is_a_fifo_is_a_problem_of_that_file(tmp_path: Pat
         f"{tmp_path}/team.yaml: cannot be read: it is a FIFO; expected a regular file"
     ]
     (tmp_path / "team.yaml").unlink()
-    assert loaded(SMALLEST).config.topics == ()
+    assert load_text(SMALLEST).config.topics == ()

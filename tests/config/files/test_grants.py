@@ -15,21 +15,21 @@ ALLOWED = "topic_files: [{path: pay.yaml, topics: ['payments.*', ledger], allow:
 MIRROR = Client("a:1", "mirror")
 
 
-def load(folder: Path, text: str, **files: str) -> Loaded:
+def load_texts(folder: Path, text: str, **files: str) -> Loaded:
     """Write and load a configuration. `files`: the content of further files by name without suffix."""
     for stem, content in {"sluicegate": SMALLEST + text, **files}.items():
         (folder / f"{stem}.yaml").write_text(content)
     return load_file(folder / "sluicegate.yaml", {})
 
 
-def problems(folder: Path, text: str, **files: str) -> list[str]:
+def problems_of_texts(folder: Path, text: str, **files: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        load(folder, text, **files)
+        load_texts(folder, text, **files)
     return [str(problem).replace(str(folder), "F") for problem in caught.value.problems]
 
 
 def test_keys_within_the_scope_apply_to_its_topics_alone(tmp_path: Path) -> None:
-    loaded = load(
+    loaded = load_texts(
         tmp_path,
         ALLOWED + "exempt: [{client_id: ops}]\nquotas: [{name: q, topic: audit, bytes_per_second: 5}]\n",
         pay="exempt:\n  - {client_id: mirror, topics: payments.eu*}\n  - {client_id: etl, topics: [ledger]}\n"
@@ -90,7 +90,7 @@ def test_keys_within_the_scope_apply_to_its_topics_alone(tmp_path: Path) -> None
 def test_an_entry_beyond_the_scope_is_an_error_with_file_and_line(tmp_path: Path, content: str, problem: str) -> None:
     own = "quotas: [{name: own, client_id: a, connections: 1}]\n"
 
-    found = problems(tmp_path, ALLOWED + own, pay=content)
+    found = problems_of_texts(tmp_path, ALLOWED + own, pay=content)
 
     assert any(each.startswith(f"F/pay.yaml:1: {problem}") for each in found), found
 
@@ -119,7 +119,7 @@ def test_an_entry_beyond_the_scope_is_an_error_with_file_and_line(tmp_path: Path
     ],
 )
 def test_a_list_that_an_item_does_not_allow_is_an_error(tmp_path: Path, items: str, problem: str) -> None:
-    found = problems(tmp_path, f"topic_files: {items}\n", pay="exempt: [{client_id: a, topics: ledger}]")
+    found = problems_of_texts(tmp_path, f"topic_files: {items}\n", pay="exempt: [{client_id: a, topics: ledger}]")
 
     assert any(each.startswith(problem) for each in found), found
 
@@ -127,7 +127,9 @@ def test_a_list_that_an_item_does_not_allow_is_an_error(tmp_path: Path, items: s
 def test_a_team_quota_that_an_operator_quota_precedes_is_a_warning(tmp_path: Path) -> None:
     own = "quotas: [{name: all, topic: '*', bytes_per_second: 9}]\n"
 
-    (warning,) = load(tmp_path, ALLOWED + own, pay="quotas: [{name: pay, topic: ledger, bytes_per_second: 1}]").warnings
+    (warning,) = load_texts(
+        tmp_path, ALLOWED + own, pay="quotas: [{name: pay, topic: ledger, bytes_per_second: 1}]"
+    ).warnings
 
     assert warning.replace(str(tmp_path), "F") == (
         "F/pay.yaml:1: quotas[0] pay never applies: quotas[0] (*, F/sluicegate.yaml:4) matches the same topics, and "
@@ -147,7 +149,9 @@ def test_no_team_exempts_a_client_on_a_topic_of_another(tmp_path: Path, patterns
     quotas = ", ".join(f"{{name: q{i}, topic: '{each}', bytes_per_second: 1}}" for i, each in enumerate(patterns))
     scope = "topic_files: [{path: team.yaml, topics: [a.*, bb], allow: [exempt, quotas]}]\n"
     try:
-        loaded = load(tmp_path, scope, team=f"exempt: [{{client_id: m, topics: [{listed}]}}]\nquotas: [{quotas}]\n")
+        loaded = load_texts(
+            tmp_path, scope, team=f"exempt: [{{client_id: m, topics: [{listed}]}}]\nquotas: [{quotas}]\n"
+        )
     except ConfigError:
         return
     rulebook = rulebook_of(loaded.config)

@@ -25,7 +25,7 @@ def load_files(main: Path, text: str, **files: str) -> Loaded:
     return load_file(main, {})
 
 
-def problems(main: Path, text: str, **files: str) -> list[str]:
+def problems_of_file(main: Path, text: str, **files: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         load_files(main, text, **files)
     return [str(problem).replace(str(main.parent), "F") for problem in caught.value.problems]
@@ -71,7 +71,7 @@ def test_a_topic_files_pattern_does_not_include_the_configuration_itself(main: P
 
 
 def test_an_error_names_file_key_and_line(main: Path) -> None:
-    assert problems(
+    assert problems_of_file(
         main,
         "topic_files: policies/*.yaml\ntopics: [{match: own}, {match: own2}]\n",
         a="topics:\n  - match: fine\n  - match: bad\n    cleanup.polici: compact\n",
@@ -85,7 +85,7 @@ def test_an_error_names_file_key_and_line(main: Path) -> None:
 
 
 def test_topic_files_with_other_keys_or_invalid_yaml_are_errors(main: Path) -> None:
-    assert problems(
+    assert problems_of_file(
         main,
         "topic_files: [policies/*.yaml, policies/missing.yaml]\n",
         a="limits: {max_in_flight: 5}\n",
@@ -126,7 +126,7 @@ def test_an_empty_file_has_no_topics(main: Path) -> None:
 def test_topic_files_above_16_mib_are_rejected(main: Path) -> None:
     (main.parent / "policies" / "big.yaml").write_bytes(b"#" * (17 << 20))
 
-    (problem,) = problems(main, "topic_files: policies/*.yaml\n")
+    (problem,) = problems_of_file(main, "topic_files: policies/*.yaml\n")
     assert problem == (
         "F/sluicegate.yaml:3: topic_files: F leads to 1 files of 17 MiB; expected at most 1000, of 16 MiB together"
     )
@@ -136,7 +136,7 @@ def test_a_folder_of_too_many_files_is_named_with_their_count(main: Path) -> Non
     for i in range(1100):
         (main.parent / "policies" / f"{i}.yaml").touch()
 
-    (problem,) = problems(main, "topic_files: policies/*.yaml\n")
+    (problem,) = problems_of_file(main, "topic_files: policies/*.yaml\n")
     assert problem == (
         "F/sluicegate.yaml:3: topic_files: F/policies/*.yaml leads to 1100 files; expected at most 1000, "
         "of 16 MiB together"
@@ -172,7 +172,7 @@ def test_entries_within_the_scope_of_their_file_apply_and_files_without_a_scope_
 def test_an_entry_beyond_the_scope_of_its_file_is_an_error_with_the_line_to_write(main: Path) -> None:
     scope = "the scope of this file, payments.*, ledger (F/sluicegate.yaml:3)"
     instead = 'write match: "payments.*", or a part of it'
-    assert problems(
+    assert problems_of_file(
         main,
         SCOPED,
         pay="topics:\n  - match: '*'\n    checks: none\n  - match: payments.eu\n    quarantine: orders\n",
@@ -190,7 +190,7 @@ def test_an_entry_beyond_the_scope_of_its_file_is_an_error_with_the_line_to_writ
 
 
 def test_the_scopes_of_all_items_that_match_a_file_apply(main: Path) -> None:
-    (problem,) = problems(
+    (problem,) = problems_of_file(
         main,
         "topic_files: [policies/*.yaml, {path: policies/pay.yaml, topics: payments.*}]\n",
         pay="topics: [{match: payments.eu}, {match: orders}]",
@@ -213,7 +213,7 @@ def test_the_scopes_of_all_items_that_match_a_file_apply(main: Path) -> None:
     ],
 )
 def test_an_invalid_scope_of_a_topic_file_is_an_error(main: Path, item: str, problem: str) -> None:
-    found = problems(main, f"topic_files: [{item}]\n", pay="topics: [{match: a}]")
+    found = problems_of_file(main, f"topic_files: [{item}]\n", pay="topics: [{match: a}]")
 
     assert any(f": {problem}" in each for each in found), found
 
@@ -222,7 +222,7 @@ def test_wildcards_leave_out_files_of_test_cases(main: Path) -> None:
     cases = {"a.test": "cases: []", "a": "topics: [{match: a}]"}
 
     assert [topic.match for topic in load_files(main, "topic_files: policies/*.yaml\n", **cases).config.topics] == ["a"]
-    (problem,) = problems(main, "topic_files: policies/a.test.yaml\n", **cases)
+    (problem,) = problems_of_file(main, "topic_files: policies/a.test.yaml\n", **cases)
     assert "only topics and owner are allowed" in problem
 
 
@@ -258,7 +258,7 @@ def test_the_owner_is_that_of_the_entry_then_of_its_file_then_of_the_item(main: 
 
 
 def test_a_mistake_in_the_owner_of_a_file_names_its_line(main: Path) -> None:
-    assert problems(
+    assert problems_of_file(
         main, "topic_files: policies/*.yaml\n", a="topics: [{match: a}]\nowner: {name: a}\n", b="owner: {contact: b}\n"
     ) == [
         "F/policies/a.yaml:2: owner.team: this key is required",

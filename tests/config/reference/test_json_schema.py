@@ -22,7 +22,7 @@ FENCED = re.compile(r"^( *)```ya?ml\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def examples() -> list[Any]:
+def example_configurations() -> list[Any]:
     """Yield every configuration in the pages and every configuration file of the repository."""
     found = [
         pytest.param(text, id=f"{page.name}-{i}")
@@ -34,7 +34,7 @@ def examples() -> list[Any]:
     return [*found, pytest.param((ROOT / "sluicegate.yaml").read_text(), id="sluicegate.yaml")]
 
 
-def seen_by_an_editor(text: str) -> Any:
+def parse_as_editor(text: str) -> Any:
     """Return the YAML as an editor reads it, by YAML 1.2: only numbers, true and false are special, and a date is a
     text."""
     return yaml.load(text, _Editor)
@@ -52,9 +52,9 @@ def test_generated_schemas_are_valid_json_schemas() -> None:
     Draft202012Validator.check_schema(schema_of_topic_files())
 
 
-@pytest.mark.parametrize("text", examples())
+@pytest.mark.parametrize("text", example_configurations())
 def test_every_example_is_accepted(text: str) -> None:
-    data = seen_by_an_editor(text)
+    data = parse_as_editor(text)
     parts = {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "h:1"}}
     if set(data) <= {"topics", "owner"}:
         assert [error.message for error in TOPICS.iter_errors(data)] == []
@@ -63,7 +63,7 @@ def test_every_example_is_accepted(text: str) -> None:
 
 
 def test_the_documentation_has_examples() -> None:
-    assert len(examples()) > 5
+    assert len(example_configurations()) > 5
 
 
 ACCEPTED = [
@@ -111,9 +111,9 @@ REJECTED = [
 
 @pytest.mark.parametrize("text", ACCEPTED)
 def test_the_schema_accepts_valid_files(text: str) -> None:
-    load(read_yaml(SMALLEST + without_files(text), "c.yaml"), {})
+    load(read_yaml(SMALLEST + existing_parts(text), "c.yaml"), {})
 
-    assert [error.message for error in WHOLE.iter_errors(seen_by_an_editor(SMALLEST + text))] == []
+    assert [error.message for error in WHOLE.iter_errors(parse_as_editor(SMALLEST + text))] == []
 
 
 @pytest.mark.parametrize("text", REJECTED)
@@ -121,17 +121,17 @@ def test_the_schema_rejects_invalid_files(text: str) -> None:
     with pytest.raises(ConfigError):
         load(read_yaml(SMALLEST + text, "c.yaml"), {})
 
-    assert not WHOLE.is_valid(seen_by_an_editor(SMALLEST + text))
+    assert not WHOLE.is_valid(parse_as_editor(SMALLEST + text))
 
 
-def without_files(text: str) -> str:
+def existing_parts(text: str) -> str:
     """Return the parts that exist."""
     return "" if text.startswith("topic_files: [") else text
 
 
 @pytest.mark.parametrize("text", ["listen: {bootstrap: 'h:1'}", SMALLEST.replace("bootstrap: [", "x: [")])
 def test_the_schema_reports_missing_keys(text: str) -> None:
-    assert not WHOLE.is_valid(seen_by_an_editor(text))
+    assert not WHOLE.is_valid(parse_as_editor(text))
 
 
 def test_files_of_topics_have_a_schema_of_their_own() -> None:
@@ -144,17 +144,17 @@ def test_files_of_topics_have_a_schema_of_their_own() -> None:
 def test_every_key_is_described_as_in_the_reference_without_links() -> None:
     described = set()
 
-    def walk(schema: Any) -> None:
+    def check_descriptions(schema: Any) -> None:
         if isinstance(schema, dict):
             if isinstance(schema.get("description"), str):
                 described.add(schema["description"])
             for inner in schema.values():
-                walk(inner)
+                check_descriptions(inner)
         elif isinstance(schema, list):
             for inner in schema:
-                walk(inner)
+                check_descriptions(inner)
 
-    walk(schema_of_file())
+    check_descriptions(schema_of_file())
     assert all("](" not in words for words in described)
     by_model = {
         section.model: section for section in sections()

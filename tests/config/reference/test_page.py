@@ -16,7 +16,7 @@ def test_the_configuration_page_is_generated_from_the_model() -> None:
     assert written == page(), f"write it again: {command}"
 
 
-def undescribed(model: type) -> list[str]:
+def keys_without_description(model: type) -> list[str]:
     """Return a message for each key of a section that has no description."""
     return [
         f"{model.__module__}: {model.__name__}.{key.attribute} has no description for docs/configuration.md; write "
@@ -27,7 +27,7 @@ def undescribed(model: type) -> list[str]:
 
 
 def test_every_key_is_described() -> None:
-    missing = [words for each in sections() for words in undescribed(each.model)]
+    missing = [words for each in sections() for words in keys_without_description(each.model)]
 
     assert not missing, "\n".join(missing)
 
@@ -39,7 +39,9 @@ class _Half:
 
 
 def test_a_forgotten_description_is_noticed() -> None:
-    assert [words.partition(" has no")[0].rpartition(" ")[2] for words in undescribed(_Half)] == ["_Half.forgotten"]
+    assert [words.partition(" has no")[0].rpartition(" ")[2] for words in keys_without_description(_Half)] == [
+        "_Half.forgotten"
+    ]
 
 
 def test_the_readme_links_to_the_configuration_page() -> None:

@@ -28,7 +28,7 @@ EXPRESSIONS = st.recursive(
 PATTERNS = GLOBS | EXPRESSIONS | st.sampled_from(NAMES[:100])
 
 
-def matched(pattern: str) -> set[str]:
+def names_matched_by_re2(pattern: str) -> set[str]:
     """Return the short names that a pattern matches, by RE2."""
     compiled = re2.compile(regular_expression_of(pattern), options())
     return {name for name in NAMES if compiled.fullmatch(name) is not None}
@@ -42,8 +42,8 @@ def matched(pattern: str) -> set[str]:
 @example("/(?i)a.*/", ["a*"])
 def test_a_pattern_within_a_scope_matches_no_other_topic(pattern: str, scope: list[str]) -> None:
     try:
-        inside = set().union(*map(matched, scope))
-        names = matched(pattern)
+        inside = set().union(*map(names_matched_by_re2, scope))
+        names = names_matched_by_re2(pattern)
     except ValueError:
         return  # no pattern
     if is_within(pattern, scope):

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.framing import frame_of
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from tests.bounds.frames import compact_string, good_batch, produce, request
+from tests.bounds.frames import compact_string, good_batch, sized_produce_request, sized_request
 from tests.bounds.stand_in_responses import topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook
 
@@ -22,12 +22,12 @@ _UNHURRIED = patch.multiple(
 _BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
 
 ASKED = (
-    request(18, 3, compact_string(b"soft") + compact_string(b"1") + b"\0", 0),
-    request(3, 9, b"\1\1\0\0\0", 1),
-    request(10, 0, b"\0\1g", 2),
-    produce(9, {b"orders": [(0, good_batch(NOW))]}, -1, 3),
-    produce(3, {b"orders": [(0, good_batch(NOW))]}, 1, 4),
-    produce(13, {topic_id_of("orders"): [(0, good_batch(NOW))]}, -1, 5),
+    sized_request(18, 3, compact_string(b"soft") + compact_string(b"1") + b"\0", 0),
+    sized_request(3, 9, b"\1\1\0\0\0", 1),
+    sized_request(10, 0, b"\0\1g", 2),
+    sized_produce_request(9, {b"orders": [(0, good_batch(NOW))]}, -1, 3),
+    sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, 1, 4),
+    sized_produce_request(13, {topic_id_of("orders"): [(0, good_batch(NOW))]}, -1, 5),
 )
 """The requests in flight when the broker sends arbitrary bytes."""
 
@@ -101,7 +101,7 @@ def _done(play: Playbook) -> tuple[bytes, bytes, bool]:
     return bytes(play.broker.sent), bytes(play.client.sent), play.client.is_closing()
 
 
-def answers() -> list[bytes]:
+def seed_responses() -> list[bytes]:
     """Return a broker's responses to `ASKED`, as a seed."""
     from tests.bounds.stand_in_responses import StandInResponses  # noqa: PLC0415
 

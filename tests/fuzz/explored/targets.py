@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 from tests.fuzz import seeds
 from tests.fuzz.explored import batches, sessions, texts
-from tests.fuzz.recorded.streams import streams
+from tests.fuzz.recorded.streams import recorded_streams
 from tests.oracle.kafka_java import ROOT
 from tests.proxy.session.playbook import NOW
 
@@ -24,16 +24,16 @@ class Target(NamedTuple):
 
 def _streams() -> list[bytes]:
     """Return real clients' requests, each twice: the second time the fast path knows the topics."""
-    return _requests() + [b"\0\0" + stream * 2 for stream in streams().values()]
+    return _requests() + [b"\0\0" + stream * 2 for stream in recorded_streams().values()]
 
 
 def _requests() -> list[bytes]:
-    frames = [len(frame).to_bytes(4, "big") + frame for frame in seeds.requests()]
+    frames = [len(frame).to_bytes(4, "big") + frame for frame in seeds.seed_requests()]
     return [b"\0\0" + b"".join(frames[at : at + 5]) for at in range(0, len(frames), 5)]
 
 
 def _responses() -> list[bytes]:
-    whole = sessions.answers()
+    whole = sessions.seed_responses()
     return [b"\1\1" + b"".join(whole[:end]) for end in range(1, len(whole) + 1)]
 
 
@@ -44,7 +44,7 @@ def _configurations() -> list[bytes]:
 
 
 def _batches() -> list[bytes]:
-    return seeds.batches(NOW)
+    return seeds.seed_batches(NOW)
 
 
 def _payloads() -> list[bytes]:
@@ -61,7 +61,7 @@ TARGETS = {
 }
 
 
-def corpus(name: str) -> dict[str, bytes]:
+def stored_corpus(name: str) -> dict[str, bytes]:
     """Return the inputs that earlier runs of this target found, by name."""
     with ZipFile(_CORPUS / f"{name}.zip") as archive:
         return {name: archive.read(name) for name in archive.namelist()}

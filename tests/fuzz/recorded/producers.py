@@ -20,12 +20,12 @@ KEY = b"key"
 HEADERS = [("h", b"v"), ("empty", b"")]
 
 
-def librdkafka(bootstrap: str, topic: str, codec: str, time: int) -> None:
+def produce_with_librdkafka(bootstrap: str, topic: str, codec: str, time: int) -> None:
     settings = {"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": _LINGER_MS}
     _by_librdkafka(confluent_kafka.Producer(settings), topic, time)
 
 
-def librdkafka_in_a_transaction(bootstrap: str, topic: str, codec: str, time: int) -> None:
+def produce_in_librdkafka_transaction(bootstrap: str, topic: str, codec: str, time: int) -> None:
     settings = {"bootstrap.servers": bootstrap, "compression.type": codec, "transactional.id": topic}
     producer = confluent_kafka.Producer(settings | {"linger.ms": _LINGER_MS})
     producer.init_transactions(_SECONDS)
@@ -50,16 +50,16 @@ def _by_librdkafka(producer: confluent_kafka.Producer, topic: str, time: int) ->
     assert not errors, errors
 
 
-def kafka_python(bootstrap: str, topic: str, codec: str, time: int) -> None:
+def produce_with_kafka_python(bootstrap: str, topic: str, codec: str, time: int) -> None:
     _by_kafka_python(bootstrap, topic, codec, time, HEADERS)
 
 
-def kafka_python_as_of_0_10(bootstrap: str, topic: str, codec: str, time: int) -> None:
+def produce_with_kafka_python_as_of_0_10(bootstrap: str, topic: str, codec: str, time: int) -> None:
     """Messages of magic 1, which have no headers."""
     _by_kafka_python(bootstrap, topic, codec, time, [], api_version=(0, 10))
 
 
-def kafka_python_as_of_0_9(bootstrap: str, topic: str, codec: str, _time: int) -> None:
+def produce_with_kafka_python_as_of_0_9(bootstrap: str, topic: str, codec: str, _time: int) -> None:
     """Messages of magic 0, which have no timestamps."""
     _by_kafka_python(bootstrap, topic, codec, None, [], api_version=(0, 9))
 
@@ -79,7 +79,7 @@ def _by_kafka_python(
     producer.close()
 
 
-def aio(bootstrap: str, topic: str, codec: str, time: int) -> None:
+def produce_with_aiokafka(bootstrap: str, topic: str, codec: str, time: int) -> None:
     asyncio.run(_by_aiokafka(bootstrap, topic, codec, time))
 
 
@@ -98,14 +98,14 @@ async def _by_aiokafka(bootstrap: str, topic: str, codec: str, time: int) -> Non
 
 
 LIBRARIES: dict[str, Callable[[str, str, str, int], None]] = {
-    "librdkafka": librdkafka,
-    "librdkafka-transactional": librdkafka_in_a_transaction,
-    "kafka-python": kafka_python,
-    "aiokafka": aio,
+    "librdkafka": produce_with_librdkafka,
+    "librdkafka-transactional": produce_in_librdkafka_transaction,
+    "kafka-python": produce_with_kafka_python,
+    "aiokafka": produce_with_aiokafka,
 }
 OLD_LIBRARIES: dict[str, Callable[[str, str, str, int], None]] = {
-    "kafka-python-0.10": kafka_python_as_of_0_10,
-    "kafka-python-0.9": kafka_python_as_of_0_9,
+    "kafka-python-0.10": produce_with_kafka_python_as_of_0_10,
+    "kafka-python-0.9": produce_with_kafka_python_as_of_0_9,
 }
 """Clients for a broker that still accepts old formats."""
 

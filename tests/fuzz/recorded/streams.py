@@ -21,7 +21,7 @@ _PRODUCE, _MOST_PARTITIONS = 0, 100
 _MAGIC_AT, _CRC_AT, _COVERED_AT, _TIMES_AT, _HEADER_BYTES = 16, 17, 21, 27, 61
 
 
-def streams() -> dict[str, bytes]:
+def recorded_streams() -> dict[str, bytes]:
     """Return each client's stream of one connection, by name and codec."""
     with ZipFile(STREAMS) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
@@ -41,7 +41,7 @@ def frames_of(stream: bytes) -> Iterator[bytes]:
 @cache
 def recorded_batches(now_ms: int) -> list[bytes]:
     """Return the recorded batches of partitions, with timestamps moved to `now_ms`."""
-    return [_moved(records, now_ms) for stream in streams().values() for records in batches_in(stream)]
+    return [_moved(records, now_ms) for stream in recorded_streams().values() for records in batches_in(stream)]
 
 
 def batches_in(stream: bytes) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import pytest
 from sluicegate.protocol import messages
 from sluicegate.protocol.messages import cluster, fetch, handshake, produce, topic_changes, transactions
 from sluicegate.protocol.messages.schema import MessageSchema
-from tests.oracle.definitions import RandomMessage, definition, versions
+from tests.oracle.definitions import RandomMessage, message_definition, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.oracle.kafka_messages import ask_kafka
 from tests.wire import fetch_response, share_messages, unparsed_messages
@@ -28,7 +28,7 @@ MODULES = (
 SEEDS = range(12)
 
 
-def schemas() -> list[tuple[str, MessageSchema]]:
+def message_schemas() -> list[tuple[str, MessageSchema]]:
     found = [value for module in MODULES for value in vars(module).values() if isinstance(value, MessageSchema)]
     return [(schema.name, schema) for schema in found]
 
@@ -44,7 +44,7 @@ def has_expected_values(parsed: Any, expected: Any) -> bool:
 
 def release_of(name: str, version: int) -> str:
     """Return a Kafka release with this version: 3.9.1 for versions that 4.0 removed."""
-    return KAFKA_NEW if version in versions(definition(KAFKA_NEW, name)["validVersions"]) else KAFKA_OLD
+    return KAFKA_NEW if version in parse_versions(message_definition(KAFKA_NEW, name)["validVersions"]) else KAFKA_OLD
 
 
 @pytest.mark.long
@@ -52,7 +52,7 @@ def release_of(name: str, version: int) -> str:
 def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -> None:
     cases = [
         (name, schema, version, RandomMessage(release, name, version, seed))
-        for name, schema in schemas()
+        for name, schema in message_schemas()
         for version in schema.versions
         if release_of(name, version) == release
         for seed in SEEDS
@@ -75,7 +75,7 @@ def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -
 
 
 def test_every_module_with_messages_is_compared() -> None:
-    compared = [schema for _, schema in schemas()]
+    compared = [schema for _, schema in message_schemas()]
 
     for found in iter_modules(messages.__path__, f"{messages.__name__}."):
         own = [value for value in vars(import_module(found.name)).values() if isinstance(value, MessageSchema)]
@@ -83,8 +83,8 @@ def test_every_module_with_messages_is_compared() -> None:
 
 
 def test_every_version_is_covered() -> None:
-    for name, schema in schemas():
+    for name, schema in message_schemas():
         for version in schema.versions:
             release = release_of(name, version)
-            assert version in versions(definition(release, name)["validVersions"]), f"{name} v{version}"
-            assert definition(release, name)["flexibleVersions"] in (f"{schema.flexible_since}+", "none")
+            assert version in parse_versions(message_definition(release, name)["validVersions"]), f"{name} v{version}"
+            assert message_definition(release, name)["flexibleVersions"] in (f"{schema.flexible_since}+", "none")

@@ -12,7 +12,7 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, random_integer
 from tests.oracle.kafka_java import KAFKA_NEW
-from tests.protocol.messages.test_against_kafka import has_expected_values, release_of, schemas
+from tests.protocol.messages.test_against_kafka import has_expected_values, message_schemas, release_of
 
 KEYS = {api.name: api.key for api in APIS.values()}
 SEEDS = range(6)
@@ -34,7 +34,9 @@ def kio_type(name: str, version: int) -> Any:
     return load(KEYS[name.removesuffix("Request").removesuffix("Response")], version)
 
 
-@pytest.mark.parametrize(("name", "schema"), schemas(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "schema"), message_schemas(), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_kio_reads_and_writes_the_same_bytes(name: str, schema: MessageSchema) -> None:
     compared = 0
     for version in schema.versions:

@@ -15,7 +15,7 @@ from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE, SASL_H
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from sluicegate.protocol.messages.schema import DEFAULT_MAX_ELEMENTS, MessageSchema
 from tests.oracle.definitions import RandomMessage
-from tests.protocol.messages.test_against_kafka import release_of, schemas
+from tests.protocol.messages.test_against_kafka import message_schemas, release_of
 from tests.wire.cost import cost
 from tests.wire.fetch_response import FETCH_RESPONSE
 from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
@@ -86,7 +86,7 @@ def test_a_count_or_length_beyond_the_message_is_malformed(schema: MessageSchema
 
 
 def every_version() -> Iterator[tuple[str, MessageSchema, int]]:
-    for name, schema in schemas():
+    for name, schema in message_schemas():
         for version in schema.versions:
             yield name, schema, version
 

@@ -27,11 +27,11 @@ from sluicegate.protocol.messages.login import (
 )
 
 
-def offers(*mechanisms: str, code: int = 0) -> bytes:
+def handshake_response(*mechanisms: str, code: int = 0) -> bytes:
     return SASL_HANDSHAKE_RESPONSE.build({"error_code": code, "mechanisms": list(mechanisms)}, 1)
 
 
-def reply(content: bytes = b"", code: int = 0, message: str | None = None) -> bytes:
+def authenticate_response(content: bytes = b"", code: int = 0, message: str | None = None) -> bytes:
     return SASL_AUTHENTICATE_RESPONSE.build(
         {"error_code": code, "error_message": message, "auth_bytes": content}, 0
     )  # fmt: skip
@@ -49,14 +49,14 @@ def begin_login(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes
     handshake = exchange.first()
     assert (handshake.key, handshake.version) == (ApiKey.SASL_HANDSHAKE, 1)
     assert SASL_HANDSHAKE_REQUEST.parse(handshake.body, 1)["mechanism"] == login.mechanism
-    return exchange, auth_bytes_of(exchange.after(offers(login.mechanism)))
+    return exchange, auth_bytes_of(exchange.after(handshake_response(login.mechanism)))
 
 
 def test_plain_sends_name_and_password_at_once() -> None:
     exchange, message = begin_login(PasswordLogin("PLAIN", "tim", "tanstaaftanstaaf"))  # RFC 4616, 4
 
     assert message == b"\0tim\0tanstaaftanstaaf"
-    assert exchange.after(reply()) is None
+    assert exchange.after(authenticate_response()) is None
 
 
 def test_scram_sends_the_messages_of_the_rfc_7677_example(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,9 +65,11 @@ def test_scram_sends_the_messages_of_the_rfc_7677_example(monkeypatch: pytest.Mo
     exchange, message = begin_login(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
 
     assert message == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
-    final = auth_bytes_of(exchange.after(reply(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode())))
+    final = auth_bytes_of(
+        exchange.after(authenticate_response(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode()))
+    )
     assert final == f"c=biws,r={nonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=".encode()
-    assert exchange.after(reply(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")) is None
+    assert exchange.after(authenticate_response(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")) is None
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -75,11 +77,11 @@ def test_a_server_that_does_not_know_the_password_is_rejected(mechanism: str) ->
     exchange, message = begin_login(PasswordLogin(mechanism, "user", "pencil"))
     nonce = message.decode().rpartition("r=")[2] + "more"
     salt = base64.b64encode(bytes(16)).decode()
-    exchange.after(reply(f"r={nonce},s={salt},i=4096".encode()))
+    exchange.after(authenticate_response(f"r={nonce},s={salt},i=4096".encode()))
     forged = base64.b64encode(hmac.new(b"other", b"m", hashlib.sha512).digest()[:32]).decode()
 
     with pytest.raises(SaslAuthenticationFailed, match=f"^{mechanism}: "):
-        exchange.after(reply(f"v={forged}".encode()))
+        exchange.after(authenticate_response(f"v={forged}".encode()))
 
 
 def test_too_many_hashes_are_not_computed() -> None:
@@ -87,24 +89,26 @@ def test_too_many_hashes_are_not_computed() -> None:
     nonce = message.decode().rpartition("r=")[2] + "more"
 
     with pytest.raises(SaslAuthenticationFailed, match="wants 5000000 hashes of the password, over 1000000"):
-        exchange.after(reply(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=5000000".encode()))
+        exchange.after(authenticate_response(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=5000000".encode()))
 
 
 def test_a_token_is_sent_with_extensions() -> None:
     exchange, message = begin_login(TokenLogin("vF9dft4qmT", (("host", "a"), ("port", "1"))))  # as RFC 7628, 4.1
 
     assert message == b"n,,\x01auth=Bearer vF9dft4qmT\x01host=a\x01port=1\x01\x01"
-    assert exchange.after(reply()) is None
+    assert exchange.after(authenticate_response()) is None
 
 
 @pytest.mark.parametrize(
-    "end", [reply(code=58, message="Authentication failed"), reply()], ids=["Kafka", "a broker that ends quietly"]
+    "end",
+    [authenticate_response(code=58, message="Authentication failed"), authenticate_response()],
+    ids=["Kafka", "a broker that ends quietly"],
 )
 def test_the_reason_of_a_rejected_token_is_reported(end: bytes) -> None:
     """RFC 7628, 3.2.3: the client sends a lone separator after the reason."""
     exchange, _ = begin_login(TokenLogin("planted"))
 
-    assert auth_bytes_of(exchange.after(reply(b'{"status":"invalid_token"}\n\x01'))) == b"\x01"
+    assert auth_bytes_of(exchange.after(authenticate_response(b'{"status":"invalid_token"}\n\x01'))) == b"\x01"
     with pytest.raises(TokenNotAccepted) as raised:
         exchange.after(end)
 
@@ -115,7 +119,7 @@ def test_a_token_rejected_with_an_error_code_is_not_accepted() -> None:
     exchange, _ = begin_login(TokenLogin("planted"))
 
     with pytest.raises(TokenNotAccepted, match=r"^no such key$"):
-        exchange.after(reply(code=58, message="no such key"))
+        exchange.after(authenticate_response(code=58, message="no such key"))
 
 
 def test_an_unsupported_mechanism_is_reported_with_those_that_the_broker_offers() -> None:
@@ -123,7 +127,7 @@ def test_an_unsupported_mechanism_is_reported_with_those_that_the_broker_offers(
     exchange.first()
 
     with pytest.raises(SaslAuthenticationFailed, match=r"^the broker does not offer PLAIN, but GSSAPI, OAUTHBEARER$"):
-        exchange.after(offers("GSSAPI", "OAUTHBEARER", code=33))
+        exchange.after(handshake_response("GSSAPI", "OAUTHBEARER", code=33))
 
 
 def test_a_broker_without_sasl_is_reported_as_offering_no_login() -> None:
@@ -131,7 +135,7 @@ def test_a_broker_without_sasl_is_reported_as_offering_no_login() -> None:
     exchange.first()
 
     with pytest.raises(LoginNotOffered):
-        exchange.after(offers(code=34))
+        exchange.after(handshake_response(code=34))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,7 @@ def test_a_brokers_text_is_shortened_and_printable(message: str | None, words: s
     exchange, _ = begin_login(PasswordLogin("PLAIN", "u", "planted"))
 
     with pytest.raises(SaslAuthenticationFailed) as raised:
-        exchange.after(reply(code=58, message=message))
+        exchange.after(authenticate_response(code=58, message=message))
 
     assert words in str(raised.value)
     assert len(str(raised.value)) <= 300

@@ -23,14 +23,14 @@ ALL = WantedParts(True, True, True, 1 << 20)
 Found = tuple[int, int, bytes | None, bytes | None, tuple[tuple[bytes, bytes | None], ...]]
 
 
-def budget(most_held: int = 1 << 62) -> DecompressionBudget:
+def budget_with_limit(most_held: int = 1 << 62) -> DecompressionBudget:
     return DecompressionBudget(1 << 30, 0, lambda: None, most_held=most_held)
 
 
 def read(
     data: bytes, wanted: WantedParts = ALL, given: DecompressionBudget | None = None, most_piece_bytes: int = 64 * 1024
 ) -> list[Found]:
-    given = given or budget()
+    given = given or budget_with_limit()
     view = memoryview(data)
     head = RecordBatch(view, 0, len(view))
     decompressor = Decompressor(most_piece_bytes)
@@ -105,7 +105,7 @@ def test_a_part_that_spans_pieces_is_bounded() -> None:
 
 def test_a_large_value_is_not_extracted_on_the_event_loop() -> None:
     with pytest.raises(OutOfTime):
-        read(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget(64 * 1024))
+        read(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget_with_limit(64 * 1024))
 
 
 def test_headers_beyond_the_limit_are_counted_and_not_extracted() -> None:
@@ -127,10 +127,10 @@ def test_contents_of_old_message_sets_equal_the_written_ones(magic: int, codec: 
     if CODECS[codec] != NONE:
         outer = read_message(data, 0, len(data))
         value = data[outer.value_at : outer.value_at + outer.value_size]
-        bounds = PayloadLimits(1 << 20, 1 << 20, budget())
+        bounds = PayloadLimits(1 << 20, 1 << 20, budget_with_limit())
         pieces = Decompressor(100).open(Codec(outer.codec_id), value, bounds, magic)
 
-    contents = MessageContents(data, pieces, ALL, budget())
+    contents = MessageContents(data, pieces, ALL, budget_with_limit())
     found = []
     while contents.read_next():
         found.append((contents.timestamp, contents.key, contents.value, contents.headers))

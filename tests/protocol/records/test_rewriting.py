@@ -91,20 +91,20 @@ def change_record(index: int, change: RecordChange) -> Ask:
     return lambda record: change if record.index == index else None
 
 
-def plain_of(data: bytes) -> bytes:
+def plain_payload(data: bytes) -> bytes:
     codec = Codec(RecordBatch(memoryview(data), 0, len(data)).codec_id)
     found = Decompressor().decompress(codec, memoryview(data)[HEADER_BYTES:], ANY_SIZE)
     assert found.failure is None and found.oddity is None
     return bytes(found.data)
 
 
-def as_written(data: bytes, expected: bytes) -> bool:
+def equals_written_batch(data: bytes, expected: bytes) -> bool:
     """Return whether two batches have the same header, apart from size and CRC, and the same plain payload."""
     return (
         data[:8] == expected[:8]
         and data[12:17] == expected[12:17]
         and data[21:HEADER_BYTES] == expected[21:HEADER_BYTES]
-        and plain_of(data) == plain_of(expected)
+        and plain_payload(data) == plain_payload(expected)
     )
 
 
@@ -153,7 +153,7 @@ def test_a_rewritten_batch_equals_one_that_was_sent_with_these_records(
 
     assert found.records is not None
     plain = b"".join(record(each, i, base) for i, each in enumerate(expected))
-    assert plain_of(found.records) == plain
+    assert plain_payload(found.records) == plain
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
@@ -165,7 +165,7 @@ def test_large_batches_are_compressed_in_pieces_that_are_one_payload(codec: str)
     found = Rewritten(sent, change_record(2_000, RecordChange(value=b"changed")))
 
     assert found.records is not None
-    assert plain_of(found.records) == plain_of(batch(expected))
+    assert plain_payload(found.records) == plain_payload(batch(expected))
 
 
 @given(records=RECORDS)

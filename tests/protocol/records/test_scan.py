@@ -20,7 +20,7 @@ BASE = 1_800_000_000_000
 U64 = 2**64
 
 
-def interpreted() -> ModuleType:
+def interpreted_scan() -> ModuleType:
     """Return scan.py as interpreted code."""
     path = Path(installed.__file__).with_name("scan.py")
     loader = importlib.machinery.SourceFileLoader("interpreted_scan", str(path))
@@ -31,7 +31,7 @@ def interpreted() -> ModuleType:
     return module
 
 
-PLAIN = interpreted()
+PLAIN = interpreted_scan()
 both = pytest.mark.parametrize("scan", [installed, PLAIN], ids=["installed", "interpreted"])
 
 

@@ -11,7 +11,7 @@ from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESP
 from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.bootstrap.first_file import lines_of
 from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, TopicSurvey, broker_list, survey
-from tests.config.reading import loaded
+from tests.config.reading import load_text
 from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, greeting, topic_settings
 
 SETTINGS = {"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588"}
@@ -94,8 +94,8 @@ def test_the_written_file_asks_in_a_comment_how_brokers_derive_principals(
     """Only the operator knows the answer. Without the comment sign, the line is a valid declaration."""
     address = HostPort("127.0.0.1", 19092)
     text = "\n".join(lines_of(TopicSurvey({1: address}, {}, 0, ()), (address,), {"sasl": sasl}, address))
-    listen = loaded(text).config.listen
-    answered = loaded(text.replace(f"# {declaration}", declaration)).config.listen
+    listen = load_text(text).config.listen
+    answered = load_text(text.replace(f"# {declaration}", declaration)).config.listen
 
     assert not listen.declares_principals
     assert answered.declares_principals

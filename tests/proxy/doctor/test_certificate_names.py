@@ -9,7 +9,7 @@ from cryptography.x509 import load_pem_x509_certificate
 from sluicegate.proxy.doctor.certificate_names import check, covers
 from sluicegate.proxy.doctor.check_result import Level
 from tests.broker.certificates import Authority
-from tests.config.reading import loaded
+from tests.config.reading import load_text
 
 NAMES = {
     "plain": ("kafka.example.com",),
@@ -67,7 +67,7 @@ def results_with(listen: str, brokers: list[int], tmp_path: Path, *names: str) -
     own = Authority(tmp_path).sign("proxy", *names).files
     tls = f"{{certificate_file: '{own['certificate_file']}', key_file: '{own['key_file']}'}}"
     text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:2', tls: {tls}, {listen}}}\n"
-    return [(result.level, result.found) for result in check(loaded(text).config, brokers)]
+    return [(result.level, result.found) for result in check(load_text(text).config, brokers)]
 
 
 def test_an_advertised_host_that_the_certificate_lacks_is_a_failure(tmp_path: Path) -> None:

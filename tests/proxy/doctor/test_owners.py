@@ -6,7 +6,7 @@ from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.owners import check
 from sluicegate.proxy.doctor.topics import differences, permissions, unused_entries
 from sluicegate.validation.cluster_settings import ClusterSettings
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 
 _OWNED = "topics: [{match: a*, owner: {team: a, contact: '#a'}, quarantine: dead}, {match: b}, {match: b2}]\n"
 
@@ -20,17 +20,17 @@ _OWNED = "topics: [{match: a*, owner: {team: a, contact: '#a'}, quarantine: dead
     ],
 )
 def test_entries_without_an_owner_are_named(text: str, level: Level, found: str) -> None:
-    (result,) = check(loaded(SMALLEST + text).config)
+    (result,) = check(load_text(SMALLEST + text).config)
 
     assert (result.level, result.found) == (level, found)
 
 
 def test_a_configuration_without_owners_has_no_finding() -> None:
-    assert list(check(loaded(f"{SMALLEST}topics: [{{match: a}}]").config)) == []
+    assert list(check(load_text(f"{SMALLEST}topics: [{{match: a}}]").config)) == []
 
 
 def test_findings_about_topics_name_their_owner() -> None:
-    config = loaded(f"{SMALLEST}{_OWNED}defaults: {{message.timestamp.after.max.ms: 1h}}").config
+    config = load_text(f"{SMALLEST}{_OWNED}defaults: {{message.timestamp.after.max.ms: 1h}}").config
     settings = {name: ClusterSettings() for name in ("a1", "a2", "b", "c")}
 
     assert [result.about for result in differences(config, settings)] == [

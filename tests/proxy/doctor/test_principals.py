@@ -7,7 +7,7 @@ from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCR
 from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.principals import CHECK, contradictions
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 from tests.proxy.scripted_broker import ScriptedBroker, brokers
 
 _DEFAULT = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
@@ -49,7 +49,7 @@ _NAMES = "user_name_is_principal: [PLAIN, SCRAM-SHA-512]"
 def test_broker_settings_that_contradict_a_declaration_are_found(
     keys: str, settings: dict[str, str | None], found: list[str]
 ) -> None:
-    listen = loaded(SMALLEST.replace("listen: {", f"listen: {{{keys}, ")).config.listen
+    listen = load_text(SMALLEST.replace("listen: {", f"listen: {{{keys}, ")).config.listen
 
     contradicting = [each.setting for each in contradictions(listen, settings)]
 
@@ -79,7 +79,7 @@ async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, 
 
     async with ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: settings}) as broker:
         broker.answers[ApiKey.METADATA] = brokers((7, broker.address.host, broker.address.port))
-        config = loaded(SMALLEST.replace("listen: {", f"listen: {{{_NAMES}, ")).config
+        config = load_text(SMALLEST.replace("listen: {", f"listen: {{{_NAMES}, ")).config
         found = [each async for each in CHECK.run(CheckedCluster(config, None, broker.address))]
 
     assert asked == [(4, "7")]
@@ -89,7 +89,7 @@ async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, 
 
 async def test_without_a_declaration_and_a_policy_no_broker_is_asked() -> None:
     async with ScriptedBroker({}) as broker:
-        found = [each async for each in CHECK.run(CheckedCluster(loaded(SMALLEST).config, None, broker.address))]
+        found = [each async for each in CHECK.run(CheckedCluster(load_text(SMALLEST).config, None, broker.address))]
 
     assert found == []
     assert broker.connections == 0

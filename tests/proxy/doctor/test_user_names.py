@@ -9,7 +9,7 @@ import pytest
 from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.user_names import CHECK, kind_of_secret
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 from tests.proxy.scripted_broker import ScriptedBroker
 
 _DECLARED = SMALLEST.replace("listen: {", "listen: {user_name_is_principal: [PLAIN], ")
@@ -38,7 +38,7 @@ def test_ordinary_user_names_are_not_taken_for_keys(name: str) -> None:
 
 async def _found(text: str) -> list[tuple[Level, str]]:
     async with ScriptedBroker({}) as broker:
-        cluster = CheckedCluster(loaded(text).config, None, broker.address)
+        cluster = CheckedCluster(load_text(text).config, None, broker.address)
         return [(each.level, each.found) async for each in CHECK.run(cluster)]
 
 

@@ -8,7 +8,7 @@ from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from tests.bounds.frames import good_batch, produce
+from tests.bounds.frames import good_batch, sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook
 
 GOOD = good_batch(NOW)
@@ -35,7 +35,9 @@ def response(version: int, topics: dict[str, list[int]]) -> bytes:
 
 
 def send_requests(play: Playbook, version: int, topics: dict[str, int], acks: int = 1) -> None:
-    frame = produce(version, {name.encode(): [(p, GOOD) for p in range(n)] for name, n in topics.items()}, acks, _ID)
+    frame = sized_produce_request(
+        version, {name.encode(): [(p, GOOD) for p in range(n)] for name, n in topics.items()}, acks, _ID
+    )
     play.from_client(frame)
     play.loop.turns()
 

@@ -22,7 +22,14 @@ from sluicegate.validation.rulebook import FilePolicies
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
-from tests.bounds.frames import compact_string, good_batch, header, produce, request, sized_frame
+from tests.bounds.frames import (
+    compact_string,
+    good_batch,
+    request_header,
+    sized_frame,
+    sized_produce_request,
+    sized_request,
+)
 from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import CODECS, Rec, batch
@@ -95,32 +102,34 @@ def _of_clients(sent: bytes) -> list[bytes]:
 def _good(version: int, number: int, codec: int = 0, acks: int = -1, size: int = 20) -> bytes:
     topic = topic_id_of(_TOPIC.decode()) if version >= 13 else _TOPIC
     records = batch([Rec(NOW - i, b"key", b"v" * size, [(b"h", b"x")] * (i % 2)) for i in range(3)], codec)
-    return produce(version, {topic: [(0, records)]}, acks, number)
+    return sized_produce_request(version, {topic: [(0, records)]}, acks, number)
 
 
 def _bad(version: int, number: int, acks: int = -1) -> bytes:
-    return produce(version, {_TOPIC: [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}, acks, number)
+    return sized_produce_request(version, {_TOPIC: [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}, acks, number)
 
 
 def _frames(chance: random.Random, count: int) -> list[bytes]:
     """Return a client's requests in order: mostly ordinary ones, mixed with all other kinds."""
-    made = [request(18, 3, compact_string(b"soft") + compact_string(b"1") + b"\0", 0)]
+    made = [sized_request(18, 3, compact_string(b"soft") + compact_string(b"1") + b"\0", 0)]
     for number in range(1, count):
         match chance.randrange(12):
             case 0:
-                made.append(request(3, 9, b"\1\1\0\0\0", number))
+                made.append(sized_request(3, 9, b"\1\1\0\0\0", number))
             case 1:
-                made.append(request(1, 11, b"\xff" * 4 + bytes(34), number))
+                made.append(sized_request(1, 11, b"\xff" * 4 + bytes(34), number))
             case 2:
                 made.append(_bad(9, number))
             case 3:
-                made.append(produce(9, {b"another": [(0, good_batch(NOW))]}, -1, number, client_id=b"else"))
+                made.append(
+                    sized_produce_request(9, {b"another": [(0, good_batch(NOW))]}, -1, number, client_id=b"else")
+                )
             case 4:
                 made.append(_good(chance.choice((3, 7, 9, 12, 13)), number, acks=0))
             case 5:
                 made.append(_good(9, number, size=chance.choice((5_000, 40_000, 200_000))))
             case 6:
-                made.append(request(12, 4, bytes(chance.randrange(200)), number))
+                made.append(sized_request(12, 4, bytes(chance.randrange(200)), number))
             case _:
                 version = chance.choice((3, 8, 9, 11, 12, 13))
                 made.append(_good(version, number, chance.choice(list(CODECS.values()) if version >= 7 else [0, 1, 3])))
@@ -270,7 +279,7 @@ def test_rules_accept_valid_records_and_reject_others() -> None:
 
 
 def _json(number: int, value: bytes) -> bytes:
-    return produce(9, {_TOPIC: [(0, batch([Rec(NOW, b"key", value)], CODECS["lz4"]))]}, -1, number)
+    return sized_produce_request(9, {_TOPIC: [(0, batch([Rec(NOW, b"key", value)], CODECS["lz4"]))]}, -1, number)
 
 
 def test_the_fast_path_accepts_nothing_before_a_required_login() -> None:
@@ -289,7 +298,7 @@ def test_garbage_after_ordinary_requests_leaves_the_fast_path(body: bytes) -> No
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     good = _good(9, 2)
 
-    broker, _ = play.run(good + sized_frame(header(0, 9) + body), 1 << 20, 1 << 20)
+    broker, _ = play.run(good + sized_frame(request_header(0, 9) + body), 1 << 20, 1 << 20)
 
     assert broker.endswith(good)
     assert not play.playbook.client.is_read, "nothing is read after it"
@@ -399,7 +408,9 @@ def test_a_bad_or_oversized_request_enlarges_no_buffer(is_good: bool, size: int)
 
 
 def _large(number: int, size: int) -> bytes:
-    return produce(9, {_TOPIC: [(partition, good_batch(NOW, size)) for partition in range(3)]}, -1, number)
+    return sized_produce_request(
+        9, {_TOPIC: [(partition, good_batch(NOW, size)) for partition in range(3)]}, -1, number
+    )
 
 
 def _read_at_once(play: Play) -> str:

@@ -5,7 +5,7 @@ import pytest
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.live.live_state import Distances
 from sluicegate.validation.units import distance_step
-from tests.bounds.frames import produce
+from tests.bounds.frames import sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import CODECS, NONE, Rec, batch
 
@@ -21,7 +21,7 @@ def distances_of(batches: list[bytes], has_fast_path: bool) -> Distances:
     """Return the counts if each batch is a request of its own, after a request that teaches the topic."""
     play = Playbook(has_fast_path, **BOUNDS)
     for number, records in enumerate([TAUGHT, *batches]):
-        play.from_client(produce(9, {b"orders": [(0, records)]}, 0, number))
+        play.from_client(sized_produce_request(9, {b"orders": [(0, records)]}, 0, number))
         play.loop.turns()
     if has_fast_path:
         assert play.parts.ordinary is not None
@@ -63,7 +63,7 @@ def test_a_request_that_falls_back_counts_once(has_fast_path: bool) -> None:
     play = Playbook(has_fast_path, **BOUNDS)
     good, bad = batch([Rec(NOW - DAY)]), batch([Rec(NOW * 1_000_000)])
     for number, parts in enumerate(([(0, TAUGHT)], [(0, good), (1, bad)])):
-        play.from_client(produce(9, {b"orders": parts}, 1, number))
+        play.from_client(sized_produce_request(9, {b"orders": parts}, 1, number))
         play.loop.turns()
     play.ends()
 
@@ -79,7 +79,7 @@ def test_traffic_is_counted_on_both_paths(has_fast_path: bool) -> None:
     play = Playbook(has_fast_path, **BOUNDS)
     sent = 0
     for number in range(5):
-        request = produce(9, {b"orders": [(0, batch([Rec(NOW)] * 3, NONE))]}, 0, number)
+        request = sized_produce_request(9, {b"orders": [(0, batch([Rec(NOW)] * 3, NONE))]}, 0, number)
         sent += len(request)
         play.from_client(request)
         play.loop.turns()

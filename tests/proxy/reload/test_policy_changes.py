@@ -5,7 +5,7 @@ import pytest
 from sluicegate.proxy.reload.policy_changes import changes_between, counts_of
 from sluicegate.validation.effective import effective_policy
 from sluicegate.validation.policy import TopicPolicy
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 
 AFTER = "message.timestamp.after.max.ms"
 BEFORE = "message.timestamp.before.max.ms"
@@ -13,7 +13,7 @@ KEYED = "rules: [{name: keyed, key: {required: true}}]"
 
 
 def changes(before: str, after: str) -> list[str]:
-    found = changes_between(loaded(SMALLEST + before), loaded(SMALLEST + after))
+    found = changes_between(load_text(SMALLEST + before), load_text(SMALLEST + after))
     return [f"{change.topics}: {change.effect}: {change.what}" for change in found]
 
 
@@ -135,7 +135,7 @@ def test_changed_request_rules_exemptions_and_quotas_are_reported() -> None:
 
 
 def test_a_change_names_its_line_and_equal_files_have_none() -> None:
-    before, after = loaded(SMALLEST + topic("")), loaded(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n")
+    before, after = load_text(SMALLEST + topic("")), load_text(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n")
     found = list(changes_between(before, after))
 
     assert list(map(str, found)) == ["o*: looser: mode reject -> observe (c.yaml:5, topics[0].mode)"]

@@ -22,7 +22,7 @@ from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
-from tests.protocol.messages.test_against_kafka import release_of, schemas
+from tests.protocol.messages.test_against_kafka import message_schemas, release_of
 from tests.wire.share_messages import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 from tests.wire.unparsed_messages import (
     API_VERSIONS_REQUEST,
@@ -280,7 +280,7 @@ def test_rewriting_uses_no_construct_schema_and_reuses_known_versions(
         (key, version, bytearray(build_response_header(7, APIS[key].response_header_version(version)) + body))
         for key, name in ((3, "Metadata"), (10, "FindCoordinator"), (60, "DescribeCluster"), (78, "ShareFetch"))
         for version in (APIS[key].max_version,)
-        for schema in (dict(schemas())[f"{name}Response"],)
+        for schema in (dict(message_schemas())[f"{name}Response"],)
         for body in (schema.build(RandomMessage(KAFKA_NEW, f"{name}Response", version, 1).ours, version),)
     ]
     monkeypatch.setattr(MessageSchema, "parse", None)

@@ -3,7 +3,7 @@
 from sluicegate.proxy.reporting.metrics.counters import gauges_of_all
 from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.session.pause_reason import PauseReason
-from tests.bounds.frames import good_batch, produce
+from tests.bounds.frames import good_batch, sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook
 
 MIB = 1 << 20
@@ -31,7 +31,7 @@ def test_a_client_without_requests_opens_no_broker_connection() -> None:
 def test_a_session_is_paused_while_its_broker_connects() -> None:
     play = Playbook()
     play.broker_comes = False
-    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
+    play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
 
     gauges = count_sessions(census_of(play), play).gauges()
 
@@ -41,7 +41,7 @@ def test_a_session_is_paused_while_its_broker_connects() -> None:
 
 def test_a_session_with_its_broker_is_open_and_lists_its_pause_reasons() -> None:
     play = Playbook()
-    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
+    play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
     play.session.client.pause(PauseReason.MEMORY)
     play.session.broker.pause(PauseReason.PEER_BACKPRESSURE)
 
@@ -78,7 +78,7 @@ def test_memory_is_shown_against_its_budget() -> None:
 
 def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
     play = Playbook()
-    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
+    play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
     connection_stats = census_of(play)
     for number in range(600):
         connection_stats.count_broker(f"broker {number}", "open")

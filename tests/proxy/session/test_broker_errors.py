@@ -13,7 +13,7 @@ from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from tests.bounds.frames import good_batch, produce, request, sized_frame
+from tests.bounds.frames import good_batch, sized_frame, sized_produce_request, sized_request
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.fetch_response import FETCH_RESPONSE
@@ -97,7 +97,7 @@ _NAMES = {
 def session_after_first_request(has_fast_path: bool) -> Playbook:
     """Return a session that knows its client's id."""
     play = Playbook(has_fast_path)
-    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1, client_id=_CLIENT.encode()))
+    play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, -1, 1, client_id=_CLIENT.encode()))
     play.from_broker(sized_frame(struct.pack(">i", 1) + b"\0" + body_of_produce(9, 0)))
     play.client.sent.clear()
     return play
@@ -110,7 +110,7 @@ def test_each_error_code_is_counted_once_for_each_response(case: str, has_fast_p
     play = session_after_first_request(has_fast_path)
     response = sized_frame(struct.pack(">i", 7) + (b"\0" if is_flexible else b"") + responded)
 
-    play.from_client(request(key, version, asked, 7, client_id=_CLIENT.encode()))
+    play.from_client(sized_request(key, version, asked, 7, client_id=_CLIENT.encode()))
     play.from_broker(response)
 
     found = Counter({(error, client): count for (_, error, client), count in play.parts.counters.broker_errors.items()})
@@ -123,7 +123,7 @@ def test_each_error_code_is_counted_once_for_each_response(case: str, has_fast_p
 def test_partition_errors_of_an_unchanged_produce_request_are_counted(version: int, has_fast_path: bool) -> None:
     play = session_after_first_request(has_fast_path)
 
-    play.from_client(produce(version, {b"t": [(0, good_batch(NOW)), (1, good_batch(NOW))]}, -1, 7))
+    play.from_client(sized_produce_request(version, {b"t": [(0, good_batch(NOW)), (1, good_batch(NOW))]}, -1, 7))
     header = struct.pack(">i", 7) + (b"\0" if version >= 9 else b"")
     play.from_broker(sized_frame(header + body_of_produce(version, 0, 6)))
 
@@ -134,7 +134,7 @@ def test_of_a_merged_response_only_the_brokers_own_codes_count() -> None:
     """The broker returns errors for the stand-in of partition 1 and for the forwarded batch of partition 0."""
     play = Playbook(False, SLUICEGATE__DEFAULTS="{message.timestamp.before.max.ms: 1000}")
 
-    play.from_client(produce(3, {b"t": [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}, -1, 7))
+    play.from_client(sized_produce_request(3, {b"t": [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}, -1, 7))
     play.from_broker(sized_frame(struct.pack(">i", 7) + body_of_produce(3, 29, 2)))
 
     assert play.parts.counters.broker_errors == {("Produce", "TOPIC_AUTHORIZATION_FAILED", _of(play)): 1}

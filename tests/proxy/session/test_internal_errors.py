@@ -13,14 +13,16 @@ from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
-from tests.bounds.frames import good_batch, produce, request
+from tests.bounds.frames import good_batch, sized_produce_request, sized_request
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
 CLOSED = "internal error, connection closed"
 FORWARDED = "internal error, request forwarded unvalidated"
 REVALIDATED = "internal error, request revalidated by the slow path"
-ONE = produce(9, {b"t": [(0, good_batch(NOW))]})
-MANY = produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})  # more than the loop validates itself
+ONE = sized_produce_request(9, {b"t": [(0, good_batch(NOW))]})
+MANY = sized_produce_request(
+    9, {b"t": [(n, good_batch(NOW)) for n in range(300)]}
+)  # more than the loop validates itself
 
 
 def raise_bug(*_: object) -> NoReturn:
@@ -75,7 +77,7 @@ class Clock:
         return NOW
 
 
-DAMAGED = produce(9, {b"t": [(n, good_batch(NOW)[:-1] + b"\xff") for n in range(300)]})
+DAMAGED = sized_produce_request(9, {b"t": [(n, good_batch(NOW)[:-1] + b"\xff") for n in range(300)]})
 PLACES = pytest.mark.parametrize(("change", "request_"), [(on_the_loop, ONE), (in_a_thread, DAMAGED)])
 
 
@@ -118,7 +120,7 @@ def test_a_request_is_forwarded_unchanged_after_an_internal_error_if_configured(
 @pytest.mark.internal_error
 def test_an_internal_error_with_acks_0_awaits_no_response() -> None:
     play = play_of(on_the_loop, "forward")
-    request = produce(9, {b"t": [(0, good_batch(NOW))]}, acks=0)
+    request = sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, acks=0)
 
     play.from_client(request)
 
@@ -129,7 +131,7 @@ def test_an_internal_error_with_acks_0_awaits_no_response() -> None:
 def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
     play = play_of(on_the_loop, "forward")
 
-    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]})[:-3] + b"\xff\xff\xff")
+    play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]})[:-3] + b"\xff\xff\xff")
 
     assert not play.broker.sent
     assert play.parts.counters.protocol_errors == 1
@@ -140,7 +142,7 @@ def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
 @pytest.mark.parametrize("word", ["close", "forward"])
 def test_an_error_in_the_validation_of_a_topic_affects_only_its_requests(word: str) -> None:
     play = Playbook(change=for_one_topic, SLUICEGATE__ON_INTERNAL_ERROR=word)
-    of_another = produce(9, {b"another": [(0, good_batch(NOW))]})
+    of_another = sized_produce_request(9, {b"another": [(0, good_batch(NOW))]})
 
     with capture_logs() as lines:
         play.from_client(of_another * 2)
@@ -164,9 +166,9 @@ def test_an_error_in_the_validation_of_a_topic_affects_only_its_requests(word: s
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 @pytest.mark.parametrize("word", ["close", "forward"])
 def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(word: str) -> None:
-    good = produce(11, {b"t": [(0, good_batch(NOW))]})
-    bad = produce(11, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]})
-    unread = request(3, 9, b"\1\0\0\0\0")
+    good = sized_produce_request(11, {b"t": [(0, good_batch(NOW))]})
+    bad = sized_produce_request(11, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]})
+    unread = sized_request(3, 9, b"\1\0\0\0\0")
     clock = Clock()
 
     def with_clock(dependencies: SessionDependencies) -> SessionDependencies:

@@ -9,7 +9,7 @@ from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, make_path_counts
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.request_clock import RequestClock
-from tests.bounds.frames import good_batch, int32, produce, request, sized_frame
+from tests.bounds.frames import good_batch, int32, sized_frame, sized_produce_request, sized_request
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
 METADATA, HEARTBEAT = 3, 12
@@ -43,7 +43,7 @@ class ScriptedClock:
 def play(watch: ScriptedClock, has_fast_path: bool) -> Playbook:
     """Return a session whose client has received the response to its first request, without the times of that."""
     made = Playbook(has_fast_path, change=watch.hand_in)
-    made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 1))
+    made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, 1))
     send_response(made, 1)
     watch.sent.clear()
     watch.answered.clear()
@@ -59,7 +59,7 @@ def test_every_slow_path_request_is_timed() -> None:
     made = play(watch, has_fast_path=False)
 
     for number in range(2, 5):
-        made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
+        made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
         watch.now += 0.25
         send_response(made, number)
 
@@ -71,7 +71,7 @@ def test_a_streamed_request_has_an_upstream_time_only() -> None:
     watch = ScriptedClock()
     made = play(watch, has_fast_path=False)
 
-    made.from_client(request(HEARTBEAT, 4, bytes(30), 2))
+    made.from_client(sized_request(HEARTBEAT, 4, bytes(30), 2))
     watch.now += 3.0
     send_response(made, 2)
 
@@ -82,7 +82,7 @@ def test_proxy_time_begins_when_a_request_is_complete() -> None:
     """The time in which a request arrives does not count."""
     watch = ScriptedClock()
     made = play(watch, has_fast_path=False)
-    frame = produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 2)
+    frame = sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, 2)
 
     made.from_client(frame[:30])
     watch.now += 60.0
@@ -97,7 +97,7 @@ def test_fast_path_requests_are_timed_first_and_then_each_128th() -> None:
     made = play(watch, has_fast_path=True)
 
     for number in range(2, 272):
-        made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
+        made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
         watch.now += 0.5
         send_response(made, number)
 
@@ -112,8 +112,8 @@ def test_each_api_is_sampled_separately_and_once_for_each_read() -> None:
     watch = ScriptedClock()
     made = play(watch, has_fast_path=True)
 
-    made.from_client(b"".join(request(HEARTBEAT, 4, bytes(30), number) for number in range(2, 52)))
-    made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 52))
+    made.from_client(b"".join(sized_request(HEARTBEAT, 4, bytes(30), number) for number in range(2, 52)))
+    made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, 52))
 
     assert watch.sent == [(HEARTBEAT, 0.0, 50), (ApiKey.PRODUCE, 0.0, 1)]
 
@@ -124,7 +124,7 @@ def test_a_request_without_a_response_has_no_upstream_time() -> None:
     made = play(watch, has_fast_path=True)
 
     for number in range(2, 150):
-        made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, 0, number))
+        made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, 0, number))
 
     assert [stands_for for _, _, stands_for in watch.sent] == [1, 128]
     assert watch.answered == []

@@ -18,7 +18,7 @@ from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Resume, Wait
 from sluicegate.validation.policy import ValidationLimits
-from tests.bounds.frames import good_batch, produce
+from tests.bounds.frames import good_batch, sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
 _ID = b"sixteen bytes id"
@@ -284,7 +284,7 @@ def _names_response() -> bytes:
 
 def _names() -> Playbook:
     play = Playbook(change=partial(with_produce, scheduler=FailsAlways()))
-    play.from_client(produce(13, {_ID: [(0, good_batch(NOW))]}))
+    play.from_client(sized_produce_request(13, {_ID: [(0, good_batch(NOW))]}))
     play.from_broker(_names_response())
     return play
 
@@ -292,7 +292,7 @@ def _names() -> Playbook:
 def _settings() -> Playbook:
     settings = Settings()
     play = Playbook(change=partial(with_produce, settings=settings, scheduler=FailsAlways()))
-    play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}))
+    play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}))
     settings.tells[0](None)
     return play
 
@@ -304,7 +304,7 @@ def _fails(*_: object) -> NoReturn:
 def _validation() -> Playbook:
     play = Playbook(change=partial(with_produce, now_ms=_fails))
     play.from_client(
-        produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})
+        sized_produce_request(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})
     )  # more than the loop validates itself
     play.loop.until(lambda: play.client.aborted)
     return play
@@ -339,7 +339,7 @@ def test_an_error_in_the_validation_thread_is_reported() -> None:
     damaged = good_batch(NOW)[:-1] + b"\xff"
 
     with capture_logs() as lines:
-        play.from_client(produce(9, {b"t": [(n, damaged) for n in range(300)]}))
+        play.from_client(sized_produce_request(9, {b"t": [(n, damaged) for n in range(300)]}))
         play.loop.until(lambda: play.client.aborted)
 
     assert "prepare" in lines[0]["exception"]

@@ -10,8 +10,8 @@ import pytest
 from sluicegate.config.upstream import Sasl
 from sluicegate.proxy.tokens.cache import TokenMissing
 from sluicegate.proxy.tokens.own_token import own_token
-from tests.config.reading import problems
-from tests.pipeline.bearers import token
+from tests.config.reading import problems_of_text
+from tests.pipeline.bearers import unsecured_token
 
 _SASL = "upstream: {{bootstrap: 'h:1', sasl: {{{}}}}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
 
@@ -23,8 +23,8 @@ def _of(file: Path) -> Sasl:
 @pytest.mark.parametrize(
     ("make", "seconds"),
     [
-        (partial(token, lasts_seconds=60), 60),
-        (token, 300),
+        (partial(unsecured_token, lasts_seconds=60), 60),
+        (unsecured_token, 300),
         (lambda: "opaque", 300),
         (lambda: "a.!.c", 300),
         (lambda: "a.e30.c", 300),
@@ -46,7 +46,7 @@ def test_a_file_is_read_again_before_its_token_expires(tmp_path: Path, make: Cal
         (None, "cannot be read: No such file or directory"),
         ("", "is empty"),
         ("planted\1auth=Bearer x", "has no valid token"),
-        (token("planted", -30), r"expired \d+ s ago"),
+        (unsecured_token("planted", -30), r"expired \d+ s ago"),
     ],
 )
 def test_a_file_without_a_valid_token_is_named_and_its_content_is_not(
@@ -76,6 +76,6 @@ def test_a_file_without_a_valid_token_is_named_and_its_content_is_not(
     ],
 )
 def test_keys_of_another_mechanism_are_mistakes(keys: str, problem: str) -> None:
-    (found,) = problems(_SASL.format(keys))
+    (found,) = problems_of_text(_SASL.format(keys))
 
     assert problem in found

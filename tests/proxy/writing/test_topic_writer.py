@@ -11,13 +11,13 @@ from sluicegate.proxy.network.tls.contexts import MemoryFiles
 from sluicegate.proxy.writing.topic_writer import TopicWriter, connection_settings
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
-from tests.config.reading import loaded
+from tests.config.reading import load_text
 
 
 def test_a_timeout_has_the_last_error_as_reason() -> None:
     port = free_ports(1)
     text = f"upstream: {{bootstrap: ['127.0.0.1:{port}']}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
-    writer = TopicWriter(loaded(text).config.upstream, {"message.timeout.ms": 1500})
+    writer = TopicWriter(load_text(text).config.upstream, {"message.timeout.ms": 1500})
     told: list[str | None] = []
 
     def served() -> bool:
@@ -38,7 +38,7 @@ LISTEN = "listen: {bootstrap: '127.0.0.1:2'}\n"
 def settings_of(upstream: str) -> dict[str, Any]:
     text = f"upstream: {{bootstrap: ['h:1', '[::1]:2']{upstream}}}\n" + LISTEN
     with MemoryFiles() as copies:
-        settings = connection_settings(loaded(text).config.upstream, copies)
+        settings = connection_settings(load_text(text).config.upstream, copies)
         confluent_kafka.Producer({**settings, "bootstrap.servers": "127.0.0.1:9"})
     return settings
 
@@ -75,7 +75,7 @@ def test_tls_settings_name_copied_files_and_the_host_name_verification(tmp_path:
     files = f"ca_file: {tmp_path}/ca, certificate_file: {tmp_path}/c, key_file: {tmp_path}/k"
     text = f"upstream: {{bootstrap: ['h:1'], tls: {{{files}, key_password: p, verify_hostname: false}}}}\n" + LISTEN
     with MemoryFiles() as copies:
-        settings = connection_settings(loaded(text).config.upstream, copies)
+        settings = connection_settings(load_text(text).config.upstream, copies)
         held = {key: Path(str(name)).read_text() for key, name in settings.items() if key.endswith(".location")}
 
     assert held == {

@@ -13,7 +13,14 @@ import zstandard
 
 from sluicegate.validation.policy import Framing
 from sluicegate.validation.validated_request import ValidatedRequest
-from tests.framing.cases import AMBIGUOUS, HONEST, UNREADABLE, batch_with_payload, padded, with_fields
+from tests.framing.cases import (
+    AMBIGUOUS,
+    HONEST,
+    UNREADABLE,
+    batch_with_payload,
+    padded_varint,
+    records_with_changed_fields,
+)
 from tests.validation.dispositions.test_masking import MODES, NOW, SECRET, read, validate_by_policy
 from tests.validation.dispositions.test_masking import policy_of as policy_with
 from tests.wire.batches import (
@@ -92,21 +99,23 @@ def _with(codec: int = NONE, payload: bytes = _TWO, **fields: int) -> Callable[[
 
 def _with_fields(**changed: bytes) -> bytes:
     """Return two records that are JSON; the first has other bytes for these fields."""
-    first = with_fields(**({"value": length_prefixed(b"{}")} | changed)).removesuffix(record(_SECOND, 1, 0))
+    first = records_with_changed_fields(**({"value": length_prefixed(b"{}")} | changed)).removesuffix(
+        record(_SECOND, 1, 0)
+    )
     return first + record(Rec(0, value=b"{}"), 1, 0)
 
 
 _SECOND = Rec(0, value=b"second")
 _PADDED = {
-    "time": padded(0, 2),
-    "offset": padded(0, 2),
-    "key": padded(1, 2) + b"k",
-    "value": padded(2, 2) + b"{}",
-    "headers": padded(0, 2),
+    "time": padded_varint(0, 2),
+    "offset": padded_varint(0, 2),
+    "key": padded_varint(1, 2) + b"k",
+    "value": padded_varint(2, 2) + b"{}",
+    "headers": padded_varint(0, 2),
 }
 _PADDED_HEADERS = {
-    "name": varint(1) + padded(1, 2) + b"h" + length_prefixed(b""),
-    "header's value": varint(1) + length_prefixed(b"h") + padded(0, 2),
+    "name": varint(1) + padded_varint(1, 2) + b"h" + length_prefixed(b""),
+    "header's value": varint(1) + length_prefixed(b"h") + padded_varint(0, 2),
 }
 UNUSED: Mapping[str, Callable[[int], bytes]] = {
     **{

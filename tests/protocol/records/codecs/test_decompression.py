@@ -20,14 +20,14 @@ def decompress(codec: Codec, data: memoryview, limit: int) -> Decompressed:
     return Decompressor().decompress(codec, data, limit)
 
 
-def packed(name: str, data: bytes = PLAIN) -> tuple[Codec, memoryview]:
+def codec_and_payload(name: str, data: bytes = PLAIN) -> tuple[Codec, memoryview]:
     codec = CODECS[name]
     return Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(compress(codec, data))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_payload_up_to_the_limit_is_decompressed(name: str) -> None:
-    found = decompress(*packed(name), limit=len(PLAIN))
+    found = decompress(*codec_and_payload(name), limit=len(PLAIN))
 
     assert (found.data, found.failure) == (PLAIN, None)
 
@@ -35,7 +35,7 @@ def test_a_payload_up_to_the_limit_is_decompressed(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("limit", [len(PLAIN) - 1, 1000, 0])
 def test_a_payload_beyond_the_limit_stops(name: str, limit: int) -> None:
-    found = decompress(*packed(name), limit=limit)
+    found = decompress(*codec_and_payload(name), limit=limit)
 
     assert found.failure is Failure.OVER_LIMIT
     assert len(found.data) <= limit
@@ -43,7 +43,7 @@ def test_a_payload_beyond_the_limit_stops(name: str, limit: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cut_payload_is_damaged_and_yields_its_beginning(name: str) -> None:
-    codec, data = packed(name)
+    codec, data = codec_and_payload(name)
 
     found = decompress(codec, data[: len(data) * 3 // 4], limit=len(PLAIN))
 
@@ -53,7 +53,7 @@ def test_a_cut_payload_is_damaged_and_yields_its_beginning(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_garbage_is_damaged(name: str) -> None:
-    codec, _ = packed(name)
+    codec, _ = codec_and_payload(name)
     assert decompress(codec, memoryview(b"no such thing"), limit=10_000).failure is Failure.DAMAGED
 
 

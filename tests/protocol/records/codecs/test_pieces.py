@@ -31,7 +31,7 @@ LARGE = os.urandom(40_000) + bytes(48 * MIB)
 NAMES = [name for name, codec in CODECS.items() if codec not in {NONE, CODECS["snappy"]}]
 
 
-def bounds_of(
+def payload_limits(
     plain_bytes: int = 1 << 40,
     window_bytes: int = 16 * MIB,
     budget_bytes: int = 1 << 40,
@@ -69,7 +69,7 @@ def test_only_one_piece_of_a_large_payload_is_in_memory(name: str) -> None:
     decompressor = Decompressor()
     tracemalloc.start()
     try:
-        largest = largest_piece(decompressor, CODECS[name], data, bounds_of())
+        largest = largest_piece(decompressor, CODECS[name], data, payload_limits())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -85,9 +85,9 @@ def test_any_piece_size_gives_the_same_bytes(name: str, most: int) -> None:
     data = compress(CODECS[name], plain)
     cut = data[: len(data) * 2 // 3]
 
-    assert read(Decompressor(most), CODECS[name], data, bounds_of()) == (plain, None)
-    assert read(Decompressor(most), CODECS[name], cut, bounds_of()) == read(
-        Decompressor(), CODECS[name], cut, bounds_of()
+    assert read(Decompressor(most), CODECS[name], data, payload_limits()) == (plain, None)
+    assert read(Decompressor(most), CODECS[name], cut, payload_limits()) == read(
+        Decompressor(), CODECS[name], cut, payload_limits()
     )
 
 
@@ -113,7 +113,7 @@ NESTED_EMPTY_STREAMS = compress(XERIAL, b"") * 20_000
 def test_empty_members_and_frames_count_against_the_decompression_budget(name: str, data: bytes) -> None:
     """Opening a member or frame takes about a microsecond, although it has only a few bytes."""
     with pytest.raises(OverLimit) as over:
-        read(Decompressor(), CODECS[name], data, bounds_of(budget_bytes=4 * MIB))
+        read(Decompressor(), CODECS[name], data, payload_limits(budget_bytes=4 * MIB))
     assert over.value.bound is PayloadLimit.REQUEST
 
 
@@ -122,7 +122,7 @@ def test_a_snappy_block_larger_than_the_window_allocates_nothing() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(OverLimit) as over:
-            read(Decompressor(), CODECS["snappy"], data, bounds_of())
+            read(Decompressor(), CODECS["snappy"], data, payload_limits())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -130,7 +130,7 @@ def test_a_snappy_block_larger_than_the_window_allocates_nothing() -> None:
     assert peak < MIB
 
 
-def zstd_of(size: int, window_log: int) -> bytes:
+def zstd_frame_of_zeros(size: int, window_log: int) -> bytes:
     parameters = zstandard.ZstdCompressionParameters(window_log=window_log, compression_level=3, write_content_size=0)
     compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     return compressor.compress(bytes(size)) + compressor.flush()
@@ -138,12 +138,12 @@ def zstd_of(size: int, window_log: int) -> bytes:
 
 def test_a_large_zstd_window_with_little_content_is_accepted() -> None:
     """Java always declares a window of 128 MiB at level 22."""
-    assert read(Decompressor(), 4, zstd_of(15 * MIB, 27), bounds_of()) == (bytes(15 * MIB), None)
+    assert read(Decompressor(), 4, zstd_frame_of_zeros(15 * MIB, 27), payload_limits()) == (bytes(15 * MIB), None)
 
     with pytest.raises(OverLimit) as over:
-        read(Decompressor(), 4, zstd_of(17 * MIB, 27), bounds_of())
+        read(Decompressor(), 4, zstd_frame_of_zeros(17 * MIB, 27), payload_limits())
     assert over.value.bound is PayloadLimit.WINDOW
-    assert read(Decompressor(), 4, zstd_of(17 * MIB, 24), bounds_of()) == (bytes(17 * MIB), None)
+    assert read(Decompressor(), 4, zstd_frame_of_zeros(17 * MIB, 24), payload_limits()) == (bytes(17 * MIB), None)
 
 
 def test_the_memory_of_a_large_window_or_block_is_freed() -> None:
@@ -153,13 +153,13 @@ def test_the_memory_of_a_large_window_or_block_is_freed() -> None:
 
 def growth_by_large_payloads() -> int:
     decompressor = Decompressor()
-    resident = rss()
-    read(decompressor, 4, zstd_of(120 * MIB, 27), bounds_of(window_bytes=1 << 27))
-    read(decompressor, 2, compress(2, bytes(15 * MIB)), bounds_of())
-    return rss() - resident
+    resident = resident_bytes()
+    read(decompressor, 4, zstd_frame_of_zeros(120 * MIB, 27), payload_limits(window_bytes=1 << 27))
+    read(decompressor, 2, compress(2, bytes(15 * MIB)), payload_limits())
+    return resident_bytes() - resident
 
 
-def rss() -> int:
+def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
@@ -179,9 +179,9 @@ def test_decompression_yields_regularly_and_can_be_abandoned(name: str) -> None:
     if name == "snappy":
         called = 2  # the decoder returns a whole block at once
     with pytest.raises(Abandoned):
-        read(decompressor, CODECS[name], data, bounds_of(give_way=give_way))
+        read(decompressor, CODECS[name], data, payload_limits(give_way=give_way))
 
-    assert read(decompressor, CODECS[name], data, bounds_of()) == (plain, None)
+    assert read(decompressor, CODECS[name], data, payload_limits()) == (plain, None)
 
 
 def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
@@ -189,7 +189,7 @@ def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
     call."""
     given: list[int] = []
 
-    class Counting:
+    class CountingStream:
         def __init__(self, data: bytes) -> None:
             self._view = memoryview(data)
 
@@ -201,7 +201,7 @@ def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
             return self._view[where]
 
     data = gzip.compress(b"x") * 2000
-    plain = b"".join(gzip_pieces(Counting(data), bounds_of()))
+    plain = b"".join(gzip_pieces(CountingStream(data), payload_limits()))
 
     assert plain == b"x" * 2000
     assert sum(given) < 2000 * 2048
@@ -210,7 +210,7 @@ def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
 def test_a_damaged_member_after_many_others_is_read_again_in_small_steps() -> None:
     """Regression: copying the rest for each 16 KiB took 76 s of CPU time for 90 MB."""
     data = gzip.compress(os.urandom(4 * MIB), 1)[:-1000]
-    seen, failure = read(Decompressor(), 1, data, bounds_of())
+    seen, failure = read(Decompressor(), 1, data, payload_limits())
     calls = 0
 
     def give_way() -> None:
@@ -219,7 +219,7 @@ def test_a_damaged_member_after_many_others_is_read_again_in_small_steps() -> No
 
     assert failure is Failure.DAMAGED
     assert len(seen) > 4 * MIB - 40_000
-    assert read(Decompressor(), 1, data, bounds_of(give_way=give_way))[1] is Failure.DAMAGED
+    assert read(Decompressor(), 1, data, payload_limits(give_way=give_way))[1] is Failure.DAMAGED
     assert calls < 1000
 
 
@@ -227,10 +227,10 @@ def test_lz4_with_checksums_is_read_as_one_frame() -> None:
     plain = os.urandom(100_000) + bytes(300_000)
     data = checked_lz4(plain)
 
-    assert read(Decompressor(), 3, data, bounds_of()) == (plain, None)
+    assert read(Decompressor(), 3, data, payload_limits()) == (plain, None)
     bent = bytearray(data)
     bent[len(data) - 20] ^= 1
-    found, failure = read(Decompressor(), 3, bytes(bent), bounds_of())
+    found, failure = read(Decompressor(), 3, bytes(bent), payload_limits())
     assert failure is Failure.DAMAGED
     assert plain.startswith(found)
     assert len(found) >= 5 * 65_536

@@ -8,7 +8,15 @@ from itertools import product
 import pytest
 
 from sluicegate.proxy.network.tls.certificate_principal import name_of, principal_of
-from tests.oracle.subject_names import SEQUENCE, STRING_TYPES, TYPES, attribute, der, name, written_by_java
+from tests.oracle.subject_names import (
+    SEQUENCE,
+    STRING_TYPES,
+    TYPES,
+    der_element,
+    distinguished_name,
+    name_attribute,
+    written_by_java,
+)
 
 _VALUES = (
     "etl",
@@ -49,16 +57,23 @@ def _encoded(kind: str, value: str) -> bytes:
 def _singles() -> list[bytes]:
     """Each type of string with each value; also values that are not of their type, or UTF-8 of any kind."""
     found = [
-        attribute("CN", tag, _encoded(kind, value)) for (kind, tag), value in product(STRING_TYPES.items(), _VALUES)
+        name_attribute("CN", tag, _encoded(kind, value))
+        for (kind, tag), value in product(STRING_TYPES.items(), _VALUES)
     ]
     chance = random.Random(1)
     found += [
-        attribute("O", tag, bytes(chance.choices(_UTF_8_PARTS, k=chance.randint(1, 6))))
+        name_attribute("O", tag, bytes(chance.choices(_UTF_8_PARTS, k=chance.randint(1, 6))))
         for tag in STRING_TYPES.values()
         for _ in range(200)
     ]
-    found += [attribute(kind, tag, _encoded(word, "a b")) for kind, (word, tag) in product(TYPES, STRING_TYPES.items())]
-    found += [attribute("CN", 0x02, b"\x05"), attribute("CN", 0x04, b"etl"), attribute("OU", 0x03, b"\0etl")]
+    found += [
+        name_attribute(kind, tag, _encoded(word, "a b")) for kind, (word, tag) in product(TYPES, STRING_TYPES.items())
+    ]
+    found += [
+        name_attribute("CN", 0x02, b"\x05"),
+        name_attribute("CN", 0x04, b"etl"),
+        name_attribute("OU", 0x03, b"\0etl"),
+    ]
     return found
 
 
@@ -66,7 +81,11 @@ def _names() -> list[bytes]:
     chance = random.Random(58)
     singles = _singles()
     several = [[chance.sample(singles, chance.randint(1, 3)) for _ in range(chance.randint(1, 4))] for _ in range(500)]
-    return [name(), *(name([each]) for each in singles), *(name(*parts) for parts in several)]
+    return [
+        distinguished_name(),
+        *(distinguished_name([each]) for each in singles),
+        *(distinguished_name(*parts) for parts in several),
+    ]
 
 
 class _Peer(ssl.SSLObject):
@@ -95,10 +114,22 @@ def test_subjects_are_written_as_java_writes_them() -> None:
 @pytest.mark.parametrize("tag", STRING_TYPES.values(), ids=STRING_TYPES)
 def test_a_certificates_principal_is_its_subject_of_any_string_type(tag: int) -> None:
     """The other fields are a real certificate's; Java reads the subject of the whole one alike."""
-    subject = name([attribute("CN", tag, b"etl\0")], [attribute("emailAddress", tag, b"a@b")])
-    for version in (b"", der(0xA0, der(0x02, b"\x02"))):
-        fields = version + der(0x02, b"\x07") + der(SEQUENCE, b"") + name() + der(SEQUENCE, b"") + subject
-        certificate = der(SEQUENCE, der(SEQUENCE, fields + der(SEQUENCE, b"")) + der(SEQUENCE, b"") + der(0x03, b"\0"))
+    subject = distinguished_name([name_attribute("CN", tag, b"etl\0")], [name_attribute("emailAddress", tag, b"a@b")])
+    for version in (b"", der_element(0xA0, der_element(0x02, b"\x02"))):
+        fields = (
+            version
+            + der_element(0x02, b"\x07")
+            + der_element(SEQUENCE, b"")
+            + distinguished_name()
+            + der_element(SEQUENCE, b"")
+            + subject
+        )
+        certificate = der_element(
+            SEQUENCE,
+            der_element(SEQUENCE, fields + der_element(SEQUENCE, b""))
+            + der_element(SEQUENCE, b"")
+            + der_element(0x03, b"\0"),
+        )
 
         assert principal_of(_Peer(certificate)) == f"User:{name_of(subject)}"
 
@@ -108,7 +139,7 @@ def test_without_a_certificate_there_is_no_principal() -> None:
 
 
 def test_a_certificate_that_is_not_der_is_an_error_and_nothing_else() -> None:
-    whole = name([attribute("CN", 0x0C, b"etl")], [attribute("emailAddress", 0x16, b"a@b")])
+    whole = distinguished_name([name_attribute("CN", 0x0C, b"etl")], [name_attribute("emailAddress", 0x16, b"a@b")])
     chance = random.Random(58)
     for _ in range(3000):
         damaged = bytearray(whole)

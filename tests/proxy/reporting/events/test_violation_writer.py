@@ -41,7 +41,7 @@ from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Beginning, Finding, Reason, RecordSample
 from tests.broker.eventually import eventually
-from tests.config.reading import SMALLEST, loaded
+from tests.config.reading import SMALLEST, load_text
 
 NOW = 1_800_000_000_000
 HELD_TO = ValidationBasis(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
@@ -175,7 +175,7 @@ topics: [{match: orders, owner: {team: orders}}]
 def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
     topic: str, client_id: str | None, principal: str | None, is_verified: bool, team: str | None
 ) -> None:
-    policy = rulebook_of(loaded(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
+    policy = rulebook_of(load_text(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
     client = ClientDetails("127.0.0.1:5", client_id, None, None, principal, is_verified)
 
     event = event_of(one_violation()._replace(client=client, basis=ValidationBasis(policy, NOW)))

@@ -34,7 +34,7 @@ from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.status.status import Status
-from tests.bounds.frames import produce
+from tests.bounds.frames import sized_produce_request
 from tests.broker.certificates import Authority
 from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer
 from tests.proxy.session.quotas.test_metering import QuotaPlay
@@ -72,7 +72,7 @@ def state_of(play: Playbook) -> ServerState:
 
 async def validated_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
     play, data = Playbook(), batch([Rec(NOW, b"k", b"v" * 1000)])
-    play.from_client(produce(9, {b"t": [(0, data)]}))
+    play.from_client(sized_produce_request(9, {b"t": [(0, data)]}))
     play.ends()
     return counter_value(name, play.parts.observer.counted()), len(data), len(data)
 
@@ -104,7 +104,7 @@ async def loop_delay(name: str, _folder: Path) -> tuple[float, float, float]:
 
 async def buffered(name: str, _folder: Path) -> tuple[float, float, float]:
     play, size = Playbook(has_fast_path=False), 300_000
-    whole = produce(9, {b"t": [(0, batch([Rec(NOW, b"k", b"v" * size)]))]})
+    whole = sized_produce_request(9, {b"t": [(0, batch([Rec(NOW, b"k", b"v" * size)]))]})
     play.from_client(whole[: size // 2])
     found = values_of(name, list(metrics_of(state_of(play).snapshot())))
     return sum(found.values()), size // 2, 2 * len(whole)
@@ -120,7 +120,7 @@ async def throttled(name: str, _folder: Path) -> tuple[float, float, float]:
     """A second request at once, of one a second."""
     play = QuotaPlay(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
     for _ in range(2):
-        play.send(produce(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
+        play.send(sized_produce_request(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
     return counter_value(name, play.playbook.parts.observer.counted()), 0.9, 2.1
 
 
@@ -195,7 +195,9 @@ def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
             session, outlet = play.another()
             own = topics[client::clients]
             for data in batches:
-                request = produce(9, {topic.encode(): [(0, data)] for topic in own}, client_id=b"client-%d" % client)
+                request = sized_produce_request(
+                    9, {topic.encode(): [(0, data)] for topic in own}, client_id=b"client-%d" % client
+                )
                 deliver_from_peer(session.client, outlet, request)
                 play.loop.turns()
                 if not session.broker.is_open:

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from sluicegate.proxy.session.client.bearer_token import StrimziClaims, name_in_token, user_names_of
-from tests.config.reading import SMALLEST, loaded, problems
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 NESTED = {"user": {"id": "n"}, "us.er": {"id": "dot"}, "user.id": "flat", "sub": "s"}
 
@@ -16,7 +16,7 @@ NESTED = {"user": {"id": "n"}, "us.er": {"id": "dot"}, "user.id": "flat", "sub":
 def name(claim: str, claims: object) -> str | None:
     fallback = "oauth.fallback.username.claim: \"['c']\", oauth.fallback.username.prefix: svc-"
     keys = f"oauth.username.claim: {json.dumps(claim)}, oauth.username.prefix: p-, {fallback}, "
-    names = user_names_of(loaded(SMALLEST.replace("listen: {", f"listen: {{{keys}")).config.listen)
+    names = user_names_of(load_text(SMALLEST.replace("listen: {", f"listen: {{{keys}")).config.listen)
     assert isinstance(names, StrimziClaims)
     payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=")
     return name_in_token(b"n,,\x01auth=Bearer a." + payload + b".c\x01\x01", names)
@@ -59,6 +59,8 @@ def test_the_name_is_the_one_that_strimzi_extracts(claim: str, claims: object, e
 
 @pytest.mark.parametrize("claim", ["[user].[id]", "['a'", "[*]", "['a']..['b']", "['a','b']", "['a']" * 40, "['a']x"])
 def test_a_path_that_may_lead_to_several_claims_or_none_is_an_error(claim: str) -> None:
-    (problem,) = problems(SMALLEST.replace("listen: {", f"listen: {{oauth.username.claim: {json.dumps(claim)}, "))
+    (problem,) = problems_of_text(
+        SMALLEST.replace("listen: {", f"listen: {{oauth.username.claim: {json.dumps(claim)}, ")
+    )
 
     assert "expected the path of one claim" in problem

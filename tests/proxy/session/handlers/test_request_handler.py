@@ -11,7 +11,7 @@ from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS
 from sluicegate.proxy.session.client.identity import ClientIdentity, may_be_request
 from sluicegate.proxy.session.handlers.request_handler import RequestHandler
-from tests.bounds.frames import request
+from tests.bounds.frames import sized_request
 from tests.proxy.session.playbook import Playbook
 
 TOKENS = {
@@ -77,7 +77,7 @@ def test_each_request_gives_its_client_id() -> None:
 @pytest.mark.parametrize("cut", range(1, 14))
 def test_a_first_request_whose_head_comes_in_pieces_is_forwarded_whole(cut: int, has_fast_path: bool) -> None:
     """The session has no broker yet, because the broker is connected when the head is complete."""
-    frame = request(1, 11, b"\xff" * 4 + bytes(34), 7)
+    frame = sized_request(1, 11, b"\xff" * 4 + bytes(34), 7)
     play = Playbook(has_fast_path)
 
     for piece in (frame[:cut], frame[cut:], frame):

@@ -16,8 +16,8 @@ from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.validation.previous_times import PreviousTimes
-from tests.bounds.frames import good_batch, int32, request, sized_frame
-from tests.bounds.frames import produce as produce_request
+from tests.bounds.frames import good_batch, int32, sized_frame, sized_request
+from tests.bounds.frames import sized_produce_request as produce_request
 from tests.proxy.session.playbook import NOW, Playbook, objects_of_sessions, with_produce
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -295,7 +295,7 @@ def _one_life(ending: str) -> None:
     del play.session, play.client, play.broker, play.failed  # the playbook itself waits for the garbage collector
 
 
-_FETCH, _METADATA = request(1, 11, b"\xff" * 4 + bytes(34), 7), request(3, 9, b"\0\1\0\0\0", 7)
+_FETCH, _METADATA = sized_request(1, 11, b"\xff" * 4 + bytes(34), 7), sized_request(3, 9, b"\0\1\0\0\0", 7)
 
 
 @pytest.mark.parametrize("has_fast_path", [False, True] if HAS_FAST_PATH else [False])

@@ -10,8 +10,8 @@ from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.responses.refused_changes import MOST_ELEMENTS, TOPIC_CHANGES
-from tests.bounds.frames import request
-from tests.oracle.definitions import definition
+from tests.bounds.frames import sized_request
+from tests.oracle.definitions import message_definition
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.proxy.session.playbook import Playbook
 from tests.wire.batches import Rec, batch
@@ -42,7 +42,7 @@ def proxy(has_fast_path: bool = False, **state: str) -> Playbook:
 
 
 def frame_of(name: str, version: int, value: Any) -> bytes:
-    return request(KEYS[name], version, SCHEMAS[f"{name}Request"].build(value, version), correlation_id=7)
+    return sized_request(KEYS[name], version, SCHEMAS[f"{name}Request"].build(value, version), correlation_id=7)
 
 
 def response_in(play: Playbook, name: str, version: int) -> Any:
@@ -64,7 +64,7 @@ def names_topics(spec: Any) -> bool:
 
 
 def test_each_api_that_names_topics_is_guarded_or_known_to_change_none() -> None:
-    naming = {api.name for api in APIS.values() if names_topics(definition(KAFKA_NEW, f"{api.name}Request"))}
+    naming = {api.name for api in APIS.values() if names_topics(message_definition(KAFKA_NEW, f"{api.name}Request"))}
     guarded = {*TOPIC_CHANGES, "Produce"}
 
     assert naming <= guarded | CHANGE_NO_TOPIC, (
@@ -172,8 +172,8 @@ def test_batches_for_an_own_topic_are_refused_in_each_mode(version: int, mode: s
     topics = [topic_data(each, (0, batch([Rec(1)]))) for each in (other, own)]
 
     for correlation_id in (1, 2):  # the second one after whatever the fast path has learned
-        play.from_client(request(0, version, produce_body(version, topics[1:]), correlation_id))
-    play.from_client(request(0, version, produce_body(version, topics), 3))
+        play.from_client(sized_request(0, version, produce_body(version, topics[1:]), correlation_id))
+    play.from_client(sized_request(0, version, produce_body(version, topics), 3))
     play.loop.turns()
 
     assert play.broker.sent == b""
@@ -193,7 +193,7 @@ def test_batches_for_an_own_topic_are_refused_in_each_mode(version: int, mode: s
 def test_a_batch_for_an_own_topic_without_a_response_closes_the_connection() -> None:
     play = proxy()
 
-    play.from_client(request(0, 9, produce_body(9, [topic_data(OWN, (0, batch([Rec(1)])))], acks=0)))
+    play.from_client(sized_request(0, 9, produce_body(9, [topic_data(OWN, (0, batch([Rec(1)])))], acks=0)))
     play.loop.turns()
 
     assert play.broker.sent == b""

@@ -51,7 +51,7 @@ from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import run_at_once
 from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.previous_times import PreviousTimeInFlight
-from tests.bounds.frames import good_batch, produce
+from tests.bounds.frames import good_batch, sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.proxy.session.produce.effect_playbook import Handling, play
 
@@ -172,7 +172,7 @@ def names_response(code: int) -> bytearray:
 
 
 def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
-    script, sized = Script(), produce(9, {b"t": [(0, GOOD)]})
+    script, sized = Script(), sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized)
 
     validate = next(steps)
@@ -199,7 +199,7 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
 )
 def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Outcome) -> None:
     script = Script()
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     forward: Any = steps.send(script.validate(next(steps)))
     assert ended(steps)
 
@@ -211,7 +211,7 @@ def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Out
 
 def test_a_request_with_acks_0_awaits_no_response() -> None:
     script = Script()
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}, acks=0))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}, acks=0))
 
     forward: Any = steps.send(script.validate(next(steps)))
 
@@ -222,7 +222,7 @@ def test_a_request_with_acks_0_awaits_no_response() -> None:
 
 def test_topic_ids_are_resolved_before_validation() -> None:
     script = Script()
-    steps = script.handle(produce(13, {ID: [(0, GOOD)]}), 13)
+    steps = script.handle(sized_produce_request(13, {ID: [(0, GOOD)]}), 13)
 
     assert next(steps) == ResolveNames([ID])
     script.shared.names.learn([(ID, "t")])
@@ -230,20 +230,20 @@ def test_topic_ids_are_resolved_before_validation() -> None:
     assert isinstance(validate, Validate)
     assert isinstance(steps.send(script.validate(validate)), ForwardAsItCame)
 
-    again = script.handle(produce(13, {ID: [(0, GOOD)]}), 13)
+    again = script.handle(sized_produce_request(13, {ID: [(0, GOOD)]}), 13)
     assert isinstance(next(again), Validate)
 
 
 def test_validation_waits_for_the_settings_of_its_topics() -> None:
     script = Script(settings=object())
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)], b"u": [(0, GOOD)]}))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)], b"u": [(0, GOOD)]}))
 
     assert next(steps) == AwaitSettings(("t", "u"))
     assert isinstance(steps.send(None), Validate)
 
 
 def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
-    script, sized = Script(), produce(9, {b"t": [(0, GOOD)]})
+    script, sized = Script(), sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized, of_client=QuotaDecision.WAIT)
 
     assert next(steps) == AwaitQuotaTurn()
@@ -254,7 +254,7 @@ def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
 
 def test_a_client_without_room_under_its_quota_is_disconnected_in_its_turn() -> None:
     script = Script()
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}), of_client=QuotaDecision.REJECT)
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}), of_client=QuotaDecision.REJECT)
 
     assert isinstance(next(steps), CloseInTurn)
     assert ended(steps)
@@ -263,7 +263,7 @@ def test_a_client_without_room_under_its_quota_is_disconnected_in_its_turn() -> 
 
 @pytest.mark.parametrize("decision", QuotaDecision)
 def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None:
-    script, sized = Script(has_topic_quotas=True), produce(9, {b"t": [(0, GOOD)]})
+    script, sized = Script(has_topic_quotas=True), sized_produce_request(9, {b"t": [(0, GOOD)]})
     shares: Any = (("a share", 100),)
     script.meter.shares, script.meter.decision = shares, decision
     steps = script.handle(sized)
@@ -284,7 +284,7 @@ def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None
 
 def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
     script = Script()
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
 
     assert isinstance(next(steps), Validate)
     assert steps.throw(PreviousTimeInFlight()) == AwaitEarlierResponses()
@@ -295,7 +295,7 @@ def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
 
 def test_an_internal_error_ends_the_request() -> None:
     script = Script()
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
 
     with pytest.raises(ValueError, match="a bug"):
@@ -306,7 +306,7 @@ def test_an_internal_error_ends_the_request() -> None:
 
 def test_an_internal_error_forwards_the_request_if_configured() -> None:
     script, error = Script(on_internal_error=OnInternalError.FORWARD), ValueError("a bug")
-    sized = produce(9, {b"t": [(0, GOOD)]})
+    sized = sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized)
     next(steps)
 
@@ -322,7 +322,7 @@ def test_an_internal_error_forwards_the_request_if_configured() -> None:
 @pytest.mark.parametrize("word", OnInternalError)
 def test_a_malformed_request_is_never_forwarded(word: OnInternalError) -> None:
     script = Script(on_internal_error=word)
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
 
     with pytest.raises(MalformedMessage):
@@ -331,12 +331,12 @@ def test_a_malformed_request_is_never_forwarded(word: OnInternalError) -> None:
 
 def test_a_malformed_request_yields_nothing() -> None:
     with pytest.raises(MalformedMessage):
-        next(Script().handle(produce(9, {b"t": [(0, GOOD)]})[:40]))
+        next(Script().handle(sized_produce_request(9, {b"t": [(0, GOOD)]})[:40]))
 
 
 def test_an_abandoned_validation_ends_the_request() -> None:
     script = Script()
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
 
     assert ended(steps, None)
@@ -345,7 +345,7 @@ def test_an_abandoned_validation_ends_the_request() -> None:
 
 def forwarded_request(script: Script) -> ForwardedRequest:
     """Return a good request that the broker has."""
-    steps = script.handle(produce(9, {b"t": [(0, GOOD)]}))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     steps.send(script.validate(next(steps)))
     (forwarded,) = script.forwarded
     return forwarded
@@ -393,7 +393,7 @@ def test_a_session_that_ends_without_a_response_settles_the_batches_as_unknown()
 
 def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() -> None:
     script = Script()
-    steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}))
 
     forward: Any = steps.send(script.validate(next(steps)))
     assert isinstance(forward, Forward)
@@ -408,7 +408,7 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
 
 
 def test_a_recent_broker_error_is_reused_without_forwarding() -> None:
-    script, sized = Script(), produce(9, {b"t": [(0, DAMAGED)]})
+    script, sized = Script(), sized_produce_request(9, {b"t": [(0, DAMAGED)]})
     steps = script.handle(sized)
     forward: Any = steps.send(script.validate(next(steps)))
     assert ended(steps)
@@ -424,7 +424,7 @@ def test_a_recent_broker_error_is_reused_without_forwarding() -> None:
 
 def test_a_rejection_with_acks_0_closes_the_connection() -> None:
     script = Script()
-    steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}, acks=0))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}, acks=0))
 
     forward: Any = steps.send(script.validate(next(steps)))
     assert isinstance(forward, Forward)
@@ -438,7 +438,7 @@ _LETTERS = DeadLetters((0, 0), "dead", "t", 0)
 
 
 def _quarantined(script: Script, letters: DeadLetters = _LETTERS) -> tuple[Handling, Any]:
-    steps = script.handle(produce(9, {b"t": [(0, DAMAGED)]}))
+    steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}))
     return steps, steps.send(script.validate(next(steps), [letters]))
 
 

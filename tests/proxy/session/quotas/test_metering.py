@@ -13,7 +13,7 @@ from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.validation.from_keys import compile_policies
-from tests.bounds.frames import good_batch, int32, produce, request, short_string
+from tests.bounds.frames import good_batch, int32, short_string, sized_produce_request, sized_request
 from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
 from tests.proxy.session.playbook import NOW, Outlet, Playbook
 from tests.wire.batches import Rec, batch
@@ -70,7 +70,9 @@ class QuotaPlay:
 
 def _good(version: int, number: int, acks: int = -1, size: int = 20, client_id: bytes = b"etl") -> bytes:
     topic = topic_id_of(_TOPIC) if version >= 13 else _TOPIC.encode()
-    return produce(version, {topic: [(0, batch([Rec(NOW, b"key", b"v" * size)]))]}, acks, number, client_id=client_id)
+    return sized_produce_request(
+        version, {topic: [(0, batch([Rec(NOW, b"key", b"v" * size)]))]}, acks, number, client_id=client_id
+    )
 
 
 def _throttle_ms(answer: bytes, version: int) -> int:
@@ -123,7 +125,7 @@ def test_requests_forwarded_together_are_charged_together() -> None:
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
 def test_only_produce_responses_get_a_throttle_time(has_fast_path: bool) -> None:
-    fetch = request(1, 11, b"\xff" * 4 + bytes(34), 7)
+    fetch = sized_request(1, 11, b"\xff" * 4 + bytes(34), 7)
     free, bound = QuotaPlay(has_fast_path), QuotaPlay(has_fast_path, _ONE_A_SECOND)
     for play in (free, bound):
         play.send(_good(9, 1))
@@ -140,7 +142,7 @@ def test_rejections_have_the_throttle_time_too(has_fast_path: bool) -> None:
     bad = {_TOPIC.encode(): [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}
     play.send(_good(9, 1))
 
-    (answer,) = play.send(produce(9, bad, -1, 2, client_id=b"etl"))
+    (answer,) = play.send(sized_produce_request(9, bad, -1, 2, client_id=b"etl"))
 
     assert _throttle_ms(answer, 9) == 1000
     assert b"Timestamp" in answer
@@ -245,8 +247,8 @@ def test_a_login_after_the_first_request_applies_the_quota_of_its_principal(has_
     play.send(_good(9, 2))
     assert not play.is_waiting
 
-    play.send(request(17, 1, short_string(b"PLAIN"), 3, b"etl"))
-    play.send(request(36, 1, int32(8) + b"\0alice\0p", 4, b"etl"))
+    play.send(sized_request(17, 1, short_string(b"PLAIN"), 3, b"etl"))
+    play.send(sized_request(36, 1, int32(8) + b"\0alice\0p", 4, b"etl"))
     told = [_throttle_ms(play.send(_good(9, number))[0], 9) for number in (5, 6)]
 
     assert told == [0, 1000]

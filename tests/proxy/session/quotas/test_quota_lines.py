@@ -17,7 +17,7 @@ from sluicegate.proxy.session.quotas import shares as shares_of_quotas
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.validation.rules.rule import Client
-from tests.bounds.frames import produce
+from tests.bounds.frames import sized_produce_request
 from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer, objects_of_sessions
 from tests.wire.batches import Rec, batch
 
@@ -95,7 +95,9 @@ class Session:
 
 
 def _request(size: int, acks: int = -1, topic: bytes = b"orders", client_id: bytes = b"etl") -> bytes:
-    return produce(9, {topic: [(0, batch([Rec(NOW, b"key", b"v" * size)]))]}, acks, 1, client_id=client_id)
+    return sized_produce_request(
+        9, {topic: [(0, batch([Rec(NOW, b"key", b"v" * size)]))]}, acks, 1, client_id=client_id
+    )
 
 
 @pytest.mark.parametrize("acks", [-1, 0])

@@ -13,7 +13,7 @@ from sluicegate.protocol.headers import parse_request_header, response_body_at
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.session.topic_settings import Requester, SettingRefusal, SettingsChange
-from tests.bounds.frames import request, sized_frame
+from tests.bounds.frames import sized_frame, sized_request
 from tests.proxy.session.playbook import Playbook, with_produce
 from tests.wire.topic_changes import SCHEMAS
 
@@ -90,7 +90,7 @@ class Scene:
 
     def frame(self, value: Value, client_id: bytes = b"terraform") -> bytes:
         body = self.schema("Request").build(value, self.version)
-        return request(self.api.key, self.version, body, _CORRELATION_ID, client_id)
+        return sized_request(self.api.key, self.version, body, _CORRELATION_ID, client_id)
 
     def response_frame(self, value: Value) -> bytes:
         tags = b"\0" if self.api.response_header_version(self.version) else b""
