@@ -33,6 +33,8 @@ GiveWay = Callable[[], None]
 _PREFIX = PREFIX.encode()
 # Up to this size, walking a message takes less time than waking a thread.
 _SMALL_BYTES = 4096
+# The search for a name takes half a millisecond for a megabyte.
+_SEARCHED_BYTES = 1 << 20
 
 
 class TopicSettingHandler:
@@ -52,7 +54,7 @@ class TopicSettingHandler:
         request = _Request(api, version, correlation_id, frame, body_at, self._clock.now())
         if api.key == ApiKey.DESCRIBE_CONFIGS:
             yield from self._describe(request)
-        elif api.key in _WITH_SETTINGS and _PREFIX in frame:
+        elif api.key in _WITH_SETTINGS and (yield from _may_name_settings(frame)):
             yield from self._change(request)
         elif api.key in _FOLLOWED:
             yield from self._follow(request)
@@ -145,6 +147,22 @@ _WITH_SETTINGS = frozenset({ApiKey.CREATE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.I
 _FOLLOWED = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.ALTER_CONFIGS})
 HANDLED_APIS = _WITH_SETTINGS | _FOLLOWED | {ApiKey.DESCRIBE_CONFIGS}
 """The APIs of the requests that the handler takes."""
+
+
+def _may_name_settings(frame: bytearray) -> Steps[bool]:
+    """Return whether a request has the prefix of the names anywhere."""
+    if len(frame) <= _SEARCHED_BYTES:
+        return _PREFIX in frame
+    found = yield from InBackground(partial(_has_prefix, frame))
+    return found
+
+
+def _has_prefix(frame: bytearray, give_way: GiveWay) -> bool:
+    for start in range(0, len(frame), _SEARCHED_BYTES):
+        give_way()
+        if frame.find(_PREFIX, start, start + _SEARCHED_BYTES + len(_PREFIX) - 1) >= 0:
+            return True
+    return False
 
 
 def _read(work: Callable[[GiveWay], T], message: bytes | bytearray) -> Steps[T]:

@@ -426,3 +426,19 @@ def test_the_guard_of_the_proxys_own_topics_comes_first(version: int) -> None:
     assert asked is None
     assert [code for _, code, _ in errors_in(scene.clients_response())] == [29]
     assert scene.stored.refusals == []
+
+
+@pytest.mark.parametrize("offset", range(12))
+def test_a_setting_is_found_anywhere_in_a_request_of_megabytes(offset: int) -> None:
+    """The frame is searched in pieces of a megabyte. The name begins at each place around the end of one."""
+    scene = Scene(INCREMENTAL, 0)
+    filling = [("a", SET, "x" * 32_000)] * 32
+    frame = scene.frame(alteration(resource("t" * 100, *filling, (MODE, SET, "observe"))))
+    missing = (1 << 20) + 4 - frame.index(MODE.encode()) - offset
+    filling.append(("b" * (missing - 5), SET, ""))
+
+    asked = scene.sends(alteration(resource("t" * 100, *filling, (MODE, SET, "observe"))))
+
+    assert asked is None  # the filling names one setting several times
+    frame = scene.frame(alteration(resource("t" * 100, *filling, (MODE, SET, "observe"))))
+    assert frame.index(MODE.encode()) - 4 == (1 << 20) - offset
