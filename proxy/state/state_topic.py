@@ -36,7 +36,8 @@ from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter
 _POLL_SECONDS = 0.2
 _LOOK_SECONDS = 5.0
 _SAVE_SECONDS = 60.0
-_SAVE_CHANGE_SECONDS = 1.0
+# Saving a large state after each change would take more time than reading.
+_PAUSE_FOR_SAVING = 10
 _MOST_TOGETHER = 1000
 _AGAIN_SECONDS = 0.5
 _JOIN_SECONDS = 2.0
@@ -94,7 +95,7 @@ class StateTopic:
         self._file = None if keys.snapshot_file is None else SnapshotFile(keys.snapshot_file, keys.topic)
         self._log = structlog.get_logger("sluicegate.state")
         self._known: StateSnapshot | None = None
-        self._saved_at, self._is_unsaved = -_SAVE_SECONDS, False
+        self._saved_at, self._is_unsaved, self._save_pause = -_SAVE_SECONDS, False, 0.0
         self._why_unreadable: str | None = f"state.topic {self._topic} is not read yet"
         self._logged_error = ""
         self._writing = threading.Lock()
@@ -297,11 +298,12 @@ class StateTopic:
         self._status.end(Condition.STATE_UNKNOWN)
         self._status.end(Condition.STATE_UNREADABLE)
         self._is_unsaved = self._is_unsaved or is_new
-        if time.monotonic() - self._saved_at > (_SAVE_CHANGE_SECONDS if self._is_unsaved else _SAVE_SECONDS):
+        if time.monotonic() - self._saved_at > (self._save_pause if self._is_unsaved else _SAVE_SECONDS):
             self._save(self._known)
 
     def _save(self, known: StateSnapshot) -> None:
-        self._saved_at, self._is_unsaved = time.monotonic(), False
+        began, self._is_unsaved = time.monotonic(), False
+        self._saved_at = began
         if self._file is None:
             return
         try:
@@ -311,12 +313,16 @@ class StateTopic:
             self._status.begin(Condition.STATE_SNAPSHOT_FAILING, detail)
         else:
             self._status.end(Condition.STATE_SNAPSHOT_FAILING)
+        self._saved_at = time.monotonic()
+        self._save_pause = _PAUSE_FOR_SAVING * (self._saved_at - began)
 
     def _report_unreadable(self, why: str) -> None:
         self._why_unreadable = f"state.topic {self._topic} cannot be read: {cut(printable(why))}"
         if self._known is None:
             self._status.begin(Condition.STATE_UNKNOWN, self._why_unreadable)
             return
+        if self._is_unsaved:
+            self._save(self._known)
         detail = f"{self._why_unreadable}; the state of {time_text(self._known.read_at_ms)} is in force"
         self._status.begin(Condition.STATE_UNREADABLE, detail)
 
