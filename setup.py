@@ -6,7 +6,9 @@ SLUICEGATE_COMPILED=no compiles nothing.
 """
 
 import os
+import re
 import sysconfig
+import tomllib
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -56,6 +58,28 @@ def extensions() -> list[Extension]:
     for extension in made:
         extension.optional = os.environ.get("SLUICEGATE_COMPILED") != "required"  # cythonize does not carry it over
     return made
+
+
+_LINK = re.compile(r"(!?\[[^\]]*\]\()(?!https?://|#)([^)]+\))")
+
+
+def index_readme(text: str, source: str, version: str) -> str:
+    """Return README.md for a package index, which has no files: links lead to those of the release in the repository.
+
+    `source`: the address of the repository on GitHub.
+    """
+
+    def absolute(link: re.Match[str]) -> str:
+        kind = "raw" if link[1].startswith("!") else "blob"
+        return f"{link[1]}{source}/{kind}/v{version}/{link[2]}"
+
+    return _LINK.sub(absolute, text)
+
+
+def long_description() -> str:
+    """Return the text of the package's page."""
+    project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    return index_readme(Path("README.md").read_text(), project["urls"]["Source"], project["version"])
 
 
 REVISION = Path("sluicegate", "revision.txt")
@@ -112,6 +136,8 @@ def c_library_tag(platform: str) -> str:
 
 if __name__ == "__main__":  # not in the processes that write C
     setup(
+        long_description=long_description(),
+        long_description_content_type="text/markdown",
         ext_modules=extensions(),
         cmdclass={"bdist_wheel": TaggedByContent, "build_py": WithRevision, "sdist": SourcesWithRevision},
         options={"build_ext": {"parallel": os.cpu_count()}},

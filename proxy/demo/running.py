@@ -24,6 +24,8 @@ from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
 
+_SITE = "https://docs.example.com/OWNER"
+"""The published documentation: SITE in .github/identity.env."""
 _SENDS_NANOSECONDS = (
     'import time; from confluent_kafka import Producer; p = Producer({"bootstrap.servers": "%s"}); '
     'p.produce("payments", "mine", "k", timestamp=time.time_ns(), on_delivery=print); p.flush()'
@@ -54,7 +56,13 @@ def introduction(bootstrap: str, admin_port: int | None) -> Iterator[str]:
     yield f"  {_python()} -c {shlex.quote(_SENDS_NANOSECONDS % bootstrap)}"
     yield f"  curl -s http://127.0.0.1:{admin_port}/metrics | grep rejected"
     yield ""
-    yield "Next: docs/tutorial.md. Ctrl-C ends the demo."
+    yield f"Next: {_tutorial()}. Ctrl-C ends the demo."
+
+
+def _tutorial() -> str:
+    """Return the file of a clone, or the address of the page for other installations."""
+    page = Path("docs/tutorial.md")
+    return str(page) if page.exists() else f"{_SITE}/{page.stem}.html"
 
 
 def _python() -> str:

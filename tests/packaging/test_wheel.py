@@ -82,6 +82,19 @@ def test_a_wheel_without_compiled_modules_has_a_universal_tag(wheel: Path) -> No
     assert {f"sluicegate/{file.relative_to(ROOT)}" for file in modules} <= set(names)
 
 
+def test_the_page_of_the_package_has_only_links_that_work_on_an_index(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        (name,) = (each for each in packed.namelist() if each.endswith("/METADATA"))
+        page = packed.read(name).decode()
+
+    targets = re.findall(r"\]\(([^)\s]+)\)", page)
+    assert [target for target in targets if not target.startswith("https://")] == []
+    version = wheel.name.split("-")[1]
+    assert f"https://github.com/OWNER/REPO/blob/v{version}/docs/install.md#with-systemd" in targets
+    assert f"https://github.com/OWNER/REPO/raw/v{version}/docs/pictures/web-ui-light.png" in targets
+    assert "Project-URL: Documentation, https://" in page
+
+
 def test_the_package_has_one_name_and_runs_beside_user_modules_config_and_proxy(
     wheel: Path, environment: Path, tmp_path: Path
 ) -> None:

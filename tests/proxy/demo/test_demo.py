@@ -10,9 +10,11 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from sluicegate.proxy.demo.running import introduction
 from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
@@ -107,3 +109,9 @@ def test_the_demo_reports_an_invalid_variable(environment: dict[str, str]) -> No
     assert done.returncode == 1
     assert "SLUICEGATE__LISTEN__BOOTSTRAP" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_outside_a_clone_the_introduction_ends_with_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert re.search(r"^Next: https://\S+/tutorial\.html\. ", list(introduction("h:1", 9650))[-1])
