@@ -4,6 +4,8 @@
 """
 
 import sys
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from sluicegate.proxy.reporting.metrics.counters import BOUNDS
 from sluicegate.proxy.reporting.metrics.families import ROWS
@@ -20,6 +22,7 @@ All metrics of `/metrics` (`admin.listen`). Generated from `proxy/reporting/metr
   `deploy/grafana/` has a dashboard.
 - A name that ends with `_total` is a counter. Other metrics are gauges, if the first column has no other type. All are
   summed over the workers.
+- If a row has two metrics, the second one counts the same in records.
 - The number of series is bounded: at most 500 topics, known from the cluster or the configuration, and 100 client ids.
   The others count as `other`, clients without an id as `none`. If no series is left, a client (its principal, or its
   address) with fewer names replaces a series of the client with the most names. The counts of a replaced series move to
@@ -40,22 +43,34 @@ _OF_ALL_PROXIES = (
 )
 
 
+_IN_RECORDS = "The same, in records."
+
+
 def page() -> str:
     """Return the page as Markdown."""
     parts = [_HEAD]
     for title, words, families in (*ROWS, _OF_A_FLEET, _OF_ALL_PROXIES):
         parts.append(f"## {title}\n\n{words}\n")
         parts.append("| metric | labels | meaning | when to look at it |\n|---|---|---|---|")
-        parts += map(_row, families)
+        parts += _rows(families)
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _row(family: Family) -> str:
+def _rows(families: Iterable[Family]) -> Iterator[str]:
+    """Yield a row for each metric. A metric that counts the same in records shares the row of its batches."""
+    for family, following in pairwise((*families, None)):
+        if family is not None and family.advice != _IN_RECORDS:
+            counts_records = following is not None and following.advice == _IN_RECORDS
+            yield _row(family, following if counts_records else None)
+
+
+def _row(family: Family, in_records: Family | None) -> str:
     labels = ", ".join(f"`{label}`" for label in family.labels) or "none"
     text = family.text.replace("|", "\\|")
     kind = "" if family.kind.value in ("counter", "gauge") else f" ({family.kind.value})"
-    return f"| `{family.shown_name}`{kind} | {labels} | {text} | {family.advice} |"
+    names = f"`{family.shown_name}`{kind}" + (f", `{in_records.shown_name}`" if in_records is not None else "")
+    return f"| {names} | {labels} | {text} | {family.advice} |"
 
 
 if __name__ == "__main__":
