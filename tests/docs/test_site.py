@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("link", ["no-such-page.md", "design.md#no-such-anchor"])
 def test_a_link_without_a_target_is_an_error(link: str, tmp_path: Path) -> None:
-    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    for file in ("mkdocs.yml", "pyproject.toml"):
+        shutil.copy(ROOT / file, tmp_path)
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     with (tmp_path / "docs" / "index.md").open("a") as page:
         page.write(f"\n[a link]({link})\n")
@@ -54,6 +56,12 @@ def test_a_link_without_a_target_is_an_error(link: str, tmp_path: Path) -> None:
 def test_the_site_has_every_page(site: Path) -> None:
     pages = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in PAGES if page.name != "README.md"}
     assert {page for page in pages if not (site / page).exists()} == set()
+
+
+def test_each_page_shows_the_version(site: Path) -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    shown = re.compile(rf"sluicegate {re.escape(version)}, \d{{4}}-\d\d-\d\d\b")
+    assert [page.name for page in site.rglob("*.html") if not shown.search(page.read_text())] == []
 
 
 def test_links_between_pages_stay_links(site: Path) -> None:

@@ -1,0 +1,17 @@
+"""Each page of the site shows the version and the date of the commit from which the site was built."""
+
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+
+def on_config(config: Any) -> Any:
+    """What mkdocs calls before it reads the pages. Themes show `copyright` at the end of each."""
+    folder = Path(config["config_file_path"]).parent
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    command = ["git", "log", "-1", "--format=%cs"]
+    dated = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603  # no input
+    date = f", {dated.stdout.strip()}" if dated.returncode == 0 else ""  # not of an archive without a repository
+    config["copyright"] = f"sluicegate {project['version']}{date}"
+    return config
