@@ -31,6 +31,7 @@ ALLOWED = {
     "proxy/reporting/events/violation_writer.py": "writes, in a thread of its own",
     "proxy/state/snapshot_file.py": "writes within a deadline",
     "proxy/cli/cluster_commands.py": _COMMAND,
+    "proxy/demo/running.py": _COMMAND,
     "proxy/cli/policy_test_report.py": _COMMAND,
     "proxy/cli/policy_cases.py": _COMMAND,
     "proxy/cli/policy_tests.py": _COMMAND,
