@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 FOLDER = ROOT / "docs" / "pictures"
-_WIDTH, _MARGIN = 1180, 16
+_WIDTH, _MARGIN = 1180, 7
 _WAIT_MS = 120_000
 _WITH_EXAMPLE_ADDRESSES = """names => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -45,7 +45,7 @@ class Picture(NamedTuple):
 PICTURES = {
     "web-ui-light.png": Picture("#/", "worst"),
     "web-ui-client.png": Picture("#/client?id=legacy-billing", "client-example"),
-    "web-ui-topic.png": Picture("#/topic?name=payments", "topic-policy"),
+    "web-ui-topic.png": Picture("#/topic?name=payments", "topic-violations"),
     "web-ui-dark.png": Picture("#/policy?topic=payments", "distance-section", "dark", alone=True),
 }
 
@@ -56,8 +56,7 @@ def take(browser: Browser, admin: str, picture: Picture, file: Path) -> None:
     page.goto(f"{admin}/{picture.view}", timeout=_WAIT_MS)
     section = page.locator(f"#{picture.section}")
     section.wait_for(timeout=_WAIT_MS)
-    page.wait_for_timeout(3000)  # rates of what has arrived since the page was opened
-    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(12_000)  # rates of ten seconds since the page was opened
     page.evaluate(_WITH_EXAMPLE_ADDRESSES, _broker_names(page))
     if picture.alone:
         section.screenshot(path=file)
