@@ -32,7 +32,7 @@ class Configured:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicPolicies:
+class CompiledTopicPolicies:
     """The policies of topics by their topic settings.
 
     - `policies`: the policy of each topic.
@@ -49,10 +49,10 @@ class TopicPolicies:
         """Return whether a rule of these topics depends on the principal."""
         return any(rule.names_principals for entry in self.entries.values() for rule in entry.keys.rules or ())
 
-    def with_changes(self, changed: Iterable[str], new: "TopicPolicies") -> "TopicPolicies":
+    def with_changes(self, changed: Iterable[str], new: "CompiledTopicPolicies") -> "CompiledTopicPolicies":
         """Return these policies with those of some topics replaced, or removed if `new` has none."""
         gone = frozenset(changed)
-        return TopicPolicies(
+        return CompiledTopicPolicies(
             _merged(self.policies, gone, new.policies),
             _merged(self.entries, gone, new.entries),
             _merged(self.problems, gone, new.problems),
@@ -63,7 +63,7 @@ def _merged(old: Mapping[str, T], gone: frozenset[str], new: Mapping[str, T]) ->
     return {topic: each for topic, each in old.items() if topic not in gone} | dict(new)
 
 
-def topic_policies_of(configured: Configured, settings: Mapping[str, TopicValues | None]) -> TopicPolicies:
+def topic_policies_of(configured: Configured, settings: Mapping[str, TopicValues | None]) -> CompiledTopicPolicies:
     """Return the policies of topics with these settings. Blocks, and for many topics takes seconds."""
     policies, entries, problems = {}, {}, {}
     config, file, maker, source = configured.config, configured.file, configured.maker, configured.source
@@ -76,4 +76,4 @@ def topic_policies_of(configured: Configured, settings: Mapping[str, TopicValues
             policies[topic], entries[topic] = policy, entry
         if reasons:
             problems[topic] = "; ".join(reasons)
-    return TopicPolicies(policies, entries, problems)
+    return CompiledTopicPolicies(policies, entries, problems)

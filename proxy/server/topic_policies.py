@@ -8,8 +8,8 @@ from sluicegate.config.topic_policies import delegated_keys
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.reload.topic_policies import (
+    CompiledTopicPolicies,
     Configured,
-    TopicPolicies,
     topic_policies_of,
 )
 from sluicegate.proxy.session.topic_settings import Requester, SettingRefusal, SettingsChange
@@ -37,7 +37,7 @@ class TopicPoliciesInForce:
         self.commit = commit
         self.configured = configured
         self._values: dict[str, TopicValues] = {}
-        self.compiled = TopicPolicies()
+        self.compiled = CompiledTopicPolicies()
         self._compiling = DaemonThread("topic settings")
         self._version = self._compiled_version = 0
         self._again: asyncio.Task[None] | None = None
@@ -51,13 +51,13 @@ class TopicPoliciesInForce:
         new = await self._compiling.do(lambda: topic_policies_of(self.configured, changes))
         self._activate(self.compiled.with_changes(changes, new))
 
-    async def compile_all(self, configured: Configured) -> TopicPolicies:
+    async def compile_all(self, configured: Configured) -> CompiledTopicPolicies:
         """Return the policies of all topics with settings by another configuration."""
         values = dict(self._values)
         self._compiled_version = self._version
         return await self._compiling.do(lambda: topic_policies_of(configured, values))
 
-    def configure(self, configured: Configured, compiled: TopicPolicies) -> None:
+    def configure(self, configured: Configured, compiled: CompiledTopicPolicies) -> None:
         """Put another configuration in force, with the policies that `compile_all` returned for it."""
         self.configured = configured
         self._activate(compiled)
@@ -100,7 +100,7 @@ class TopicPoliciesInForce:
             )
         return None
 
-    def _activate(self, compiled: TopicPolicies) -> None:
+    def _activate(self, compiled: CompiledTopicPolicies) -> None:
         self.compiled = compiled
         self._rules.adopt(self.configured.file.with_topics(compiled.policies, compiled.rules_name_principals))
         problems = self.compiled.problems
