@@ -10,7 +10,20 @@ import lz4.frame
 import zstandard
 
 from tests.bounds.frames import int32
-from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, ZSTD, Rec, alike, batch, compress, message, wrapper
+from tests.wire.batches import (
+    CODECS,
+    GZIP,
+    LZ4,
+    NONE,
+    SNAPPY,
+    ZSTD,
+    Rec,
+    batch,
+    compress,
+    identical_records,
+    message,
+    wrapper,
+)
 
 MIB = 1 << 20
 COMPRESSED = {name: codec for name, codec in CODECS.items() if codec != NONE}
@@ -26,7 +39,7 @@ def now() -> int:
 def bad_records(codec: int, count: int) -> bytes:
     """Return a batch of `count` records with timestamps in microseconds."""
     stamp = now() * 1000
-    payload = alike(_SMALLEST, count, 0)
+    payload = identical_records(_SMALLEST, count, 0)
     return batch([], codec, payload=payload, count=count, base_timestamp=stamp, max_timestamp=stamp)
 
 
@@ -154,7 +167,9 @@ def records_of_headers(count: int) -> bytes:
 def smallest_records(size: int) -> bytes:
     """Return an uncompressed batch of the smallest good records."""
     count = size // _SMALLEST_BYTES
-    return batch([], payload=alike(_SMALLEST, count, 0), count=count, base_timestamp=now(), max_timestamp=now())
+    return batch(
+        [], payload=identical_records(_SMALLEST, count, 0), count=count, base_timestamp=now(), max_timestamp=now()
+    )
 
 
 def batches_in_a_row(size: int) -> bytes:

@@ -17,7 +17,7 @@ import yaml
 from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
-from tests.wire.published_schema import problems_of
+from tests.wire.published_schema import schema_mismatches
 
 _START_SECONDS = 90
 FROZEN_CLOCK = """from sluicegate.proxy.server import clock
@@ -116,7 +116,7 @@ class ProxyProcess:
         eventually(lambda: len(self.violations_of(topic)) >= count, what=f"{count} events for {topic}")
         events = self.violations_of(topic)
         for event in events:
-            assert problems_of(event) == [], event
+            assert schema_mismatches(event) == [], event
         return events
 
     def log(self) -> str:

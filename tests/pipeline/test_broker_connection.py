@@ -9,7 +9,7 @@ from sluicegate.pipeline.kafka.settings import ClientSettings
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.schema import Value
-from tests.proxy.scripted_broker import ScriptedBroker, brokers
+from tests.proxy.scripted_broker import ScriptedBroker, metadata_of_brokers
 
 
 def ask_for_metadata(host: str, port: int) -> Value:
@@ -21,7 +21,7 @@ def ask_for_metadata(host: str, port: int) -> Value:
 
 
 def metadata_response(version: int, body: bytes) -> bytes:
-    whole = brokers((1, "kafka", 9092))(version, body)
+    whole = metadata_of_brokers((1, "kafka", 9092))(version, body)
     assert isinstance(whole, bytes)
     return whole
 

@@ -21,7 +21,7 @@ from sluicegate.protocol.response_walks import code_at, codes_in, topics_in
 from tests.oracle.definitions import RandomMessage, message_definition, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.protocol.messages.test_against_kafka import release_of
-from tests.wire.cost import cost
+from tests.wire.cost import cpu_seconds_of_call
 from tests.wire.fetch_response import FETCH_RESPONSE
 from tests.wire.unparsed_messages import TXN_OFFSET_COMMIT_RESPONSE
 
@@ -76,7 +76,9 @@ def test_many_empty_topics_cost_little(version: int) -> None:
     topic = {"error_code": 3, "name": "", "partitions": []}
     few, many = (metadata_response([topic] * count, version) for count in (100, 9000))
 
-    assert cost(lambda: topics_in(many, version, 0)) < 400 * cost(lambda: topics_in(few, version, 0))
+    assert cpu_seconds_of_call(lambda: topics_in(many, version, 0)) < 400 * cpu_seconds_of_call(
+        lambda: topics_in(few, version, 0)
+    )
 
 
 def test_tagged_fields_without_end_are_rejected_by_their_count() -> None:

@@ -30,7 +30,7 @@ class ScriptedBroker:
     """
 
     def __init__(self, answers: dict[ApiKey, Answer]) -> None:
-        self.answers: dict[ApiKey, Answer] = {ApiKey.API_VERSIONS: greeting(), **answers}
+        self.answers: dict[ApiKey, Answer] = {ApiKey.API_VERSIONS: api_versions_response(), **answers}
         self.connections = 0
         self.open = 0
         self.most_open = 0
@@ -105,7 +105,7 @@ class ScriptedBroker:
         gone.cancel()
 
 
-def greeting(*keys: ApiKey) -> Answer:
+def api_versions_response(*keys: ApiKey) -> Answer:
     """Return an ApiVersions response that offers these APIs, or all APIs if none is given, in every version."""
     offered = [
         {"api_key": key, "min_version": 0, "max_version": APIS[key].max_version} for key in keys or tuple(ApiKey)
@@ -113,7 +113,7 @@ def greeting(*keys: ApiKey) -> Answer:
     return lambda version, _: API_VERSIONS_RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
 
 
-def brokers(*found: tuple[int, str, int]) -> Answer:
+def metadata_of_brokers(*found: tuple[int, str, int]) -> Answer:
     """Return a Metadata response with these brokers and no topic."""
     named = [{"node_id": node_id, "host": host, "port": port} for node_id, host, port in found]
     return lambda version, _: METADATA_RESPONSE.build({"brokers": named, "topics": []}, version)

@@ -37,7 +37,7 @@ HOME = {
 GOOD, BAD = b"\x06abc", b"\x06ab"
 
 
-def registered(
+def register_artifact(
     apicurio: Apicurio, name: str, content: str, kind: str = "AVRO", references: Any = None
 ) -> dict[str, Any]:
     """Register a schema with the native API; return the response, which has both ids of the artifact."""
@@ -66,15 +66,15 @@ def rule_for(apicurio: Apicurio, subject: SubjectName = SubjectName.TOPIC, **key
 @pytest.fixture(scope="module")
 def registered_schema_ids(apicurio: Apicurio) -> dict[str, Any]:
     """A schema with a reference; its two ids differ."""
-    registered(apicurio, "copy", '"string"')
+    register_artifact(apicurio, "copy", '"string"')
     for i in range(10):  # schemas of other tests may have moved both numbers
-        registered(apicurio, f"copy-of-copy-{i}", '"string"')
-        made = registered(apicurio, f"probe-{i}", json.dumps({"type": "fixed", "name": f"P{i}", "size": 1}))
+        register_artifact(apicurio, f"copy-of-copy-{i}", '"string"')
+        made = register_artifact(apicurio, f"probe-{i}", json.dumps({"type": "fixed", "name": f"P{i}", "size": 1}))
         if made["globalId"] != made["contentId"]:
             break
-    registered(apicurio, "street", json.dumps(STREET))
+    register_artifact(apicurio, "street", json.dumps(STREET))
     named = [{"groupId": "default", "artifactId": "street", "version": "1", "name": "com.example.Street"}]
-    made = registered(apicurio, "homes-value", json.dumps(HOME), references=named)
+    made = register_artifact(apicurio, "homes-value", json.dumps(HOME), references=named)
     assert made["globalId"] != made["contentId"]
     return made
 
@@ -142,8 +142,8 @@ def test_accepts_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_h
 def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
     apicurio: Apicurio, registered_schema_ids: dict[str, Any]
 ) -> None:
-    of_json = registered(apicurio, "json-value", '{"type": "object"}', "JSON")["globalId"].to_bytes(8)
-    of_protobuf = registered(apicurio, "proto-value", 'syntax = "proto3"; message M { }', "PROTOBUF")[
+    of_json = register_artifact(apicurio, "json-value", '{"type": "object"}', "JSON")["globalId"].to_bytes(8)
+    of_protobuf = register_artifact(apicurio, "proto-value", 'syntax = "proto3"; message M { }', "PROTOBUF")[
         "globalId"
     ].to_bytes(8)
     rule = rule_for(apicurio)

@@ -48,7 +48,7 @@ def recorded_reports() -> RecordedReports:
     return RecordedReports()
 
 
-def pause_of(breaker: Breaker, clock: Clock) -> float:
+def seconds_until_allowed(breaker: Breaker, clock: Clock) -> float:
     """Let the pause for requests pass and return its length (s)."""
     began = clock.now
     while breaker.blocks_requests:
@@ -64,7 +64,7 @@ def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(
     for _ in range(8):
         breaker.request_started()
         breaker.request_failed("connection rejected")
-        rests.append(pause_of(breaker, clock))
+        rests.append(seconds_until_allowed(breaker, clock))
     assert rests == [1, 1, 2, 4, 8, 15, 15, 15]
     assert recorded_reports.failures == 8
     assert recorded_reports.lines == ["main backed off after 3: connection rejected"]
@@ -76,7 +76,7 @@ def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(
 
     breaker.request_started()
     breaker.request_failed("again")
-    assert pause_of(breaker, clock) == 1, "it begins anew"
+    assert seconds_until_allowed(breaker, clock) == 1, "it begins anew"
 
 
 def test_a_failed_look_up_with_many_waiting_records_counts_once(
@@ -88,7 +88,7 @@ def test_a_failed_look_up_with_many_waiting_records_counts_once(
         breaker.request_failed("no response within 2 s")
     breaker.request_failed("no response within 10 s")
 
-    assert (recorded_reports.failures, recorded_reports.lines, pause_of(breaker, clock)) == (1, [], 1)
+    assert (recorded_reports.failures, recorded_reports.lines, seconds_until_allowed(breaker, clock)) == (1, [], 1)
 
 
 def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
@@ -147,12 +147,12 @@ def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
 def test_an_internal_error_in_any_part_of_the_registry_client_is_an_outage(
     part: str, clock: Clock, recorded_reports: RecordedReports
 ) -> None:
-    class Broken:
+    class BrokenRegistry:
         def __getattr__(self, name: str) -> object:
             raise ZeroDivisionError(name)
 
     registry = SchemaRegistry("main", ScriptedRegistry(), 60, 30, clock, reports=recorded_reports)
-    setattr(registry, part, Broken())
+    setattr(registry, part, BrokenRegistry())
 
     outages = 0
     for ask in (lambda: registry.schema(1), lambda: registry.is_registered_under(1, "orders-value")):

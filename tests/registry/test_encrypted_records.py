@@ -19,7 +19,7 @@ from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditi
 from sluicegate.validation.rules.schemas.rule_sets import passed_over_by, write_rules_in
 from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
-from tests.registry.test_protobuf_serializers import classes_of, file_of
+from tests.registry.test_protobuf_serializers import classes_of, file_descriptor_of
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
 from tests.validation.rules.steps import steps_of
@@ -94,17 +94,17 @@ CONTEXT = SerializationContext("orders", MessageField.VALUE)
 KEYS = {"encrypt.kek.name": "k", "encrypt.kms.type": "local-kms", "encrypt.kms.key.id": "mykey"}
 
 
-def rule(name: str, kind: str, type_: str, expression: str = "", **more: Any) -> dict[str, Any]:
+def encryption_rule(name: str, kind: str, type_: str, expression: str = "", **more: Any) -> dict[str, Any]:
     params = {"params": KEYS} if type_.startswith("ENCRYPT") else {}
     mode = "WRITEREAD" if kind == "TRANSFORM" else "WRITE"
     return {"name": name, "kind": kind, "mode": mode, "type": type_, "expr": expression, **params, **more}
 
 
-FIELDS = {"domainRules": [rule("pii", "TRANSFORM", "ENCRYPT", tags=["PII"])]}
-PAYLOAD = {"encodingRules": [rule("all", "TRANSFORM", "ENCRYPT_PAYLOAD")]}
+FIELDS = {"domainRules": [encryption_rule("pii", "TRANSFORM", "ENCRYPT", tags=["PII"])]}
+PAYLOAD = {"encodingRules": [encryption_rule("all", "TRANSFORM", "ENCRYPT_PAYLOAD")]}
 
 
-class Written:
+class EncryptedSchema:
     """One schema with its rules at a stand-in of a registry, and Confluent's serializer for it."""
 
     def __init__(self, language: str, rule_set: dict[str, Any], tags: dict[str, list[str]] | None = None) -> None:
@@ -121,7 +121,7 @@ class Written:
         client = SchemaRegistryClient.new_client({"url": "mock://"})
         of_metadata = None if tags is None else Metadata(MetadataTags(tags), None, None)
         if language == "PROTOBUF":
-            text = b64encode(file_of(WITHOUT_CONSTRAINTS).SerializeToString()).decode()
+            text = b64encode(file_descriptor_of(WITHOUT_CONSTRAINTS).SerializeToString()).decode()
         given = Schema(text, language, [], of_metadata, RuleSet.from_dict(rule_set))
         client.register_schema("orders-value", given)
         conf: dict[str, Any] = {"auto.register.schemas": False, "use.latest.version": True}
@@ -143,7 +143,7 @@ class Written:
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
 def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
-    written = Written(language, PAYLOAD)
+    written = EncryptedSchema(language, PAYLOAD)
     good = written.record(ORDER)
     rules: tuple[RecordRule, ...] = (
         written.rule,
@@ -163,7 +163,7 @@ def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
 def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
-    written = Written(language, FIELDS)
+    written = EncryptedSchema(language, FIELDS)
     good = written.record(WITH_MORE if language == "JSON" else ORDER)
     assert b"example.org" not in (good.value or b"")
     constraints = MeetsConstraints(written.rule, Side.VALUE)
@@ -180,7 +180,7 @@ def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
     ("pattern", "bad"), [("$.home.street", {"city": "B", "street": "Am Markt 1"}), ("**.street", {"city": "B"})]
 )
 def test_only_fields_that_the_metadata_tags_as_encrypted_are_skipped(pattern: str, bad: dict[str, str]) -> None:
-    written = Written("JSON", FIELDS, {pattern: ["PII"]})
+    written = EncryptedSchema("JSON", FIELDS, {pattern: ["PII"]})
     long = {"city": "Bonn", "street": "Am Markt 1, Seiteneingang"}
 
     assert written.rule.fault(written.record({**WITH_MORE, "home": long})) is None
@@ -211,10 +211,10 @@ CONDITIONS = [
 def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
     language: str, type_: str, expression: str, is_evaluated: bool
 ) -> None:
-    plain = Written(language, FIELDS)
+    plain = EncryptedSchema(language, FIELDS)
     order = plain.record(ORDER)
-    condition = rule("c", "CONDITION", type_, expression, onFailure="ERROR")
-    given = Written(language, {"domainRules": [condition, *FIELDS["domainRules"]]})
+    condition = encryption_rule("c", "CONDITION", type_, expression, onFailure="ERROR")
+    given = EncryptedSchema(language, {"domainRules": [condition, *FIELDS["domainRules"]]})
 
     words = MeetsConditions(given.rule, Side.VALUE).fault(order)
 
@@ -222,10 +222,10 @@ def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
 
 
 def test_skipped_encrypted_fields_are_described() -> None:
-    conditions = [rule("c", "CONDITION", "CEL", "true"), rule("w", "TRANSFORM", "JSONATA", "$")]
+    conditions = [encryption_rule("c", "CONDITION", "CEL", "true"), encryption_rule("w", "TRANSFORM", "JSONATA", "$")]
     rule_set = {
         "domainRules": [*conditions, *FIELDS["domainRules"]],
-        "encodingRules": [rule("b", "CONDITION", "CEL", "true"), *PAYLOAD["encodingRules"]],
+        "encodingRules": [encryption_rule("b", "CONDITION", "CEL", "true"), *PAYLOAD["encodingRules"]],
     }
 
     found = write_rules_in(rule_set)

@@ -22,19 +22,19 @@ from tests.broker.eventually import eventually
 from tests.registry.test_schema_registry import LONG, ScriptedRegistry
 
 
-class Contents:
+class ReadContents:
     """The data of a request."""
 
 
-def failing(request: Callable[[], object]) -> "weakref.ref[Contents]":
-    contents = Contents()
+def fail_with_contents(request: Callable[[], object]) -> "weakref.ref[ReadContents]":
+    contents = ReadContents()
     with suppress(Outage):
         request()
         raise AssertionError("it has not failed")
     return weakref.ref(contents)
 
 
-def outage(_text: SchemaText) -> CompiledSchema:
+def raise_outage(_text: SchemaText) -> CompiledSchema:
     raise Outage("the rules process is starting")
 
 
@@ -45,23 +45,23 @@ class RefusingRegistry(ScriptedRegistry):
         raise RegistryFailed("connection refused")
 
 
-def fails(_: ScriptedRegistry) -> Callable[[], object]:
+def failing_look_up(_: ScriptedRegistry) -> Callable[[], object]:
     registry = SchemaRegistry("main", RefusingRegistry())
     return lambda: registry.schema(7)
 
 
-def fails_for_a_subject(_: ScriptedRegistry) -> Callable[[], object]:
+def failing_subject_look_up(_: ScriptedRegistry) -> Callable[[], object]:
     registry = SchemaRegistry("main", RefusingRegistry())
     return lambda: registry.is_registered_under(7, "orders-value")
 
 
-def is_late(http: ScriptedRegistry) -> Callable[[], object]:
+def late_look_up(http: ScriptedRegistry) -> Callable[[], object]:
     http.gate = threading.Event()
     registry = SchemaRegistry("main", http, wait_seconds=0.01)
     return lambda: registry.schema(7)
 
 
-def exceeds_the_budget(http: ScriptedRegistry) -> Callable[[], object]:
+def evaluation_over_budget(http: ScriptedRegistry) -> Callable[[], object]:
     http.gate = threading.Event()
     budget = WaitBudget()
     registry = SchemaRegistry("main", http, wait_budget=budget)
@@ -79,19 +79,29 @@ def held_lock() -> threading.Lock:
     return lock
 
 
-def has_a_fault(http: ScriptedRegistry) -> Callable[[], object]:
+def evaluation_with_fault(http: ScriptedRegistry) -> Callable[[], object]:
     http.answers["/schemas/ids/7"] = ZeroDivisionError()
     registry = SchemaRegistry("main", http)
     return lambda: registry.schema(7)
 
 
-def cannot_compile(http: ScriptedRegistry) -> Callable[[], object]:
+def failing_compilation(http: ScriptedRegistry) -> Callable[[], object]:
     http.answers["/schemas/ids/7"] = LONG
-    registry = SchemaRegistry("main", http, compiler=outage)
+    registry = SchemaRegistry("main", http, compiler=raise_outage)
     return lambda: registry.schema(7)
 
 
-@pytest.mark.parametrize("make", [fails, fails_for_a_subject, is_late, exceeds_the_budget, has_a_fault, cannot_compile])
+@pytest.mark.parametrize(
+    "make",
+    [
+        failing_look_up,
+        failing_subject_look_up,
+        late_look_up,
+        evaluation_over_budget,
+        evaluation_with_fault,
+        failing_compilation,
+    ],
+)
 def test_a_failed_look_up_holds_nothing_of_the_request(
     make: Callable[[ScriptedRegistry], Callable[[], object]],
 ) -> None:
@@ -100,7 +110,7 @@ def test_a_failed_look_up_holds_nothing_of_the_request(
 
     gc.disable()
     try:
-        contents = failing(request)
+        contents = fail_with_contents(request)
         if http.gate is not None:
             http.gate.set()
         eventually(lambda: contents() is None, seconds=5)
@@ -122,9 +132,9 @@ def test_two_requests_that_wait_for_one_compiler_hold_nothing() -> None:
     gc.disable()
     try:
         with ThreadPoolExecutor(2) as threads:
-            first = threads.submit(failing, lambda: registry.schema(7))
+            first = threads.submit(fail_with_contents, lambda: registry.schema(7))
             begun.wait(30)
-            second = threads.submit(failing, lambda: registry.schema(7))
+            second = threads.submit(fail_with_contents, lambda: registry.schema(7))
             eventually(lambda: len(http.asked) == 1)
             going_on.set()
             contents = [first.result(30), second.result(30)]

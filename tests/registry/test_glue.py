@@ -36,7 +36,7 @@ def rule_over(folder: Path) -> HasRegisteredSchema:
     return HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
 
 
-def framed(version: UUID, data: bytes, compression: int = 0) -> bytes:
+def framed_value(version: UUID, data: bytes, compression: int = 0) -> bytes:
     return bytes([3, compression]) + version.bytes + data
 
 
@@ -64,7 +64,10 @@ def test_values_of_awss_serializers_are_validated_by_the_schemas_that_they_regis
         assert rule.fault(record(data, topic="orders")) is None, value
         plain = data[18:] if value.compression == "NONE" else zlib.decompress(data[18:])
         assert plain.endswith(value.data)
-        for bad in (framed(value.version, plain + b"\xff"), framed(value.version, zlib.compress(plain + b"\xff"), 5)):
+        for bad in (
+            framed_value(value.version, plain + b"\xff"),
+            framed_value(value.version, zlib.compress(plain + b"\xff"), 5),
+        ):
             assert f"(schema {value.version} of registry main)" in str(rule.fault(record(bad, topic="orders")))
 
 
@@ -72,10 +75,10 @@ def test_values_that_name_no_schema_are_rejected(tmp_path: Path) -> None:
     (tmp_path / f"{AVRO}.avsc").write_bytes(LONG_RECORD)
     rule = rule_over(tmp_path)
 
-    assert rule.fault(record(framed(AVRO, b"\x06abc"))) is None
-    for value in (b"", b"\x03", b"\0\0\0\0\1\x06abc", framed(AVRO, b"")[:17], framed(AVRO, b"\x06abc", 1)):
+    assert rule.fault(record(framed_value(AVRO, b"\x06abc"))) is None
+    for value in (b"", b"\x03", b"\0\0\0\0\1\x06abc", framed_value(AVRO, b"")[:17], framed_value(AVRO, b"\x06abc", 1)):
         assert "names no schema: write it with a serializer of AWS Glue" in str(rule.fault(record(value)))
-    assert "which registry main does not have" in str(rule.fault(record(framed(UUID(int=9), b"\x06abc"))))
+    assert "which registry main does not have" in str(rule.fault(record(framed_value(UUID(int=9), b"\x06abc"))))
 
 
 def test_decompression_of_glue_values_is_bounded(tmp_path: Path) -> None:
@@ -83,14 +86,14 @@ def test_decompression_of_glue_values_is_bounded(tmp_path: Path) -> None:
     rule = rule_over(tmp_path)
     packed = zlib.compress(b"\x06abc")
 
-    assert rule.fault(record(framed(AVRO, packed, 5))) is None
-    assert steps_of(rule.fault, record(framed(AVRO, packed, 5))) < 100_000
-    bomb = record(framed(AVRO, zlib.compress(bytes(64 << 20)), 5))
+    assert rule.fault(record(framed_value(AVRO, packed, 5))) is None
+    assert steps_of(rule.fault, record(framed_value(AVRO, packed, 5))) < 100_000
+    bomb = record(framed_value(AVRO, zlib.compress(bytes(64 << 20)), 5))
     assert steps_of(rule.fault, bomb) > INLINE_STEPS
     assert rule.known_schema(bomb) is None
     assert "has more than 16777216 bytes when it is decompressed" in str(rule.fault(bomb))
-    assert "ends within its zlib stream" in str(rule.fault(record(framed(AVRO, packed[:-1], 5))))
-    assert "cannot be decompressed as zlib" in str(rule.fault(record(framed(AVRO, b"abc", 5))))
+    assert "ends within its zlib stream" in str(rule.fault(record(framed_value(AVRO, packed[:-1], 5))))
+    assert "cannot be decompressed as zlib" in str(rule.fault(record(framed_value(AVRO, b"abc", 5))))
 
 
 def test_an_unusable_schema_and_a_missing_folder_of_glue_are_reported(tmp_path: Path) -> None:
@@ -99,9 +102,9 @@ def test_an_unusable_schema_and_a_missing_folder_of_glue_are_reported(tmp_path: 
     (tmp_path / "README.json").write_text("{}")
 
     with pytest.raises(SchemaError, match=f"schema {AVRO} of registry main cannot be used"):
-        rule_over(tmp_path).fault(record(framed(AVRO, b"")))
+        rule_over(tmp_path).fault(record(framed_value(AVRO, b"")))
     with pytest.raises(Outage, match="missing: No such file or directory"):
-        rule_over(tmp_path / "missing").fault(record(framed(AVRO, b"")))
+        rule_over(tmp_path / "missing").fault(record(framed_value(AVRO, b"")))
     section = Registry(type="glue", folder=str(tmp_path))
     surveyed = RegistrySurvey("main", section, MetSubjects()).compile_new_schemas(compile_inline)
     assert [each.schema_id for each in surveyed.unusable] == [AVRO]

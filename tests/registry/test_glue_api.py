@@ -25,7 +25,7 @@ from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.validation.rules.rule import Outage, Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 from tests.registry.stand_in import StandIn, http_response
-from tests.registry.test_glue import AVRO, framed
+from tests.registry.test_glue import AVRO, framed_value
 from tests.validation.rules.records import record
 
 REGION, KEY_ID, SECRET, TOKEN = "eu-west-1", "AKIDEXAMPLE", "a/planted+secret", "a-session"
@@ -44,7 +44,7 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def with_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def aws_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
 
@@ -63,7 +63,7 @@ def moto() -> Iterator[str]:
         server.stop()
 
 
-@pytest.mark.usefixtures("with_keys")
+@pytest.mark.usefixtures("aws_keys")
 def test_a_schema_that_boto3_has_registered_is_found_under_its_topic(moto: str) -> None:
     glue = boto3.client("glue", region_name=REGION, endpoint_url=moto)
     glue.create_registry(RegistryName="ours")
@@ -75,17 +75,17 @@ def test_a_schema_that_boto3_has_registered_is_found_under_its_topic(moto: str) 
         SchemaDefinition=SCHEMA,
     )
     version = UUID(made["SchemaVersionId"])
-    good, bad = (record(framed(version, data), topic="orders") for data in (b"\x06abc", b"\x06ab"))
+    good, bad = (record(framed_value(version, data), topic="orders") for data in (b"\x06abc", b"\x06ab"))
     for keys in ({}, {"registry": "ours"}):
         registry = Registries().by_name({"main": section_at(moto, **keys)})["main"]
         with closing(registry):
             rule = HasRegisteredSchema(Side.VALUE, registry)
             assert rule.fault(good) is None
             assert "is not Avro of its schema" in str(rule.fault(bad))
-            words = str(rule.fault(record(framed(version, b"\x06abc"), topic="payments")))
+            words = str(rule.fault(record(framed_value(version, b"\x06abc"), topic="payments")))
             assert "not registered under subject payments-value" in words
             assert words.endswith("comes from the serializer's schemaNameGenerationClass")
-            assert "does not have" in str(rule.fault(record(framed(AVRO, b"\x06abc"), topic="orders")))
+            assert "does not have" in str(rule.fault(record(framed_value(AVRO, b"\x06abc"), topic="orders")))
     with closing(Registries().by_name({"main": section_at(moto, registry="theirs")})["main"]) as registry:
         words = str(HasRegisteredSchema(Side.VALUE, registry).fault(good))
         assert "not registered under subject orders-value" in words
@@ -138,7 +138,7 @@ def test_requests_are_signed_as_botocore_signs_them(
             closing(Registries().by_name({"main": section_at(there.url)})["main"]) as registry,
         ):
             rule = HasRegisteredSchema(Side.VALUE, registry)
-            assert "does not have" in str(rule.fault(record(framed(AVRO, b""))))
+            assert "does not have" in str(rule.fault(record(framed_value(AVRO, b""))))
     assert json.loads(bodies[0]) == {"SchemaVersionId": str(AVRO)}
     assert b"X-Amz-Target: AWSGlue.GetSchemaVersion" in there.heads[0]
     assert f"Signature={signature_of(there.heads[0], bodies[0], TOKEN)}".encode() in there.heads[0]
@@ -149,7 +149,7 @@ def test_without_credentials_nothing_is_sent(moto: str) -> None:
         http.post("/", {})
 
 
-@pytest.mark.usefixtures("with_keys")
+@pytest.mark.usefixtures("aws_keys")
 @pytest.mark.parametrize(
     ("response", "words"),
     [
@@ -169,11 +169,11 @@ def test_each_failure_is_an_outage_with_its_own_message(response: bytes, words: 
 
     with StandIn(respond) as there, closing(Registries().by_name({"main": section_at(there.url)})["main"]) as registry:
         with pytest.raises(Outage, match=words) as raised:
-            HasRegisteredSchema(Side.VALUE, registry).fault(record(framed(AVRO, b"")))
+            HasRegisteredSchema(Side.VALUE, registry).fault(record(framed_value(AVRO, b"")))
         assert "swordfish" not in str(raised.value)
 
 
-@pytest.mark.usefixtures("with_keys")
+@pytest.mark.usefixtures("aws_keys")
 def test_the_newest_versions_of_topics_schemas_are_surveyed() -> None:
     """moto lists no schemas: the responses are those of AWS's reference of ListSchemas and GetSchemaVersion."""
     arn = "arn:aws:glue:eu-west-1:123456789012:schema/ours/"

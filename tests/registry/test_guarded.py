@@ -30,7 +30,7 @@ SECRET = "swordfish"
 
 
 @pytest.fixture(scope="module")
-def known(apicurio: Apicurio) -> int:
+def known_schema_id(apicurio: Apicurio) -> int:
     """The id of a registered schema."""
     return apicurio.register("guarded-value", '"long"')
 
@@ -60,42 +60,42 @@ def look_up_result(url: str, schema_id: int, **keys: Any) -> str:
 
 
 def test_a_certificate_of_a_named_authority_is_accepted(
-    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate
+    apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate
 ) -> None:
     with guarding_relay(apicurio.port, None, server_context(certificate)) as there:
-        assert look_up_result(there.url, known, tls={"ca_file": str(authority.file)}) == "found"
+        assert look_up_result(there.url, known_schema_id, tls={"ca_file": str(authority.file)}) == "found"
 
 
 def test_each_rejected_certificate_is_reported(
-    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate, tmp_path: Path
+    apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     trusted = {"ca_file": str(authority.file)}
     with guarding_relay(apicurio.port, None, server_context(certificate)) as there:
         stranger = Authority(tmp_path, "stranger")
         for tls in ({"ca_file": str(stranger.file)}, None):
-            said = look_up_result(there.url, known, tls=tls)
+            said = look_up_result(there.url, known_schema_id, tls=tls)
             assert "the certificate is not accepted: unable to get local issuer certificate" in said
             assert "name its CA in tls.ca_file" in said
         assert "it closed the connection without a response" in look_up_result(
-            there.url.replace("https", "http"), known
+            there.url.replace("https", "http"), known_schema_id
         )
     other = authority.sign("elsewhere", "registry.internal")
     with guarding_relay(apicurio.port, None, server_context(other)) as there:
-        said = look_up_result(there.url, known, tls=trusted)
+        said = look_up_result(there.url, known_schema_id, tls=trusted)
         assert "IP address mismatch, certificate is not valid for '127.0.0.1'" in said
-        said = look_up_result(there.url.replace("127.0.0.1", "localhost"), known, tls=trusted)
+        said = look_up_result(there.url.replace("127.0.0.1", "localhost"), known_schema_id, tls=trusted)
         assert "Hostname mismatch, certificate is not valid for 'localhost'" in said
     old = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))
     with guarding_relay(apicurio.port, None, server_context(old)) as there:
         assert "the certificate is not accepted: certificate has expired" in look_up_result(
-            there.url, known, tls=trusted
+            there.url, known_schema_id, tls=trusted
         )
     assert "does not speak TLS: use http: in its url" in look_up_result(
-        f"https://127.0.0.1:{apicurio.port}", known, tls=trusted
+        f"https://127.0.0.1:{apicurio.port}", known_schema_id, tls=trusted
     )
 
 
-def encrypted(certificate: Certificate, file: Path) -> str:
+def encrypt_key(certificate: Certificate, file: Path) -> str:
     """Write the certificate's key with a password and return the file name."""
     key = serialization.load_pem_private_key(certificate.key.read_bytes(), None)
     under = serialization.BestAvailableEncryption(SECRET.encode())
@@ -104,27 +104,27 @@ def encrypted(certificate: Certificate, file: Path) -> str:
 
 
 def test_a_registry_that_requires_a_client_certificate_gets_it(
-    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate, tmp_path: Path
+    apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     own, strangers = authority.sign("sluicegate"), Authority(tmp_path, "strangers").sign("nobody")
     trusted = {"ca_file": str(authority.file)}
     with guarding_relay(apicurio.port, None, server_context(certificate, authority)) as there:
-        assert look_up_result(there.url, known, tls=trusted | own.files) == "found"
-        key = {"key_file": encrypted(own, tmp_path / "own.key"), "key_password": SECRET}
-        assert look_up_result(there.url, known, tls=trusted | own.files | key) == "found"
+        assert look_up_result(there.url, known_schema_id, tls=trusted | own.files) == "found"
+        key = {"key_file": encrypt_key(own, tmp_path / "own.key"), "key_password": SECRET}
+        assert look_up_result(there.url, known_schema_id, tls=trusted | own.files | key) == "found"
         # The error depends on whether the server's alert arrives before the connection ends.
         closed = (
             "it closed the TLS connection: it may require another client certificate",
             "it closed the connection without a response",
         )
-        said = look_up_result(there.url, known, tls=trusted)
+        said = look_up_result(there.url, known_schema_id, tls=trusted)
         assert any(words in said for words in ("requires a certificate", *closed)), said
-        said = look_up_result(there.url, known, tls=trusted | strangers.files)
+        said = look_up_result(there.url, known_schema_id, tls=trusted | strangers.files)
         assert any(words in said for words in ("the peer does not trust the CA of our certificate", *closed)), said
 
 
 def test_a_renewed_certificate_and_a_new_authority_are_used_without_a_restart(
-    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate, tmp_path: Path
+    apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     trusted = tmp_path / "trusted.pem"
     trusted.write_bytes(Authority(tmp_path, "before").file.read_bytes())
@@ -134,53 +134,57 @@ def test_a_renewed_certificate_and_a_new_authority_are_used_without_a_restart(
         registry = Registries(now=lambda: now[0]).by_name({"main": section})["main"]
         with closing(registry):
             with pytest.raises(Outage, match="not accepted"):
-                registry.schema(known)
+                registry.schema(known_schema_id)
             trusted.write_bytes(authority.file.read_bytes())
             now[0] += 2
 
             def is_found() -> bool:
                 with suppress(Outage):
-                    return registry.schema(known).content.fault(b"\x02", StepBudget()) is None
+                    return registry.schema(known_schema_id).content.fault(b"\x02", StepBudget()) is None
                 return False
 
             eventually(is_found)
 
 
-def test_a_wrong_login_is_reported_without_the_password(apicurio: Apicurio, known: int, tmp_path: Path) -> None:
+def test_a_wrong_login_is_reported_without_the_password(
+    apicurio: Apicurio, known_schema_id: int, tmp_path: Path
+) -> None:
     file = tmp_path / "password"
     file.write_text(f"{SECRET}\n")
     with guarding_relay(apicurio.port, f"me:{SECRET}") as there:
-        assert look_up_result(there.url, known, username="me", password_file=str(file)) == "found"
-        assert look_up_result(there.url, known, username="me", password=SECRET) == "found"
+        assert look_up_result(there.url, known_schema_id, username="me", password_file=str(file)) == "found"
+        assert look_up_result(there.url, known_schema_id, username="me", password=SECRET) == "found"
         assert "it requires a login (HTTP 401): set its username, token_file or oauth" in look_up_result(
-            there.url, known
+            there.url, known_schema_id
         )
         assert "it rejects the login (HTTP 401)" in look_up_result(
-            there.url, known, username="you", password_file=str(file)
+            there.url, known_schema_id, username="you", password_file=str(file)
         )
 
 
-def test_a_bearer_token_is_read_from_its_file_for_each_request(apicurio: Apicurio, known: int, tmp_path: Path) -> None:
+def test_a_bearer_token_is_read_from_its_file_for_each_request(
+    apicurio: Apicurio, known_schema_id: int, tmp_path: Path
+) -> None:
     file = tmp_path / "token"
     file.write_text("a.token\n")
     valid = ["a.token"]
     with guarding_relay(apicurio.port, lambda: valid[0]) as there:
-        assert look_up_result(there.url, known, token_file=str(file)) == "found"
-        assert look_up_result(there.url, known, token="a.token") == "found"
+        assert look_up_result(there.url, known_schema_id, token_file=str(file)) == "found"
+        assert look_up_result(there.url, known_schema_id, token="a.token") == "found"
         valid[0] = "another"
         assert "it rejects the login (HTTP 401): check its token_file" in look_up_result(
-            there.url, known, token_file=str(file)
+            there.url, known_schema_id, token_file=str(file)
         )
         file.write_text("another")
-        assert look_up_result(there.url, known, token_file=str(file)) == "found"
+        assert look_up_result(there.url, known_schema_id, token_file=str(file)) == "found"
         file.write_text("not\na token")
         assert "registries.main.token_file: it has no valid token" in look_up_result(
-            there.url, known, token_file=str(file)
+            there.url, known_schema_id, token_file=str(file)
         )
 
 
 def test_tokens_of_an_authorization_server_are_used_and_replaced(
-    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate
+    apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate
 ) -> None:
     with token_endpoint(certificate) as issuer, guarding_relay(apicurio.port, lambda: issuer.given[-1]) as there:
         oauth = {
@@ -189,7 +193,7 @@ def test_tokens_of_an_authorization_server_are_used_and_replaced(
             "client_secret": CLIENT_SECRET,
             "tls": {"ca_file": str(authority.file)},
         }
-        assert look_up_result(there.url, known, oauth=oauth) == "found"
+        assert look_up_result(there.url, known_schema_id, oauth=oauth) == "found"
         assert len(issuer.given) == 1  # one token for all requests
         section = read_section(Registry, {"url": f"{there.url}/apis/ccompat/v7", "oauth": oauth})
         http = http_of("main", section)
@@ -199,7 +203,7 @@ def test_tokens_of_an_authorization_server_are_used_and_replaced(
             with pytest.raises(RegistryFailed, match="it rejects the login"):
                 http.get("/subjects")
             assert http.get("/subjects").status == 200
-        said = look_up_result(there.url, known, oauth=oauth | {"client_secret": SECRET})
+        said = look_up_result(there.url, known_schema_id, oauth=oauth | {"client_secret": SECRET})
         assert f"token endpoint {issuer.url}: it grants no token (HTTP 401, invalid_client)" in said
 
 
@@ -207,7 +211,7 @@ def test_check_reports_errors_in_a_registrys_files(
     authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     old = authority.sign("past", expires=datetime.now(UTC) - timedelta(days=1))
-    locked = encrypted(certificate, tmp_path / "locked.key")
+    locked = encrypt_key(certificate, tmp_path / "locked.key")
     other = authority.sign("another")
     cases: dict[str, dict[str, str]] = {
         "ca_file: /nowhere.pem cannot be read: No such file or directory": {"ca_file": "/nowhere.pem"},
@@ -228,7 +232,7 @@ def test_check_reports_errors_in_a_registrys_files(
 
 
 @pytest.fixture
-def configured(apicurio: Apicurio, tmp_path: Path) -> Iterator[Path]:
+def configured_file(apicurio: Apicurio, tmp_path: Path) -> Iterator[Path]:
     """A configuration with a login that the registry rejects."""
     with guarding_relay(apicurio.port, "me:another") as there:
         file = tmp_path / "sluicegate.yaml"
@@ -256,12 +260,12 @@ def configured(apicurio: Apicurio, tmp_path: Path) -> Iterator[Path]:
     ],
     ids=lambda each: each[0],
 )
-def test_no_command_shows_the_password(configured: Path, command: list[str]) -> None:
-    value = configured.with_name("value")
+def test_no_command_shows_the_password(configured_file: Path, command: list[str]) -> None:
+    value = configured_file.with_name("value")
     value.write_bytes(b"\0\0\0\0\x07\x02")
-    given = [{"FILE": str(configured), "VALUE": str(value)}.get(each, each) for each in command]
+    given = [{"FILE": str(configured_file), "VALUE": str(value)}.get(each, each) for each in command]
     if command[0] == "check":
-        given += ["--config", str(configured)]
+        given += ["--config", str(configured_file)]
     done = subprocess.run([COMMAND, *given], capture_output=True, text=True, check=False, timeout=120)
     assert SECRET not in done.stdout + done.stderr
     if command[0] == "try":

@@ -32,13 +32,16 @@ SECRET = "swordfish"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def login() -> BasicLogin:
+def basic_login() -> BasicLogin:
     return BasicLogin("me", Password("registries.password_file", SecretText(SECRET), None))
 
 
 def failure_of(url: str, seconds: float = 5) -> RegistryFailed:
     """Return the error of a look-up; it shows no password."""
-    with pytest.raises(RegistryFailed) as raised, closing(RegistryHttp(url, login(), look_up_seconds=seconds)) as http:
+    with (
+        pytest.raises(RegistryFailed) as raised,
+        closing(RegistryHttp(url, basic_login(), look_up_seconds=seconds)) as http,
+    ):
         http.get("/schemas/ids/1")
     for hidden in (SECRET, b64encode(f"me:{SECRET}".encode()).decode()):
         assert hidden not in f"{raised.value} {raised.value.__cause__}"
@@ -165,11 +168,11 @@ def test_an_echoed_request_does_not_appear_in_messages() -> None:
 
 
 def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
-    def one_more(client: socket.socket, _: bytes) -> bool:
+    def respond_every_second_time(client: socket.socket, _: bytes) -> bool:
         client.sendall(http_response("200 OK", b"{}"))
         return len(there.heads) % 2 == 1  # every second response is the last one of its connection
 
-    with StandIn(one_more) as there:
+    with StandIn(respond_every_second_time) as there:
         with closing(RegistryHttp(there.url)) as http:
             for _ in range(6):
                 assert http.get("/schemas/ids/1") == JsonResponse(200, {})

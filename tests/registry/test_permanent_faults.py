@@ -15,25 +15,25 @@ AVRO, JSON, PROTOBUF = SchemaLanguage.AVRO, SchemaLanguage.JSON, SchemaLanguage.
 PROTO = 'syntax = "proto3"; message M { string a = 1; }'
 
 
-def proto_with(*names: str) -> SchemaText:
+def proto_with_references(*names: str) -> SchemaText:
     return SchemaText(PROTOBUF, PROTO, tuple(Reference(name, PROTO) for name in names))
 
 
 HOSTILE = {
-    "a file and a folder of one name": proto_with("x", "x/y"),
-    "a folder and a file of one name": proto_with("x/y", "x"),
-    "a name of 300 characters": proto_with("n" * 300),
-    "a path of 5000 characters": proto_with("n/" * 2500 + "n"),
-    "a name out of the folder": proto_with("../x.proto"),
-    "an absolute name": proto_with("/x.proto"),
-    "an empty name": proto_with(""),
-    "a dot": proto_with("."),
-    "a NUL": proto_with("x\0y"),
-    "half a surrogate pair in a name": proto_with("x\ud800.proto"),
+    "a file and a folder of one name": proto_with_references("x", "x/y"),
+    "a folder and a file of one name": proto_with_references("x/y", "x"),
+    "a name of 300 characters": proto_with_references("n" * 300),
+    "a path of 5000 characters": proto_with_references("n/" * 2500 + "n"),
+    "a name out of the folder": proto_with_references("../x.proto"),
+    "an absolute name": proto_with_references("/x.proto"),
+    "an empty name": proto_with_references(""),
+    "a dot": proto_with_references("."),
+    "a NUL": proto_with_references("x\0y"),
+    "half a surrogate pair in a name": proto_with_references("x\ud800.proto"),
     "half a surrogate pair in a text": SchemaText(PROTOBUF, PROTO + " // \ud800", ()),
     "half a surrogate pair in a reference": SchemaText(PROTOBUF, PROTO, (Reference("a", "// \udfff"),)),
-    "a slash at the end": proto_with("x/", "x/y"),
-    "the name of the schema itself as a folder": proto_with("registered-schema.proto/x"),
+    "a slash at the end": proto_with_references("x/", "x/y"),
+    "the name of the schema itself as a folder": proto_with_references("registered-schema.proto/x"),
     "imports that form a cycle": SchemaText(
         PROTOBUF, 'import "a";', (Reference("a", 'import "b";'), Reference("b", 'import "a";'))
     ),

@@ -69,7 +69,7 @@ def example_of(
     made: list[Registries] = []
     with guarding_relay(apicurio.port, f"sluicegate:{SECRET}", server_context(authority.sign("registry"))) as there:
 
-        def make(example: str) -> tuple[Config, Rulebook]:
+        def make_rulebook(example: str) -> tuple[Config, Rulebook]:
             here = example.replace("/etc/sluicegate/payment-key.json", str(tmp_path / "key.json"))
             here = here.replace("/run/secrets/registry", str(tmp_path / "password"))
             here = here.replace("https://registry.internal:8081", f"{there.url}/apis/ccompat/v7")
@@ -78,7 +78,7 @@ def example_of(
             made.append(Registries())
             return config, rulebook_of(config, SchemaRules(made[-1].by_name(config.registries)))
 
-        yield make
+        yield make_rulebook
         for each in made:
             each.by_name({})
 
@@ -90,7 +90,7 @@ class _Points:
         return SimpleNamespace(load=lambda: CustomCurrencyRule)
 
 
-def paid(
+def payment_request(
     schema_id: int, value: bytes = b'{"amount": 5}', key: bytes | None = b'"k"', currency: bytes = b"EUR"
 ) -> SentRequest:
     written = b"\0" + schema_id.to_bytes(4) + value
@@ -132,12 +132,15 @@ def test_every_rule_of_the_page_accepts_and_rejects_as_described(
     assert rule_names_in(example) == ["body", "key", "positive", "ours"], "a new example needs its cases here"
     assert config.registries["main"].username == "sluicegate"
 
-    assert broken_rules(validate_sent(rulebook, paid(schema_id))) == ([], [])
-    assert broken_rules(validate_sent(rulebook, paid(schema_id, b'{"amount": "5"}'))) == (["body"], ["positive"])
-    assert broken_rules(validate_sent(rulebook, paid(schema_id + 1000))) == (["body"], [])
-    assert broken_rules(validate_sent(rulebook, paid(schema_id, key=b"7"))) == (["key"], [])
-    assert broken_rules(validate_sent(rulebook, paid(schema_id, b'{"amount": -5}'))) == ([], ["positive"])
-    assert broken_rules(validate_sent(rulebook, paid(schema_id, currency=b"USD"))) == (["ours"], [])
+    assert broken_rules(validate_sent(rulebook, payment_request(schema_id))) == ([], [])
+    assert broken_rules(validate_sent(rulebook, payment_request(schema_id, b'{"amount": "5"}'))) == (
+        ["body"],
+        ["positive"],
+    )
+    assert broken_rules(validate_sent(rulebook, payment_request(schema_id + 1000))) == (["body"], [])
+    assert broken_rules(validate_sent(rulebook, payment_request(schema_id, key=b"7"))) == (["key"], [])
+    assert broken_rules(validate_sent(rulebook, payment_request(schema_id, b'{"amount": -5}'))) == ([], ["positive"])
+    assert broken_rules(validate_sent(rulebook, payment_request(schema_id, currency=b"USD"))) == (["ours"], [])
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "name: paid" in each])
@@ -148,14 +151,14 @@ def test_an_expression_reads_avro_as_described(
     schema = fastavro.parse_schema(json.loads(ORDER))
     schema_id = apicurio.register("orders.eu-value", ORDER, "AVRO")
 
-    def rejecting(rulebook: Rulebook, amount: float, sku: str) -> list[str]:
+    def rejecting_rules(rulebook: Rulebook, amount: float, sku: str) -> list[str]:
         written = BytesIO()
         fastavro.schemaless_writer(written, schema, {"amount": amount, "lines": [{"sku": sku}]})
         value = b"\0" + schema_id.to_bytes(4) + written.getvalue()
         return broken_rules(validate_sent(rulebook, SentRequest("orders.eu", (Rec(NOW, b"k", value),))))[0]
 
     for each in (rulebook, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
-        assert [rejecting(each, *order) for order in ((5, "a"), (-5, "a"), (5, ""))] == [[], ["paid"], ["paid"]]
+        assert [rejecting_rules(each, *order) for order in ((5, "a"), (-5, "a"), (5, ""))] == [[], ["paid"], ["paid"]]
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "conditions: true" in each])
@@ -166,15 +169,15 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
 
     with rulebooks_of(example, "contracts.eu-value", body) as rulebooks:
 
-        def rejecting(rulebook: Rulebook, value: bytes) -> list[str]:
+        def rejecting_rules(rulebook: Rulebook, value: bytes) -> list[str]:
             return broken_rules(
                 validate_sent(rulebook, SentRequest("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
             )[0]
 
         for rulebook in rulebooks:
-            assert rejecting(rulebook, b'{"amount": 5}') == []
-            assert rejecting(rulebook, b'{"amount": -5}') == ["contract"]
-            assert rejecting(rulebook, b"{}") == ["contract"]
+            assert rejecting_rules(rulebook, b'{"amount": 5}') == []
+            assert rejecting_rules(rulebook, b'{"amount": -5}') == ["contract"]
+            assert rejecting_rules(rulebook, b"{}") == ["contract"]
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "inline_rules: true" in each])

@@ -44,7 +44,7 @@ def rule_of(apicurio: Apicurio, compiler: SchemaCompiler = compile_inline) -> Ha
     return HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url), compiler=compiler))
 
 
-def file_of(text: str) -> FileDescriptorProto:
+def file_descriptor_of(text: str) -> FileDescriptorProto:
     """Return the descriptor of `text`, the last file in protoc's output."""
     files = FileDescriptorSet.FromString(descriptor_set_of("file.proto", text, {}))
     return files.file[-1]
@@ -154,7 +154,7 @@ def test_fields_may_have_the_json_names_of_other_fields(apicurio: Apicurio, text
 @pytest.mark.parametrize("theirs", [meta_pb2, decimal_pb2, variant_pb2, earlier_decimal_pb2])
 def test_shipped_files_declare_what_the_serializers_have(theirs: Any) -> None:
     wanted = FileDescriptorProto.FromString(theirs.DESCRIPTOR.serialized_pb)
-    ours = file_of((FOLDER / wanted.name).read_text())
+    ours = file_descriptor_of((FOLDER / wanted.name).read_text())
 
     wanted.ClearField("options")
     ours.name = wanted.name

@@ -151,7 +151,7 @@ def test_requests_for_invented_schema_ids_are_limited_for_each_client(http: Scri
     registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
     http.answers["/schemas/ids/5000"] = LONG
 
-    def invent(who: str, first: int) -> int:
+    def count_unknown_id_requests(who: str, first: int) -> int:
         """Look up 30 unknown ids for a client and return the number of requests."""
         with lock, wait_budget.limit_waiting(30, lock, who):
             for asked in range(30):
@@ -164,13 +164,17 @@ def test_requests_for_invented_schema_ids_are_limited_for_each_client(http: Scri
                     return asked
         raise AssertionError("no look-up was rejected")
 
-    assert [invent("a", 0), invent("a", 100), invent("b", 200)] == [10, 0, 5]
+    assert [
+        count_unknown_id_requests("a", 0),
+        count_unknown_id_requests("a", 100),
+        count_unknown_id_requests("b", 200),
+    ] == [10, 0, 5]
     with lock, wait_budget.limit_waiting(30, lock, "c"):
         assert registry.schema(5000).content.fault(b"\x02", StepBudget()) is None
     assert len(http.asked) == 16
 
     clock.now += 1.1
-    assert invent("a", 300) == 10
+    assert count_unknown_id_requests("a", 300) == 10
 
 
 def test_a_thread_that_may_not_wait_sends_no_registry_request(http: ScriptedRegistry, clock: Clock) -> None:
@@ -198,18 +202,18 @@ def test_waiting_behind_many_requests_is_no_outage() -> None:
     http.answers = {f"/schemas/ids/{schema_id}": LONG for schema_id in ids}
     registry = SchemaRegistry("main", http, wait_seconds=1)
 
-    def outcome(schema_id: int) -> str:
+    def look_up_outcome(schema_id: int) -> str:
         try:
             return str(registry.schema(schema_id).content.fault(b"\x02", StepBudget()))
         except Outage as outage:
             return str(outage)
 
     with ThreadPoolExecutor(16) as threads:
-        outcomes = set(threads.map(outcome, ids[:-1]))
+        outcomes = set(threads.map(look_up_outcome, ids[:-1]))
 
     busy = "registry main receives more requests than it handles"
     assert outcomes == {"None", busy}
-    later = iter(lambda: outcome(ids[-1]), "None")
+    later = iter(lambda: look_up_outcome(ids[-1]), "None")
     assert set(later) <= {busy}, "no registry has to be paused"
 
 

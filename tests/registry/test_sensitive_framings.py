@@ -29,8 +29,8 @@ from tests.oracle.java_serializers import (
     read_glue_values,
 )
 from tests.registry.apicurio import Apicurio
-from tests.registry.test_apicurio_native import native_url, registered, rule_for
-from tests.registry.test_glue import SUFFIXES, framed, rule_over
+from tests.registry.test_apicurio_native import native_url, register_artifact, rule_for
+from tests.registry.test_glue import SUFFIXES, framed_value, rule_over
 from tests.registry.test_protobuf_serializers import classes_of
 from tests.validation.rules.records import record
 
@@ -99,13 +99,13 @@ def test_glues_deserializer_reads_the_masked_values(policy: FieldPolicy, tmp_pat
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (framed(UUID(int=1), zlib.compress(GOOD), 5), "compressed by its serializer"),
-        (framed(UUID(int=1), zlib.compress(GOOD, 0), 5), "compressed by its serializer"),
-        (framed(UUID(int=1), GOOD[:-1]), "not Avro of its schema"),
-        (framed(UUID(int=1), GOOD + b"\0"), "not Avro of its schema"),
-        (framed(UUID(int=1), zlib.compress(GOOD)[:-1], 5), "names no schema"),
-        (framed(UUID(int=1), GOOD, 1), "names no schema"),
-        (framed(UUID(int=9), GOOD), "names no schema"),
+        (framed_value(UUID(int=1), zlib.compress(GOOD), 5), "compressed by its serializer"),
+        (framed_value(UUID(int=1), zlib.compress(GOOD, 0), 5), "compressed by its serializer"),
+        (framed_value(UUID(int=1), GOOD[:-1]), "not Avro of its schema"),
+        (framed_value(UUID(int=1), GOOD + b"\0"), "not Avro of its schema"),
+        (framed_value(UUID(int=1), zlib.compress(GOOD)[:-1], 5), "names no schema"),
+        (framed_value(UUID(int=1), GOOD, 1), "names no schema"),
+        (framed_value(UUID(int=9), GOOD), "names no schema"),
         (b"\0\0\0\0\1" + GOOD, "names no schema"),
         (GOOD, "names no schema"),
         (b"", "names no schema"),
@@ -122,7 +122,7 @@ def test_an_unusable_schema_of_glue_is_no_reason_to_store_a_value(tmp_path: Path
     (tmp_path / f"{UUID(int=1)}.avsc").write_text('{"type": "unknown"}')
 
     with pytest.raises(SchemaError, match="cannot be used"):
-        mask_value(rule_over(tmp_path), MASK, framed(UUID(int=1), GOOD), "orders")
+        mask_value(rule_over(tmp_path), MASK, framed_value(UUID(int=1), GOOD), "orders")
 
 
 @pytest.mark.long
@@ -150,7 +150,7 @@ def test_apicurios_deserializer_reads_the_masked_messages(apicurio: Apicurio, wi
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
 def test_apicurios_ids_stay_before_masked_values(apicurio: Apicurio, kind: str, place: str, language: str) -> None:
     schema = json.dumps(SCHEMA) if language == "AVRO" else '{"type": "object"}'
-    number: int = registered(apicurio, f"masked-{language.lower()}-value", schema, language)[kind]
+    number: int = register_artifact(apicurio, f"masked-{language.lower()}-value", schema, language)[kind]
     prefix = {"eight bytes": b"\0" + number.to_bytes(8), "four bytes": b"\0" + number.to_bytes(4), "header": b""}[place]
     headers: tuple[Header, ...] = ((f"apicurio.value.{kind}".encode(), number.to_bytes(8)),) if not prefix else ()
     rule = rule_for(apicurio, id=kind)

@@ -55,7 +55,7 @@ UNUSABLE = {
 SUBJECTS = 200
 
 
-def configuration(url: str, **schemas: dict[str, Any]) -> dict[str, Any]:
+def configuration_with_registry(url: str, **schemas: dict[str, Any]) -> dict[str, Any]:
     """Return a configuration. `schemas`: keys of the value's schema by topic pattern."""
     rules = {
         match: [{"name": "body", "value": {"schema": {"registry": "main", **keys}}}] for match, keys in schemas.items()
@@ -76,7 +76,7 @@ def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, t
         apicurio.register(f"surveyed.{i}-value", json.dumps({"type": "record", "name": f"R{i}", "fields": []}))
     apicurio.register("payments-value", UNUSABLE["undefined"][1], "PROTOBUF")  # no rule can use the schema
     file = tmp_path / "sluicegate.yaml"
-    given = configuration(apicurio.url, **{"surveyed.*": {}})
+    given = configuration_with_registry(apicurio.url, **{"surveyed.*": {}})
     file.write_text(json.dumps(given))
 
     done = subprocess.run(
@@ -95,17 +95,17 @@ def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, t
     assert [each.level for each in found] == [Level.WARNING] * 20 + [Level.OK]
     watch, surveys = SchemaWatch(config, status), Surveys(config)
     watch.learn(surveys.survey_all())
-    assert len(conditions(status)) == 20
-    assert "main: surveyed.undefined-value" in conditions(status)
+    assert len(subjects_with_condition(status)) == 20
+    assert "main: surveyed.undefined-value" in subjects_with_condition(status)
 
     apicurio.register("surveyed.undefined-value", PROTO3 + "message M { int32 a = 1; }", "PROTOBUF")
     watch.learn(surveys.survey_all())
 
-    assert len(conditions(status)) == 19
-    assert "main: surveyed.undefined-value" not in conditions(status)
+    assert len(subjects_with_condition(status)) == 19
+    assert "main: surveyed.undefined-value" not in subjects_with_condition(status)
 
 
-def conditions(status: Status) -> set[str]:
+def subjects_with_condition(status: Status) -> set[str]:
     return {each.subject for each in status.active() if each.condition is Condition.SCHEMA_UNUSABLE}
 
 
@@ -121,14 +121,16 @@ def conditions(status: Status) -> set[str]:
 def test_a_rule_applies_to_the_subjects_of_its_strategy(
     topic: str, keys: dict[str, str], met: list[str], others: list[str]
 ) -> None:
-    matches = met_subjects(config_of(configuration("http://127.0.0.1:9", **{topic: keys})))["main"].matcher()
+    matches = met_subjects(config_of(configuration_with_registry("http://127.0.0.1:9", **{topic: keys})))[
+        "main"
+    ].matcher()
 
     assert all(map(matches, met))
     assert not any(map(matches, others))
 
 
 def test_sensitive_fields_apply_to_the_value_subjects_of_their_topics() -> None:
-    given = configuration("http://127.0.0.1:9")
+    given = configuration_with_registry("http://127.0.0.1:9")
     fields = {"name": "pii", "action": "mask", "tags": ["PII"], "schema": {"registry": "main"}}
     given["topics"] = [{"match": "people.*", "sensitive": [fields]}]
 
@@ -140,14 +142,14 @@ def test_sensitive_fields_apply_to_the_value_subjects_of_their_topics() -> None:
 
 def test_a_subject_that_was_not_looked_up_keeps_its_condition() -> None:
     status = Status()
-    watch = SchemaWatch(config_of(configuration("http://127.0.0.1:9")), status)
+    watch = SchemaWatch(config_of(configuration_with_registry("http://127.0.0.1:9")), status)
     watch.learn([SurveyResult("main", 1, (UnusableSchema("orders-value", 1, 7, "it is empty"),))])
 
     watch.learn([SurveyResult("main", 0, (), failure="registry main is unavailable: Connection refused")])
 
-    assert conditions(status) == {"main: orders-value"}
+    assert subjects_with_condition(status) == {"main: orders-value"}
     watch.learn([SurveyResult("main", 2, ())])
-    assert conditions(status) == set()
+    assert subjects_with_condition(status) == set()
 
 
 def test_constraints_are_compiled_where_a_rule_applies_them(apicurio: Apicurio) -> None:
@@ -156,7 +158,7 @@ def test_constraints_are_compiled_where_a_rule_applies_them(apicurio: Apicurio) 
     for subject in ("constrained.a-value", "plain.a-value"):
         apicurio.register(subject, text, "PROTOBUF")
     keys = {"format": "protobuf", "protovalidate": True}
-    given = configuration(apicurio.url, **{"constrained.*": keys, "plain.*": {}})
+    given = configuration_with_registry(apicurio.url, **{"constrained.*": keys, "plain.*": {}})
 
     (surveyed,) = Surveys(config_of(given)).survey_all()
 
@@ -184,9 +186,9 @@ def schema_with_tag(language: str, field: str, tag: str) -> str:
     return json.dumps({"type": "object", "properties": {name: {"type": kinds[name], **tagged[name]} for name in kinds}})
 
 
-def sensitive(name: str, registry: str, **keys: object) -> dict[str, Any]:
+def configuration_with_sensitive_field(name: str, registry: str, **keys: object) -> dict[str, Any]:
     fields = {"name": "pii", "action": "mask", "tags": ["PII"], "schema": {"registry": "main"}, **keys}
-    return configuration(registry) | {"topics": [{"match": f"{name}.*", "sensitive": [fields]}]}
+    return configuration_with_registry(registry) | {"topics": [{"match": f"{name}.*", "sensitive": [fields]}]}
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON", "PROTOBUF"])
@@ -197,7 +199,7 @@ def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
     for subject, field, tag in (("good", "mail", "PII"), ("number", "age", "PII"), ("untagged", "mail", "OTHER")):
         apicurio.register(f"{name}.{subject}-value", schema_with_tag(language, field, tag), language)
     file = tmp_path / "sluicegate.yaml"
-    file.write_text(json.dumps(sensitive(name, apicurio.url, tags=["PII", "PIN"])))
+    file.write_text(json.dumps(configuration_with_sensitive_field(name, apicurio.url, tags=["PII", "PIN"])))
     surveys = Surveys(config_of(json.loads(file.read_text())))
 
     (surveyed,) = surveys.survey_all()
@@ -220,7 +222,9 @@ def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
 def test_a_tag_that_rejects_may_be_on_any_field(apicurio: Apicurio) -> None:
     apicurio.register("rejected.a-value", schema_with_tag("AVRO", "age", "PII"), "AVRO")
 
-    (surveyed,) = Surveys(config_of(sensitive("rejected", apicurio.url, action="reject"))).survey_all()
+    (surveyed,) = Surveys(
+        config_of(configuration_with_sensitive_field("rejected", apicurio.url, action="reject"))
+    ).survey_all()
 
     assert (surveyed.usable, surveyed.unusable, surveyed.missing_tags) == (1, (), ())
 
@@ -280,20 +284,22 @@ def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: st
         client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
-    def surveyed(**keys: Any) -> SurveyResult:
-        (found,) = Surveys(config_of(configuration(registry.url, a={"subject": subject, **keys}))).survey_all()
+    def survey_all(**keys: Any) -> SurveyResult:
+        (found,) = Surveys(
+            config_of(configuration_with_registry(registry.url, a={"subject": subject, **keys}))
+        ).survey_all()
         return found
 
     with StandIn(respond) as registry:
-        off, on = surveyed(), surveyed(inline_rules=True)
+        off, on = survey_all(), survey_all(inline_rules=True)
         newest["schema"] = bad
-        off_bad, on_bad = surveyed(), surveyed(inline_rules=True)
+        off_bad, on_bad = survey_all(), survey_all(inline_rules=True)
         newest |= {"schema": RULED[language], "ruleSet": {"domainRules": [changes]}}
-        changed = surveyed(inline_rules=True)
+        changed = survey_all(inline_rules=True)
         changes["tags"] = ["PII"]  # the field does not have this tag
-        others_changed = surveyed(inline_rules=True)
+        others_changed = survey_all(inline_rules=True)
         changes["type"] = "JSONATA"
-        rewritten = surveyed(inline_rules=True)
+        rewritten = survey_all(inline_rules=True)
 
     not_enforced = "subject a-value: the rules inside it (adult) are not enforced"
     assert off.passed_over == off_bad.passed_over == (f"{not_enforced}: no rule for it has inline_rules: true",)
@@ -337,7 +343,7 @@ def test_rules_inside_schemas_that_cannot_be_evaluated_are_named_by_check_doctor
         return True
 
     with StandIn(respond) as registry:
-        given = configuration(registry.url, a={"inline_rules": True})
+        given = configuration_with_registry(registry.url, a={"inline_rules": True})
         file = tmp_path / "sluicegate.yaml"
         file.write_text(json.dumps(given))
         command = [COMMAND, "check", "--registry", file]
@@ -353,7 +359,7 @@ def test_rules_inside_schemas_that_cannot_be_evaluated_are_named_by_check_doctor
     assert f"registry main: {named}" in done.stderr
     assert "; also rows\n" in done.stderr
     assert [each.level for each in found] == [Level.WARNING, Level.OK]
-    assert conditions(status) == {"main: a-value"}
+    assert subjects_with_condition(status) == {"main: a-value"}
     assert any(named in each.detail for each in status.active())
 
 
@@ -378,7 +384,7 @@ def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them
 
     with StandIn(respond) as registry:
         (surveyed,) = Surveys(
-            config_of(configuration(registry.url, **{"checked.*": {"conditions": True}, "plain.*": {}}))
+            config_of(configuration_with_registry(registry.url, **{"checked.*": {"conditions": True}, "plain.*": {}}))
         ).survey_all()
 
     assert {each.subject for each in surveyed.unusable} == {
@@ -400,7 +406,7 @@ def test_rules_that_change_records_are_named_and_a_changed_text_is_compiled_agai
         return True
 
     with StandIn(respond) as registry:
-        surveys = Surveys(config_of(configuration(registry.url, a={})))
+        surveys = Surveys(config_of(configuration_with_registry(registry.url, a={})))
         (before,) = surveys.survey_all()
         schema["schema"] = '"strange"'  # the same subject, version and id of a registry that was rebuilt
         (after,) = surveys.survey_all()
@@ -419,7 +425,7 @@ def test_rules_that_do_not_fit_a_schema_are_listed_before_a_record_meets_it(
     topics = {language: f"{language.lower()}{len(schemas[language])}" for language in ("AVRO", "PROTOBUF", "JSON")}
     for language, topic in topics.items():
         apicurio.register(f"{topic}-value", schemas[language], language)
-    given = configuration(apicurio.url)
+    given = configuration_with_registry(apicurio.url)
 
     expressions = {"fits": "value.a > 1", "misspelt": "value.ab > 1"}
     for (rule, expression), strategy in product(expressions.items(), ["topic", "any"]):

@@ -11,7 +11,7 @@ _MARK = "<!-- written by make soak{}: {} -->"
 
 
 @dataclass(slots=True)
-class Soaked:
+class SoakResult:
     """The outcome of a soak. `files`: number of configuration changes. `damaged`: number of damaged frames. `waits_ms`:
     median waits at the proxy and at the brokers."""
 
@@ -54,7 +54,7 @@ class Soaked:
         )
 
 
-def write(file: Path, soaked: Soaked) -> None:
+def write_report(file: Path, soaked: SoakResult) -> None:
     """Replace the previous result with the same kind of connection, TLS or plain."""
     begin, end = (_MARK.format(", over TLS" if soaked.over_tls else "", which) for which in ("begin", "end"))
     first, _, rest = file.read_text().partition(begin)

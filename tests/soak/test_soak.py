@@ -24,7 +24,7 @@ from tests.faults.test_runs import warm_up
 from tests.fuzz.mutations import mutate
 from tests.fuzz.seeds import seed_requests
 from tests.oracle.kafka_java import ROOT
-from tests.soak.report import Soaked, write
+from tests.soak.report import SoakResult, write_report
 from tests.soak.samples import ADDED, DESCRIPTORS, MEMORY, Sampling
 from tests.wire.raw_client import RawClient
 
@@ -48,21 +48,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster
 @pytest.mark.long
 @pytest.mark.timeout(60 * MINUTES + 900)
 def test_nothing_is_lost_or_leaked_and_nothing_grows(cluster: RelayedCluster, tmp_path: Path) -> None:
-    soaked = Soaked(MINUTES, SEED)
+    soaked = SoakResult(MINUTES, SEED)
     authority = Authority(tmp_path) if soaked.over_tls else None
     setting = FaultSetting(cluster, tmp_path, _WORKERS, SEED, authority)
     with setting.running():
-        soak(setting, soaked)
+        run_soak(setting, soaked)
 
     print(soaked.summary(), flush=True)
     if os.environ.get("SLUICEGATE_WRITE_SOAK"):
-        write(ROOT / "bench" / "results" / "reliability.md", soaked)
+        write_report(ROOT / "bench" / "results" / "reliability.md", soaked)
     if MINUTES >= _LONG_MINUTES:
         for what, most in _MOST_AN_HOUR.items():
             assert soaked.slopes[what].is_beyond_doubt_above < most, f"{what} grows: {soaked.slopes[what]}"
 
 
-def soak(setting: FaultSetting, soaked: Soaked) -> None:
+def run_soak(setting: FaultSetting, soaked: SoakResult) -> None:
     setting.wait_until_whole()
     good, in_transactions, bad_ones, asked = (setting.topic() for _ in range(4))
     warm_up(setting, bad_ones)
@@ -108,7 +108,7 @@ def _fault(chance: Random) -> Fault:
     return chance.choice([relay, relay, relay, BrokerStops(node, 1.0), LeadersMoved(), BrokerKilled(node)])
 
 
-def _another_file(setting: FaultSetting, soaked: Soaked) -> None:
+def _another_file(setting: FaultSetting, soaked: SoakResult) -> None:
     """Write a changed configuration that alters no verdict about the sent records."""
     soaked.files += 1
     topics = [{"match": f"soak-{soaked.files}", "mode": "observe"}]
@@ -117,7 +117,7 @@ def _another_file(setting: FaultSetting, soaked: Soaked) -> None:
     new.replace(Path(setting.proxy.folder, "sluicegate.yaml"))
 
 
-def _garbage(setting: FaultSetting, chance: Random, soaked: Soaked) -> None:
+def _garbage(setting: FaultSetting, chance: Random, soaked: SoakResult) -> None:
     """Open connections that send damaged frames, half of them without TLS if clients use it. Each is closed by the
     proxy or leaves.
     """

@@ -28,7 +28,7 @@ def folder_graph(graph: Graph, as_one: Collection[str]) -> Graph:
     return found
 
 
-def causes(graph: Graph, cycle: list[str], as_one: Collection[str]) -> list[str]:
+def imports_of_cycle(graph: Graph, cycle: list[str], as_one: Collection[str]) -> list[str]:
     """Return the imports of a cycle of folders, a line for each; the step with the fewest imports comes first."""
     folders = folders_of(graph, as_one)
     steps: dict[tuple[str, str], list[str]] = {(one, other): [] for other, one in pairwise(cycle)}
@@ -47,7 +47,7 @@ class FoldersContract(Contract):
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         modules = import_graph()
         cycle = cycle_in(folder_graph(modules, self.as_one))
-        return ContractCheck(cycle is None, metadata={"causes": causes(modules, cycle or [], self.as_one)})
+        return ContractCheck(cycle is None, metadata={"causes": imports_of_cycle(modules, cycle or [], self.as_one)})
 
     def render_broken_contract(self, check: ContractCheck) -> None:
         output.print_error("Folders need each other. Move what they share into a folder that needs neither:")

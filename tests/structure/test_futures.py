@@ -15,7 +15,7 @@ from tests.structure.imports import PACKAGES
 _WITHOUT_TRACEBACK = {"proxy/rules_process/limited_evaluations.py settle"}
 
 
-def names_kept(text: str) -> Iterator[str]:
+def names_of_kept_futures(text: str) -> Iterator[str]:
     """Yield each function that passes a caught error to a future and keeps a name for the future."""
     for function in ast.walk(ast.parse(text)):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -49,7 +49,7 @@ def test_no_name_refers_to_a_future_that_keeps_a_caught_error() -> None:
         f"{path.relative_to(ROOT)} {name}"
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
-        for name in names_kept(path.read_text())
+        for name in names_of_kept_futures(path.read_text())
     }
 
     assert found == _WITHOUT_TRACEBACK
@@ -68,4 +68,4 @@ def work(job):
         job.future.set_exception(error)
 {last}"""
 
-    assert list(names_kept(text)) == found
+    assert list(names_of_kept_futures(text)) == found

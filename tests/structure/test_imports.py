@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.kafka_java import ROOT
-from tests.structure.folders import causes, folder_graph
+from tests.structure.folders import folder_graph, imports_of_cycle
 from tests.structure.imports import cycle_in, import_graph, imported_names
 
 SESSION_FILES = [
@@ -76,7 +76,7 @@ def test_folders_that_need_each_other_are_found_with_their_imports() -> None:
     cycle = cycle_in(folder_graph(graph, []))
 
     assert cycle is not None
-    assert causes(graph, cycle, []) == [
+    assert imports_of_cycle(graph, cycle, []) == [
         "room.part.one imports room.low",
         "room.a imports room.part.one",
         "room.b imports room.part.one",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.structure.prose import PATTERNS, Sentence, places, sentences_in, sentences_of
+from tests.structure.prose import PATTERNS, Sentence, places_with_prose, sentences_in, sentences_of
 
 LIMITS = {  # percent of the sentences
     ".": 2.0,
@@ -25,7 +25,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Allowed:
+class AllowedSentences:
     """Allowed sentences: the sentences of a file that contain a text. An empty text allows the whole file."""
 
     path: str
@@ -37,8 +37,8 @@ class Allowed:
 
 
 ALLOWED = [
-    Allowed("tests/structure/prose.py", "", "the patterns themselves"),
-    Allowed("tests/structure/test_prose.py", "", "the examples of this file"),
+    AllowedSentences("tests/structure/prose.py", "", "the patterns themselves"),
+    AllowedSentences("tests/structure/test_prose.py", "", "the examples of this file"),
 ]
 
 
@@ -49,7 +49,7 @@ def unplain_sentences(place: str) -> tuple[list[Sentence], float]:
     return found, 100 * len(found) / max(len(sentences), 1)
 
 
-def report(place: str, found: list[Sentence], percent: float) -> str:
+def report_sentences(place: str, found: list[Sentence], percent: float) -> str:
     """Return one line with the share and the limit, then each sentence with its file, line and pattern."""
     rows = [f"{found.path}:{found.line}: [{', '.join(found.patterns)}] {found.text}" for found in found[:_SHOWN]]
     if len(found) > _SHOWN:
@@ -62,15 +62,15 @@ def report(place: str, found: list[Sentence], percent: float) -> str:
 def test_each_folder_stays_within_its_limit_of_unplain_sentences(place: str) -> None:
     found, percent = unplain_sentences(place)
 
-    assert percent <= LIMITS[place], report(place, found, percent)
+    assert percent <= LIMITS[place], report_sentences(place, found, percent)
 
 
 def test_every_top_level_folder_has_a_limit() -> None:
-    assert places() == sorted(LIMITS)
+    assert places_with_prose() == sorted(LIMITS)
 
 
 @pytest.mark.parametrize("allowed", ALLOWED, ids=lambda allowed: f"{allowed.path} {allowed.text}".strip())
-def test_every_entry_of_the_allow_list_is_still_needed(allowed: Allowed) -> None:
+def test_every_entry_of_the_allow_list_is_still_needed(allowed: AllowedSentences) -> None:
     assert allowed.reason
     assert any(allowed.covers(sentence) and sentence.patterns for sentence in sentences_of(allowed.path))
 
@@ -134,7 +134,7 @@ def test_sentences_are_read_from_each_kind_of_file(suffix: str, text: str, sente
 def test_the_report_names_file_line_pattern_and_sentence() -> None:
     found = [Sentence("docs/glossary.md", 7, "The client is told of the error.")] * (_SHOWN + 2)
 
-    lines = report("docs", found, 30.0).split("\n")
+    lines = report_sentences("docs", found, 30.0).split("\n")
 
     assert lines[0].startswith("30.0 % of the sentences in docs need plainer words, the limit is ")
     assert lines[1] == "docs/glossary.md:7: [tell for report] The client is told of the error."

@@ -16,7 +16,7 @@ from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Finding, Reason, Verdict
-from tests.wire.batches import CODECS, GZIP, NONE, SNAPPY, ZSTD, Rec, alike, batch, message, record, wrapper
+from tests.wire.batches import CODECS, GZIP, NONE, SNAPPY, ZSTD, Rec, batch, identical_records, message, record, wrapper
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
@@ -27,11 +27,11 @@ LIMITS = ValidationLimits()
 ANY_RATIO = ValidationLimits(max_decompression_ratio=1_000_000)
 
 
-def no_yield() -> None: ...
+def never_yield() -> None: ...
 
 
 def budget_of(plain_bytes: int = 128 * MIB, record_errors: int = 1000) -> DecompressionBudget:
-    return DecompressionBudget(plain_bytes, record_errors, no_yield)
+    return DecompressionBudget(plain_bytes, record_errors, never_yield)
 
 
 def validate_partitions(
@@ -58,7 +58,9 @@ def validate(
 
 def equal_records(rec: Rec, count: int, codec: int) -> bytes:
     """A batch of `count` records that are all the same."""
-    return batch([], codec, payload=alike(rec, count, NOW), count=count, base_timestamp=NOW, max_timestamp=NOW)
+    return batch(
+        [], codec, payload=identical_records(rec, count, NOW), count=count, base_timestamp=NOW, max_timestamp=NOW
+    )
 
 
 def peak_of(run: Callable[[], object]) -> int:
@@ -104,7 +106,7 @@ def test_the_batch_message_equals_a_brokers_without_listed_records() -> None:
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
 def test_a_bad_timestamp_after_the_listed_records_decides_the_error_code(codec: int) -> None:
-    payload = alike(Rec(NOW, None), 5000, NOW) + record(Rec(1), 5000, NOW)
+    payload = identical_records(Rec(NOW, None), 5000, NOW) + record(Rec(1), 5000, NOW)
     data = batch([], codec, payload=payload, count=5001, base_timestamp=NOW, max_timestamp=NOW)
 
     found = validate(data, COMPACTED)

@@ -25,7 +25,7 @@ def policy_of(
     return (rulebook if suspended is None else rulebook.with_suspended(suspended)).policy_of(topic)
 
 
-def values(policy: TopicPolicy) -> dict[str, EffectiveValue]:
+def effective_values(policy: TopicPolicy) -> dict[str, EffectiveValue]:
     return {value.key: value for value in reversed(effective_policy(policy))}
 
 
@@ -96,7 +96,7 @@ def test_the_clusters_stricter_bound_is_in_force_and_both_are_named() -> None:
 def test_each_effective_value_has_its_source(
     text: str, settings: ClusterSettings | None, key: str, value: object, source: str
 ) -> None:
-    found = values(policy_of(text, settings))[key]
+    found = effective_values(policy_of(text, settings))[key]
 
     assert found.value == value
     assert found.source.startswith(source)
@@ -105,7 +105,7 @@ def test_each_effective_value_has_its_source(
 def test_a_setting_of_the_deprecated_difference_is_the_topics_own() -> None:
     settings = ClusterSettings(before_max_ms=5, set_on_topic=frozenset({"message.timestamp.difference.max.ms"}))
 
-    assert values(policy_of("", settings))[BEFORE].source == "cluster topic setting"
+    assert effective_values(policy_of("", settings))[BEFORE].source == "cluster topic setting"
 
 
 def test_rules_have_the_lines_that_define_them() -> None:
@@ -127,7 +127,7 @@ def test_rules_have_the_lines_that_define_them() -> None:
     )
     assert of_records is not None and of_records.source == "c.yaml:6, topics[0].rules[0]"
     assert of_requests is not None and of_requests.source == "c.yaml:10, requests[1]"
-    assert values(policy)["quotas"].source == "c.yaml:11, quotas[0]"
+    assert effective_values(policy)["quotas"].source == "c.yaml:11, quotas[0]"
 
 
 def test_a_value_raised_by_a_floor_has_the_line_of_the_floor() -> None:
@@ -138,7 +138,7 @@ def test_a_value_raised_by_a_floor_has_the_line_of_the_floor() -> None:
         "  - {match: open, checks: none}\n"
     )
     policy = policy_of(text)
-    found = values(policy)
+    found = effective_values(policy)
 
     assert (found[AFTER].value, found[AFTER].source) == (HOUR, f"c.yaml:5, floor[0].{AFTER}")
     assert (found[BEFORE].value, found[BEFORE].source) == (HOUR, f"c.yaml:10, topics[0].{BEFORE}")
@@ -150,13 +150,13 @@ def test_a_value_raised_by_a_floor_has_the_line_of_the_floor() -> None:
         "c.yaml:7, floor[0].rules[0]",
         "c.yaml:12, topics[0].rules[0]",
     ]
-    assert values(policy_of(text, topic="open"))["checks"].source == "c.yaml:4, floor[0]"
+    assert effective_values(policy_of(text, topic="open"))["checks"].source == "c.yaml:4, floor[0]"
 
 
 def test_a_suspension_is_the_source_of_what_it_changes() -> None:
     policy = policy_of("topics: [{match: orders, quarantine: dead}]", suspended=SuspendedTopics(everywhere=True))
 
-    found = values(policy)
+    found = effective_values(policy)
     assert (found["mode"].value, found["mode"].source) == ("observe", "suspension")
     assert (found["quarantine"].value, found["quarantine"].source) == (None, "suspension")
     assert found["checks"].source == "c.yaml:3, topics[0].quarantine"

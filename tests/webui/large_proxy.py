@@ -32,12 +32,12 @@ _BROKERS = 3
 _KNOWN_SECONDS = 400
 
 
-def client(number: int) -> str:
+def client_id_of_number(number: int) -> str:
     """Return a client id; every tenth is long."""
     return f"team-{number % 40}.service-{number}" + (".a-long-suffix" * 12 if number % 10 == 0 else "")
 
 
-def topic(number: int) -> str:
+def topic_name_of_number(number: int) -> str:
     return f"domain-{number % 12}.events-{number}" + ("-v1" * 60 if number % 25 == 0 else "")
 
 
@@ -57,7 +57,7 @@ class LargeProxy:
         reason = Reason.NULL_KEY if number % 5 == 0 else Reason.TIMESTAMP_IN_FUTURE
         peer = f"192.0.2.{number % CLIENTS}:40000"
         timestamp = now_ms if reason is Reason.NULL_KEY else now_ms * 1_000_000
-        name, where = client(number % CLIENTS), topic(number)
+        name, where = client_id_of_number(number % CLIENTS), topic_name_of_number(number)
         self.view.write(rejected_event(name, where, reason, now_ms, mode=mode, peer=peer, timestamp=timestamp))
 
     def _write(self, now_ms: int) -> None:
@@ -65,9 +65,9 @@ class LargeProxy:
         self.view.topics.tick(now_ms)
         self.view.clients.tick(now_ms)
         for number in range(TOPICS):
-            self.view.sent_to(topic(number), 20 + 10 * (number % 9), 400 * number, 90_000 * number)
+            self.view.sent_to(topic_name_of_number(number), 20 + 10 * (number % 9), 400 * number, 90_000 * number)
         for number in range(CLIENTS):
-            self.view.sent_by(client(number), 30 + 10 * (number % 7), 600 * number, 120_000 * number)
+            self.view.sent_by(client_id_of_number(number), 30 + 10 * (number % 7), 600 * number, 120_000 * number)
         for number in range(QUIET_TOPICS):
             self.view.topics.seen(f"quiet-{number}")
 
@@ -98,7 +98,7 @@ class LargeProxy:
     def _connection(self, number: int) -> ConnectionState:
         return {
             "client_address": f"192.0.2.{number % CLIENTS}:{40000 + number}",
-            "client_id": client(number % CLIENTS),
+            "client_id": client_id_of_number(number % CLIENTS),
             "software": _SOFTWARE[number % len(_SOFTWARE)],
             "principal": f"User:team-{number % 40}" if number % 2 else None,
             "owner": {"team": "shop", "contact": "#shop"} if number % 2 else None,
@@ -126,7 +126,8 @@ def policy_of(name: str) -> dict[str, Any]:
 
 def policy_changes() -> list[dict[str, Any]]:
     """Return changes of policies (docs/web-ui.md)."""
-    long = f"{topic(25)}: looser: message.timestamp.after.max.ms 60000 -> 3600000 (policies/a.yaml:9, topics[0].mode)"
+    topic = topic_name_of_number(25)
+    long = f"{topic}: looser: message.timestamp.after.max.ms 60000 -> 3600000 (policies/a.yaml:9, topics[0].mode)"
     reload = PolicyReload(
         time.time_ns() // 1_000_000,
         {"/etc/sluicegate/policies/a.yaml": "0f" * 32, "b.yaml": None},
@@ -136,7 +137,7 @@ def policy_changes() -> list[dict[str, Any]]:
     return [reload.as_json(), PolicyReload(reload.time_ms - 5000, {"c.yaml": "1a" * 32}).as_json()]
 
 
-def serving(proxy: LargeProxy, port: int = 0, token: str | None = None) -> "closing[AdminServer]":
+def serve_web_ui(proxy: LargeProxy, port: int = 0, token: str | None = None) -> "closing[AdminServer]":
     """Serve the web UI of `proxy` until the block ends."""
     password = None if token is None else Password("admin.token_file", SecretText(token), None)
     site = Site(Access(HostPort("127.0.0.1", 1), password), proxy.read_state, policy_of, read_reloads=policy_changes)

@@ -34,7 +34,16 @@ from tests.oracle.kafka_java import ROOT
 from tests.proxy.live.events import SECRET
 from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.webui.browser import needs_chromium
-from tests.webui.large_proxy import CLIENTS, QUIET_TOPICS, TOPICS, LargeProxy, client, policy_of, serving, topic
+from tests.webui.large_proxy import (
+    CLIENTS,
+    QUIET_TOPICS,
+    TOPICS,
+    LargeProxy,
+    client_id_of_number,
+    policy_of,
+    serve_web_ui,
+    topic_name_of_number,
+)
 from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
 
 PICTURES = ROOT / "build" / "web-ui"
@@ -42,9 +51,9 @@ WAIT_MS = 120_000
 VIEWS = {
     "overview": "#/",
     "clients": "#/clients",
-    "client": f"#/client?id={quote(client(7))}",
+    "client": f"#/client?id={quote(client_id_of_number(7))}",
     "topics": "#/topics",
-    "topic": f"#/topic?name={quote(topic(25))}",
+    "topic": f"#/topic?name={quote(topic_name_of_number(25))}",
     "violations": "#/violations",
     "connections": "#/connections",
     "brokers": "#/brokers",
@@ -64,12 +73,12 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
 @pytest.fixture(scope="module")
 def large_proxy_address() -> Iterator[str]:
     """The address of a stand-in with 200 clients and 300 topics."""
-    with serving(LargeProxy()) as server:
+    with serve_web_ui(LargeProxy()) as server:
         yield f"http://127.0.0.1:{server.port}/"
 
 
 @pytest.fixture
-def complaints() -> list[str]:
+def browser_errors() -> list[str]:
     """Errors of the browser; breaches of the content security policy are errors on the console."""
     return []
 
@@ -104,8 +113,10 @@ def text_of(page: Page, selector: str) -> str:
     return page.locator(selector).first.inner_text()
 
 
-def test_live_figures_update_and_names_stay_text(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
-    page = open_page(browser, proxy.admin, complaints)
+def test_live_figures_update_and_names_stay_text(
+    browser: Browser, proxy: ProxyProcess, browser_errors: list[str]
+) -> None:
+    page = open_page(browser, proxy.admin, browser_errors)
     shows_figures(page)
 
     before = text_of(page, "#figures div:nth-child(2) small")
@@ -129,12 +140,12 @@ def test_live_figures_update_and_names_stay_text(browser: Browser, proxy: ProxyP
     assert page.locator("#brokers .state").all_inner_texts() == [" reachable"] * 3
     open_view(page, "#/policy", "#distance-section")
     assert "batches" in text_of(page, "#distance-text")
-    assert complaints == []
+    assert browser_errors == []
     page.context.close()
 
 
-def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
-    page = open_page(browser, proxy.admin, complaints)
+def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProcess, browser_errors: list[str]) -> None:
+    page = open_page(browser, proxy.admin, browser_errors)
     shows_figures(page)
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#paused")).to_contain_text("nothing is updated until you resume")
@@ -150,8 +161,10 @@ def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProce
 
 
 @pytest.mark.long
-def test_every_control_works_with_the_keyboard(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
-    page = open_page(browser, proxy.admin, complaints)
+def test_every_control_works_with_the_keyboard(
+    browser: Browser, proxy: ProxyProcess, browser_errors: list[str]
+) -> None:
+    page = open_page(browser, proxy.admin, browser_errors)
     shows_figures(page)
     open_view(page, "#/policy", "#try-after")
     page.evaluate("document.activeElement.blur()")
@@ -183,14 +196,14 @@ def test_every_control_works_with_the_keyboard(browser: Browser, proxy: ProxyPro
     page.get_by_role("link", name="Connections", exact=True).focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("#connections-section")
-    assert complaints == []
+    assert browser_errors == []
     page.context.close()
 
 
 def test_a_dragged_bound_shows_what_it_would_reject(
-    browser: Browser, proxy: ProxyProcess, complaints: list[str]
+    browser: Browser, proxy: ProxyProcess, browser_errors: list[str]
 ) -> None:
-    page = open_page(browser, f"{proxy.admin}/#/policy", complaints)
+    page = open_page(browser, f"{proxy.admin}/#/policy", browser_errors)
     eventually(lambda: "would reject" in text_of(page, "#try-before-text"), what="figures")
     eventually(lambda: " 0 batches" not in text_of(page, "#distance-text"), what="batches")
     page.locator("#distance").scroll_into_view_if_needed()
@@ -209,7 +222,7 @@ def test_a_dragged_bound_shows_what_it_would_reject(
     )
     assert 0 < rejected <= of_all
     assert text_of(page, "#try-after-text").startswith("about 1 h: ")
-    assert complaints == []
+    assert browser_errors == []
     page.context.close()
 
 
@@ -220,9 +233,9 @@ VIEWPORTS = ALL_VIEWPORTS if os.environ.get("SLUICEGATE_THOROUGH") else ALL_VIEW
 @pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), VIEWPORTS)
 def test_every_view_is_accessible_and_fits_the_window(
-    width: int, scheme: str, browser: Browser, large_proxy_address: str, complaints: list[str]
+    width: int, scheme: str, browser: Browser, large_proxy_address: str, browser_errors: list[str]
 ) -> None:
-    page = open_page(browser, large_proxy_address, complaints, width, scheme)
+    page = open_page(browser, large_proxy_address, browser_errors, width, scheme)
     shows_figures(page)
     for name, fragment in VIEWS.items():
         open_view(page, fragment, "main section")
@@ -233,18 +246,20 @@ def test_every_view_is_accessible_and_fits_the_window(
 
         assert [(one["id"], one["impact"], [node["target"] for node in one["nodes"]]) for one in found] == [], name
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    assert complaints == []
+    assert browser_errors == []
     page.context.close()
 
 
 def test_200_clients_and_300_topics_can_be_searched_and_sorted(
-    browser: Browser, large_proxy_address: str, complaints: list[str]
+    browser: Browser, large_proxy_address: str, browser_errors: list[str]
 ) -> None:
-    page = open_page(browser, f"{large_proxy_address}#/clients", complaints)
+    page = open_page(browser, f"{large_proxy_address}#/clients", browser_errors)
     expect(page.locator("#clients caption")).to_contain_text(f"{CLIENTS} clients", timeout=WAIT_MS)
     page.get_by_role("button", name=f"Show all {CLIENTS}").click()
     expect(page.locator("#clients tbody tr")).to_have_count(CLIENTS)
-    assert client(10) in page.locator("#clients td:first-child").all_inner_texts()  # 180 characters, not cut
+    assert (
+        client_id_of_number(10) in page.locator("#clients td:first-child").all_inner_texts()
+    )  # 180 characters, not cut
     assert set(page.locator("#clients td[data-label=Owner]").all_inner_texts()) == {"shop (#shop)"}
     widths = page.evaluate("(e => [e.scrollWidth, e.clientWidth])(document.querySelector('#clients'))")
     assert widths[0] == widths[1]  # no column is cut
@@ -262,16 +277,16 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     expect(page.locator("#topics tbody tr")).to_have_count(TOPICS // 12)
     page.get_by_label("Reason").select_option("null_key")
     expect(page.locator("#topics tbody tr")).to_have_count(TOPICS // 12 // 5)
-    page.get_by_role("link", name=topic(25), exact=True).click()
-    expect_text(page, "#topic-title", f"Topic {topic(25)}")
+    page.get_by_role("link", name=topic_name_of_number(25), exact=True).click()
+    expect_text(page, "#topic-title", f"Topic {topic_name_of_number(25)}")
     expect(page.locator("#topic")).to_contain_text("domain-1 (#help)")
     expect(page.locator("#topic-example")).to_contain_text(SECRET.decode())  # the topic's samples are on
-    expect(page.locator("#topic-policy pre")).to_contain_text(f"{topic(25)}: policy")
+    expect(page.locator("#topic-policy pre")).to_contain_text(f"{topic_name_of_number(25)}: policy")
     expect(page.locator("#history-batches-text")).to_contain_text(
         "Peak 9/s"
     )  # 2 + 25 % 9 a second, before the page was opened
     expect(page.locator("#history-batches canvas")).to_be_visible()
-    open_view(page, f"#/client?id={quote(client(4))}", "#client-example")
+    open_view(page, f"#/client?id={quote(client_id_of_number(4))}", "#client-example")
     expect(page.locator("#client")).to_contain_text("shop (#shop)")  # its owner
     expect(page.locator("#fix")).to_contain_text("toEpochMilli()")  # apache-kafka-java
     expect(page.get_by_role("link", name="Client guide: Java kafka-clients")).to_have_attribute(
@@ -279,8 +294,8 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     )
     expect(page.locator("#history-violations-text")).to_contain_text("Peak")
     page.go_back()
-    expect_text(page, "#topic-title", f"Topic {topic(25)}")
-    page.evaluate("fragment => { location.hash = fragment }", f"#/client?id={quote(client(4))}")
+    expect_text(page, "#topic-title", f"Topic {topic_name_of_number(25)}")
+    page.evaluate("fragment => { location.hash = fragment }", f"#/client?id={quote(client_id_of_number(4))}")
     page.get_by_role("link", name="Link to the fixes for Java kafka-clients").click()
     expect(page.locator("#fixes-section dt")).to_have_text(["Java kafka-clients"] * 2)  # timestamps, keys
     page.get_by_label("Client library").select_option("")
@@ -291,12 +306,12 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     expect(page.locator("#topics tbody tr").first.locator("time")).to_have_count(
         1
     )  # topics with traffic and without violations
-    open_view(page, f"#/topics?q={quote(topic(25))}", "#topics-section")
+    open_view(page, f"#/topics?q={quote(topic_name_of_number(25))}", "#topics-section")
     expect(page.locator("#topics tbody tr").first).to_contain_text("225 kB")  # 9000 * 25 bytes/s
     open_view(page, "#/topics?q=quiet-", "#topics-section")
     page.locator("select#only").select_option("with violations")
     expect(page.locator("#topics tbody tr:not(.none)")).to_have_count(0)
-    assert complaints == []
+    assert browser_errors == []
     page.context.close()
 
 
@@ -318,9 +333,9 @@ def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: py
 
 
 @pytest.mark.long
-def test_a_changed_policy_is_shown_with_its_file(browser: Browser, tmp_path: Path, complaints: list[str]) -> None:
+def test_a_changed_policy_is_shown_with_its_file(browser: Browser, tmp_path: Path, browser_errors: list[str]) -> None:
     with proxy_under_load(tmp_path) as proxy:
-        page = open_page(browser, f"{proxy.admin}/#/policy", complaints)
+        page = open_page(browser, f"{proxy.admin}/#/policy", browser_errors)
         expect(page.locator("#policy-changes")).to_contain_text("No policy has changed", timeout=WAIT_MS)
         file = tmp_path / "sluicegate.yaml"
         text = yaml.safe_dump(proxy.config | {"topics": [{"match": "<b>orders", "mode": "observe"}]})
@@ -334,27 +349,27 @@ def test_a_changed_policy_is_shown_with_its_file(browser: Browser, tmp_path: Pat
         (change,) = json.loads(proxy.get("/api/policy-changes")[1])["changes"]
         assert (len(change["looser"]), len(change["stricter"])) == (2, 0)
         page.context.close()
-    assert complaints == []
+    assert browser_errors == []
 
 
-def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str]) -> None:
+def test_an_idle_proxy_shows_empty_tables(browser: Browser, browser_errors: list[str]) -> None:
     site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
-        page = open_page(browser, f"http://127.0.0.1:{server.port}/", complaints, 1280)
+        page = open_page(browser, f"http://127.0.0.1:{server.port}/", browser_errors, 1280)
         expect_text(page, "#state-text", "serving")
         assert text_of(page, "#flow-rejected-text") == "No data in the last 15 minutes."
         assert text_of(page, "#figures div:nth-child(2) dd") == "no data\n0 total"  # not the same as 0/s
         page.screenshot(path=PICTURES / "empty.png", full_page=True)
         open_view(page, "#/connections", "#connections")
         assert text_of(page, "#connections tbody") == "No clients connected."
-        assert complaints == []
+        assert browser_errors == []
         page.context.close()
     finally:
         server.close()
 
 
-def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Browser, complaints: list[str]) -> None:
+def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Browser, browser_errors: list[str]) -> None:
     view = view_with("gone", {})
     for second in range(100, 107):
         view.history.add(second, Flow(records=second, rejected=second))
@@ -362,7 +377,7 @@ def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Brows
     site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view, problems), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
-        page = open_page(browser, f"http://127.0.0.1:{server.port}/", complaints)
+        page = open_page(browser, f"http://127.0.0.1:{server.port}/", browser_errors)
         figures = "1 record per second; 1 rejected batch per second; 0 connections"
         expect_text(page, "#summary", f"serving; {figures}")
 
@@ -382,13 +397,13 @@ def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Brows
         )  # disconnected, so the rate is known to be zero
         page.get_by_role("button", name="Pause").click()
         expect_text(page, "#summary", "paused")
-        assert complaints == []
+        assert browser_errors == []
         page.context.close()
     finally:
         server.close()
 
 
-def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complaints: list[str]) -> None:
+def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, browser_errors: list[str]) -> None:
     access = Access(HostPort("0.0.0.0", 1), Password("admin.token_file", SecretText("open sesame"), None))
     site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
@@ -413,22 +428,22 @@ def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complain
 
 
 @pytest.mark.long
-def test_two_proxies_are_shown_as_a_fleet(browser: Browser, tmp_path: Path, complaints: list[str]) -> None:
+def test_two_proxies_are_shown_as_a_fleet(browser: Browser, tmp_path: Path, browser_errors: list[str]) -> None:
     listen = f"127.0.0.1:{free_ports(1)}"
     files = {name: tmp_path / name for name in ("browsers", "first", "others")}
     for name, file in files.items():
         file.write_text(f"the token of {name}\n")
     with ExitStack() as stack:
-        first = stack.enter_context(serving(LargeProxy(), token="the token of first"))
-        second = stack.enter_context(serving(LargeProxy(100), token="the token of others"))
+        first = stack.enter_context(serve_web_ui(LargeProxy(), token="the token of first"))
+        second = stack.enter_context(serve_web_ui(LargeProxy(100), token="the token of others"))
         addresses = [f"127.0.0.1:{server.port}" for server in (first, second)]
         options = ["--proxies", ",".join(addresses), "--listen", listen, "--token-file", str(files["browsers"])]
         tokens = ["--proxy-token-file", f"{addresses[0]}={files['first']}", "--proxy-token-file", str(files["others"])]
         process = subprocess.Popen(killed_with_parent([COMMAND, "fleet", *options, *tokens]))
         stack.callback(process.wait)
         stack.callback(process.terminate)
-        page = open_page(browser, "about:blank", complaints, 360)
-        eventually(lambda: answers(listen), what="the fleet")
+        page = open_page(browser, "about:blank", browser_errors, 360)
+        eventually(lambda: is_responding(listen), what="the fleet")
         page.goto(f"http://{listen}/")
         page.get_by_label("The web UI needs a token").fill("the token of browsers")
         page.keyboard.press("Enter")
@@ -448,10 +463,10 @@ def test_two_proxies_are_shown_as_a_fleet(browser: Browser, tmp_path: Path, comp
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         page.screenshot(path=PICTURES / "fleet-light-360.png")
         page.context.close()
-    assert [text for text in complaints if "401" not in text] == []  # before the token was entered
+    assert [text for text in browser_errors if "401" not in text] == []  # before the token was entered
 
 
-def answers(address: str) -> bool:
+def is_responding(address: str) -> bool:
     try:
         with urllib.request.urlopen(f"http://{address}/livez", timeout=5) as response:
             return bool(response.status == 200)

@@ -17,12 +17,14 @@ from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     with proxy_under_load(tmp_path_factory.mktemp("proxy")) as running:
-        eventually(lambda: len(live(running)["violation_groups"]) >= 6, what="producers that do things wrong")
+        eventually(
+            lambda: len(live_state_of_proxy(running)["violation_groups"]) >= 6, what="producers that do things wrong"
+        )
         yield running
         assert "worker ended" not in running.log()
 
 
-def live(proxy: ProxyProcess) -> dict[str, Any]:
+def live_state_of_proxy(proxy: ProxyProcess) -> dict[str, Any]:
     """Return the state of both workers. On a busy machine one worker may be late, which the state reports."""
     state: dict[str, Any] = {}
 
@@ -44,12 +46,14 @@ def address(proxy: ProxyProcess) -> str:
 def test_two_workers_are_merged_and_match_the_metrics(proxy: ProxyProcess) -> None:
     def agrees_with_metrics() -> bool:
         before = proxy.metric("sluicegate_rejected_batches_total")
-        rejected = live(proxy)["totals"]["rejected"]
+        rejected = live_state_of_proxy(proxy)["totals"]["rejected"]
         return before <= rejected <= proxy.metric("sluicegate_rejected_batches_total")
 
     eventually(agrees_with_metrics, what="what the metrics say")
-    eventually(lambda: sum(live(proxy)["history"]["records"]) > 0, what="a second in which something flowed")
-    state = live(proxy)
+    eventually(
+        lambda: sum(live_state_of_proxy(proxy)["history"]["records"]) > 0, what="a second in which something flowed"
+    )
+    state = live_state_of_proxy(proxy)
     assert state["totals"]["records"] >= sum(state["history"]["records"])
     assert sum(state["distances"]["behind"].values()) > 0
     assert state["connections"]["by_state"].keys() <= {
@@ -103,21 +107,21 @@ def test_the_command_who_prints_the_same_from_a_proxy_and_from_its_events(proxy:
     for where in (("--admin", address(proxy)), ("--events", str(proxy.folder / "violations.jsonl"))):
         told = ""
 
-        def is_told(where: tuple[str, str] = where) -> bool:
+        def is_client_listed(where: tuple[str, str] = where) -> bool:
             nonlocal told
             told = sluicegate("who", "payments", *where).stdout
             return "legacy-billing (" in told
 
-        eventually(is_told, 60, "both workers in one look")
+        eventually(is_client_listed, 60, "both workers in one look")
         assert "looks like nanoseconds: as milliseconds it is" in told
         assert all(line.isprintable() for line in told.splitlines())
     found: list[dict[str, object]] = []
 
-    def all_are_told() -> bool:
+    def are_both_clients_listed() -> bool:
         found[:] = json.loads(sluicegate("who", "payments", "--admin", address(proxy), "--json").stdout)
         return {"legacy-billing", HOSTILE[0]} <= {one["client_id"] for one in found}
 
-    eventually(all_are_told, 60, "both workers in one look")
+    eventually(are_both_clients_listed, 60, "both workers in one look")
     assert {one["topic"] for one in found} == {"payments"}
     both = sluicegate("who", "payments", "--events", "a", "--admin", "b")
     assert (both.returncode, "not both" in both.stderr) == (2, True)

@@ -30,7 +30,7 @@ OWNED = ValidationBasis(TopicPolicy(owner=Owner(team="<b>payments")), NOW)
 RULED = rejected_event("<i>billing", reason=Reason.RULE_VIOLATED)._replace(basis=OWNED, rules=(("amount", 3),))
 
 
-class WithEvents(OneCluster):
+class RecordedEvents(OneCluster):
     """The changes of a proxy with `violations.topic`."""
 
     def __init__(self) -> None:
@@ -44,12 +44,12 @@ class WithEvents(OneCluster):
 
 
 @pytest.fixture
-def cluster() -> WithEvents:
-    return WithEvents()
+def cluster() -> RecordedEvents:
+    return RecordedEvents()
 
 
 @pytest.fixture
-def address(cluster: WithEvents) -> Iterator[str]:
+def address(cluster: RecordedEvents) -> Iterator[str]:
     access = Access(HostPort("127.0.0.1", 1), None)
     site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of, cluster)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
@@ -57,7 +57,9 @@ def address(cluster: WithEvents) -> Iterator[str]:
     server.close()
 
 
-def test_the_topic_is_read_when_somebody_chooses_a_range(browser: Browser, cluster: WithEvents, address: str) -> None:
+def test_the_topic_is_read_when_somebody_chooses_a_range(
+    browser: Browser, cluster: RecordedEvents, address: str
+) -> None:
     complaints: list[str] = []
     page = open_page(browser, f"{address}#/violations", complaints, 360)
     expect(page.locator("#violations-section")).to_contain_text("In memory since 20", timeout=WAIT_MS)

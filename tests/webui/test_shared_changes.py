@@ -15,19 +15,22 @@ pytestmark = needs_chromium
 ADMIN = Actor("an administrator", "10.1.2.3")
 
 
-def change(number: int, operation: SuspendEnforcement | ResumeEnforcement) -> dict[str, object]:
+def change_as_json(number: int, operation: SuspendEnforcement | ResumeEnforcement) -> dict[str, object]:
     written = StateChange(f"change-{number}", NOW, ADMIN, "gate-1:19092", operation)
     entry = entry_of(written, AgreedState(), Taken("<b>gate-1:19092", NOW + 300))
     return entry.as_json()
 
 
-class WithHistory(OneCluster):
+class RecordedHistory(OneCluster):
     """The changes of a proxy with a history topic."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
-        newest = [change(2, ResumeEnforcement("orders")), change(1, SuspendEnforcement("orders", "<i>incident 7", NOW))]
+        newest = [
+            change_as_json(2, ResumeEnforcement("orders")),
+            change_as_json(1, SuspendEnforcement("orders", "<i>incident 7", NOW)),
+        ]
         self.response: dict[str, object] = {"since_ms": NOW, "is_complete": True, "changes": newest}
 
     def history(self, query: str) -> HttpResponse:
@@ -36,7 +39,7 @@ class WithHistory(OneCluster):
 
 
 def test_the_history_is_read_when_somebody_chooses_a_range(browser: Browser) -> None:
-    cluster = WithHistory()
+    cluster = RecordedHistory()
     server = start_admin_server(cluster)
     complaints: list[str] = []
     try:

@@ -59,7 +59,7 @@ def record(rec: Rec, index: int, base_timestamp: int) -> bytes:
     return varint(len(body)) + body
 
 
-def alike(rec: Rec, count: int, base_timestamp: int) -> bytes:
+def identical_records(rec: Rec, count: int, base_timestamp: int) -> bytes:
     """Return records that differ only in their offsets."""
     first = record(rec, 0, base_timestamp)
     delta = varint((rec.timestamp - base_timestamp + 2**63) % 2**64 - 2**63)

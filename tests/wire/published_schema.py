@@ -23,6 +23,6 @@ def _closed(schema: dict[str, Any]) -> dict[str, Any]:
 _VALIDATOR = Draft202012Validator(_closed(_SCHEMA))
 
 
-def problems_of(event: dict[str, Any]) -> list[str]:
+def schema_mismatches(event: dict[str, Any]) -> list[str]:
     """Return why an event does not match the published schema."""
     return [f"{error.json_path}: {error.message}" for error in _VALIDATOR.iter_errors(event)]

@@ -9,7 +9,7 @@ import lz4.frame
 
 from tests.bounds.case import RULES_PROCESS_BYTES, Case, CaseSize, send_one_piece
 from tests.bounds.frames import sized_produce_request
-from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD, Rec, alike, batch, varint
+from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD, Rec, batch, identical_records, varint
 
 _LATE = 10**15  # ms; no bound accepts it
 _SECRET = b'{"mail":"a@b"}'
@@ -45,7 +45,7 @@ def _alike(rec: Callable[[int], Rec], codec: int) -> _Make:
 
     def make_batch(count: int) -> bytes:
         now = _now()
-        made = alike(rec(now), count, now)
+        made = identical_records(rec(now), count, now)
         return batch([], codec, payload=made, count=count, base_timestamp=now, max_timestamp=now)
 
     return make_batch
@@ -117,7 +117,7 @@ def _zeros(record: Callable[[bytes], Rec], codec: int) -> _Make:
 def _small_lz4_blocks(count: int) -> bytes:
     """Return a batch of late records in lz4 blocks of a few records each."""
     now = _now()
-    plain = alike(_late(now), count, now)
+    plain = identical_records(_late(now), count, now)
     head = lz4.frame.compress(b"", block_linked=False)[:-4]
     blocks = [plain[at : at + 20] for at in range(0, len(plain), 20)]
     stored = b"".join((len(block) | 1 << 31).to_bytes(4, "little") + block for block in blocks)
@@ -128,7 +128,7 @@ def _small_lz4_blocks(count: int) -> bytes:
 def _length_of_another(count: int) -> bytes:
     """Return a batch whose last record states a length that is not its own."""
     now = _now()
-    made = alike(_secret(now), count, now) + varint(500) + b"\0" * 20
+    made = identical_records(_secret(now), count, now) + varint(500) + b"\0" * 20
     return batch([], ZSTD, payload=made, count=count + 1, base_timestamp=now, max_timestamp=now)
 
 

@@ -37,7 +37,7 @@ def _long_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 10 * _PATIENCE_SECONDS)
 
 
-def loopbacks() -> list[str]:
+def loopback_addresses() -> list[str]:
     """Return the loopback address of IPv4, and that of IPv6 if the machine has one."""
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
@@ -46,7 +46,7 @@ def loopbacks() -> list[str]:
     return ["127.0.0.1", "::1"]
 
 
-@pytest.fixture(params=loopbacks())
+@pytest.fixture(params=loopback_addresses())
 def admin(request: pytest.FixtureRequest) -> Iterator[tuple[str, AdminServer, Status]]:
     status = Status()
     server = AdminServer(HostPort(request.param, 0), lambda: metrics_of(Snapshot(Counters(), 3)), status)
@@ -54,7 +54,7 @@ def admin(request: pytest.FixtureRequest) -> Iterator[tuple[str, AdminServer, St
     server.close()
 
 
-def get(url: str) -> tuple[int, str]:
+def get_status_and_text(url: str) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(url, timeout=_PATIENCE_SECONDS) as answer:
             return answer.status, answer.read().decode()
@@ -66,18 +66,21 @@ def get(url: str) -> tuple[int, str]:
 def test_the_admin_endpoint_serves_health_readiness_and_metrics(admin: tuple[str, AdminServer, Status]) -> None:
     url, _, status = admin
 
-    assert get(url + "/livez") == (200, "ok\n")
-    assert get(url + "/readyz") == (503, "not serving\nstarting: starting\n")
+    assert get_status_and_text(url + "/livez") == (200, "ok\n")
+    assert get_status_and_text(url + "/readyz") == (503, "not serving\nstarting: starting\n")
     status.end(Condition.STARTING)
-    assert get(url + "/readyz") == (200, "serving\n")
+    assert get_status_and_text(url + "/readyz") == (200, "serving\n")
     status.begin(Condition.WORKER_RESTARTED, "worker 2 ended with exit code -9", "worker 2")
-    assert get(url + "/readyz") == (
+    assert get_status_and_text(url + "/readyz") == (
         200,
         "needs attention\nworker_restarted: worker 2 ended with exit code -9\n",
     )
-    assert "sluicegate_in_flight_requests 3.0" in get(url + "/metrics")[1]
-    assert get(url + "/else")[0] == 404
-    assert get(url + "/metrics/fleet") == (404, "the metrics of all proxies need state.topic in the configuration\n")
+    assert "sluicegate_in_flight_requests 3.0" in get_status_and_text(url + "/metrics")[1]
+    assert get_status_and_text(url + "/else")[0] == 404
+    assert get_status_and_text(url + "/metrics/fleet") == (
+        404,
+        "the metrics of all proxies need state.topic in the configuration\n",
+    )
 
 
 def open_socket(server: AdminServer, host: str = "127.0.0.1") -> socket.socket:
@@ -102,10 +105,13 @@ def server() -> Iterator[AdminServer]:
     server.close()
 
 
-def alive(server: AdminServer) -> bool:
+def is_responsive(server: AdminServer) -> bool:
     """Return whether the server responds without waiting for other connections and without much work for them."""
     begin = time.process_time()
-    return get(f"http://127.0.0.1:{server.port}/livez") == (200, "ok\n") and time.process_time() - begin < _MUCH_SECONDS
+    return (
+        get_status_and_text(f"http://127.0.0.1:{server.port}/livez") == (200, "ok\n")
+        and time.process_time() - begin < _MUCH_SECONDS
+    )
 
 
 def test_metrics_have_the_requested_format(server: AdminServer) -> None:
@@ -159,7 +165,7 @@ def test_invalid_http_is_rejected_or_closed(
         told = read_to_end(connection)
 
     assert told == b"" or told.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 431 "))
-    assert alive(server)
+    assert is_responsive(server)
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
@@ -172,7 +178,7 @@ def test_of_pipelined_requests_the_first_gets_a_response(server: AdminServer) ->
 def test_a_silent_connection_blocks_no_other(admin: tuple[str, AdminServer, Status]) -> None:
     url, server, _ = admin
     with open_socket(server, url.removeprefix("http://").rpartition(":")[0].strip("[]")):
-        assert get(url + "/livez")[0] == 200
+        assert get_status_and_text(url + "/livez")[0] == 200
 
 
 def test_a_thousand_silent_connections_use_no_thread_and_block_no_request(server: AdminServer) -> None:
@@ -180,9 +186,9 @@ def test_a_thousand_silent_connections_use_no_thread_and_block_no_request(server
     silent = []
     for _ in range(1000):
         silent.append(open_socket(server))
-        assert len(silent) % 100 or alive(server)
+        assert len(silent) % 100 or is_responsive(server)
 
-    assert alive(server)
+    assert is_responsive(server)
     assert threading.active_count() <= threads + 1
     assert read_to_end(silent[0]) == b"", "the oldest was closed for a new one"
     for connection in silent:
@@ -224,7 +230,7 @@ def test_many_scrapers_that_do_not_read_delay_no_other() -> None:
             reader.connect(("127.0.0.1", server.port))
             reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
             readers.append(reader)
-        assert alive(server)
+        assert is_responsive(server)
         for reader in readers:
             reader.close()
     finally:
@@ -245,11 +251,11 @@ def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> No
         with open_socket(server) as scrape:
             scrape.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
             assert asked.wait(_PATIENCE_SECONDS)
-            is_alive = alive(server)
+            is_alive = is_responsive(server)
             go_on.set()
             assert is_alive
             assert b"500 Internal Server Error" in read_to_end(scrape)
-        assert alive(server)
+        assert is_responsive(server)
     finally:
         server.close()
 
@@ -267,7 +273,9 @@ def test_a_slow_view_of_all_proxies_delays_no_metrics_of_this_one() -> None:
     try:
         with open_socket(server) as waiting:
             waiting.sendall(b"GET /metrics/fleet HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-            assert "sluicegate_in_flight_requests 3.0" in get(f"http://127.0.0.1:{server.port}/metrics")[1]
+            assert (
+                "sluicegate_in_flight_requests 3.0" in get_status_and_text(f"http://127.0.0.1:{server.port}/metrics")[1]
+            )
             released.set()
             assert b"sluicegate_in_flight_requests 5.0" in read_to_end(waiting)
     finally:
@@ -320,8 +328,8 @@ def test_the_admin_endpoint_responds_while_no_descriptor_is_free_and_afterwards(
             port = int(process.stdout.readline())
             silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
             for _ in range(10):
-                assert get(f"http://127.0.0.1:{port}/livez") == (200, "ok\n"), state
-            assert "sluicegate_ready 0.0" in get(f"http://127.0.0.1:{port}/metrics")[1], state
+                assert get_status_and_text(f"http://127.0.0.1:{port}/livez") == (200, "ok\n"), state
+            assert "sluicegate_ready 0.0" in get_status_and_text(f"http://127.0.0.1:{port}/metrics")[1], state
             for connection in silent:
                 connection.close()
             process.stdin.write("\n")

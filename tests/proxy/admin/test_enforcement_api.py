@@ -44,7 +44,7 @@ NO_MATCH = "nothing* matches no topic of a policy, and none that the cluster lis
 Change = Callable[..., Awaitable[tuple[int, Any]]]
 
 
-def changing(api: EnforcementApi) -> Change:
+def change_function(api: EnforcementApi) -> Change:
     async def change_response(path: str, query: str) -> tuple[int, Any]:
         response = await asyncio.to_thread(api.change, path, query, "10.1.2.3")
         return response.status, json.loads(response.body) if response.status == 200 else response.body.decode()
@@ -54,7 +54,7 @@ def changing(api: EnforcementApi) -> Change:
 
 @pytest.fixture
 async def change() -> Change:
-    return changing(EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, asyncio.get_running_loop()))
+    return change_function(EnforcementApi(Enforcement(Status(), lambda _: None), TOPICS, asyncio.get_running_loop()))
 
 
 @dataclass
@@ -83,7 +83,7 @@ async def topic() -> StateTopic:
 
 @pytest.fixture
 def change_all(topic: StateTopic) -> Change:
-    return changing(EnforcementApi(topic.enforcement, TOPICS, topic.loop, topic.commit, "gate-1:19092"))
+    return change_function(EnforcementApi(topic.enforcement, TOPICS, topic.loop, topic.commit, "gate-1:19092"))
 
 
 async def test_a_suspension_is_listed_until_it_is_resumed(change: Change) -> None:
@@ -260,7 +260,7 @@ async def test_workers_that_do_not_respond_are_an_error() -> None:
         raise TimeoutError
 
     enforcement = Enforcement(Status(), lambda _: None, all_in_force=all_in_force)
-    change = changing(EnforcementApi(enforcement, TOPICS, asyncio.get_running_loop()))
+    change = change_function(EnforcementApi(enforcement, TOPICS, asyncio.get_running_loop()))
 
     status, text = await change("/api/suspend", "topic=orders&reason=a&seconds=60")
     assert (status, "not all workers have applied this" in text) == (503, True)

@@ -48,7 +48,7 @@ def reader() -> StateReader:
     return StateReader()
 
 
-class Changes:
+class EchoedChanges:
     """Returns the requested change as text."""
 
     def lines_about(self, topic: str) -> list[str]:
@@ -97,7 +97,7 @@ def response_to(server: AdminServer, path: str, **headers: str) -> tuple[int, di
     return int(status.split()[1]), dict(line.split(": ", 1) for line in lines), body
 
 
-def messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
+def stream_events(connection: socket.socket) -> Iterator[dict[str, Any]]:
     """Yield the events of a stream until its end."""
     gathered = b""
     while data := connection.recv(1 << 16):
@@ -154,7 +154,7 @@ def test_the_web_ui_is_protected_and_metrics_stay_open(serve: Serve) -> None:
     assert response_to(serve(), "/api/live", Host="evil.example")[0] == 403
 
 
-def post(server: AdminServer, target: str, **headers: str) -> tuple[int, str]:
+def post_request(server: AdminServer, target: str, **headers: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=SECONDS)
     try:
         connection.request("POST", target, headers=headers)
@@ -166,17 +166,17 @@ def post(server: AdminServer, target: str, **headers: str) -> tuple[int, str]:
 
 def test_changes_need_the_token_even_on_this_machine(serve: Serve) -> None:
     target = "/api/suspend?reason=incident&seconds=60"
-    guarded = serve(token=Password("admin.token_file", SecretText("sesame"), None), changes=Changes())
+    guarded = serve(token=Password("admin.token_file", SecretText("sesame"), None), changes=EchoedChanges())
 
-    status, text = post(serve(changes=Changes()), target)
+    status, text = post_request(serve(changes=EchoedChanges()), target)
     assert (status, "admin.token_file" in text) == (403, True)
-    assert post(guarded, target)[0] == post(guarded, target, Authorization="Bearer wrong")[0] == 401
-    assert post(guarded, target, Authorization="Bearer sesame", **{"Sec-Fetch-Site": "cross-site"})[0] == 403
-    status, text = post(guarded, target, Authorization="Bearer sesame")
+    assert post_request(guarded, target)[0] == post_request(guarded, target, Authorization="Bearer wrong")[0] == 401
+    assert post_request(guarded, target, Authorization="Bearer sesame", **{"Sec-Fetch-Site": "cross-site"})[0] == 403
+    status, text = post_request(guarded, target, Authorization="Bearer sesame")
     assert (status, text) == (200, "/api/suspend reason=incident&seconds=60\n")
-    assert post(guarded, "/api/live", Authorization="Bearer sesame")[0] == 404
-    assert post(guarded, "/metrics")[0] == 405
-    assert post(serve(), target)[0] == 404
+    assert post_request(guarded, "/api/live", Authorization="Bearer sesame")[0] == 404
+    assert post_request(guarded, "/metrics")[0] == 405
+    assert post_request(serve(), target)[0] == 404
 
 
 def test_without_a_web_ui_its_paths_are_not_found() -> None:
@@ -191,7 +191,7 @@ def test_a_stream_sends_the_full_state_then_changes_and_ends_without_cost(serve:
     server = serve()
     assert reader.wishes == []
     with open_request(server, "/api/stream") as connection:
-        coming = messages(connection)
+        coming = stream_events(connection)
         first, second = next(coming), next(coming)
 
     assert (reader.wishes[0].seconds, reader.wishes[0].after_ms) == (900, 0)
@@ -208,7 +208,7 @@ def test_streams_are_limited_and_share_one_state_a_second(serve: Serve, reader: 
     server = serve()
     with ExitStack() as stack:
         open_ones = [stack.enter_context(open_request(server, "/api/stream")) for _ in range(streams.MAX_STREAMS)]
-        comings = [messages(connection) for connection in open_ones]
+        comings = [stream_events(connection) for connection in open_ones]
         for coming in comings:
             next(coming)
         status, headers, body = response_to(server, "/api/stream")
@@ -231,7 +231,7 @@ def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serv
     reader.padding = BIG
     server = serve()
     with open_request(server, "/api/stream") as slow, open_request(server, "/api/stream") as quick:
-        coming = messages(quick)
+        coming = stream_events(quick)
         site = server._web_ui
         while site is None:
             site = server._web_ui
@@ -240,7 +240,7 @@ def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serv
         streams_open = site._streams._open
         eventually(lambda: all(stream._waiting.qsize() <= streams._MOST_WAITING for stream in streams_open))
         assert response_to(server, "/livez")[0] == 200
-        again = messages(slow)
+        again = stream_events(slow)
         assert len(next(again)["conditions"]) == len(next(again)["conditions"])
 
 
@@ -249,7 +249,7 @@ def test_an_error_in_the_state_ends_no_stream_and_is_logged(serve: Serve, reader
     server = serve()
     reader.fault = NoStateAvailable("no worker has responded yet")
     with open_request(server, "/api/stream") as connection:
-        coming = messages(connection)
+        coming = stream_events(connection)
         assert next(coming) == {"text": "no worker has responded yet"}
         assert response_to(server, "/api/live")[0] == 503
         reader.fault = ZeroDivisionError("ours")
@@ -285,7 +285,7 @@ def test_few_policy_look_ups_run_at_once_and_delay_no_state_request(serve: Serve
 def test_closing_the_admin_server_ends_its_streams(serve: Serve) -> None:
     server = serve()
     with open_request(server, "/api/stream") as connection:
-        next(messages(connection))
+        next(stream_events(connection))
         server.close()
         while connection.recv(1 << 16):
             pass

@@ -12,7 +12,7 @@ from sluicegate.validation.topic_patterns import TopicPatterns
 USUAL, HOUR, DAY = (ClusterSettings(after_max_ms=bound) for bound in (2**63 - 1, 3_600_000, 86_400_000))
 
 
-def by_first_match(found: GroupedTopics, name: str) -> ClusterSettings:
+def settings_of_first_match(found: GroupedTopics, name: str) -> ClusterSettings:
     """Return the settings of a topic as the proxy finds them in the entries."""
     place = TopicPatterns([entry.match for entry in found.entries]).first_match(name)
     return found.usual if place is None else found.entries[place].settings
@@ -39,7 +39,7 @@ def test_grouped_entries_give_every_topic_its_own_settings(drawn: dict[str, Clus
 
     found = grouped(topics)
 
-    assert {name: by_first_match(found, name) for name in topics} == topics
+    assert {name: settings_of_first_match(found, name) for name in topics} == topics
     assert sum(entry.count for entry in found.entries) + found.usual_count == len(topics)
 
 

@@ -106,7 +106,7 @@ PIECES = (
 )
 
 
-def files() -> list[str]:
+def password_files() -> list[str]:
     """Return files with each password and ending, and 600 of random pieces."""
     made = [f"{PREFIX}me password={password}{ending}\n" for password in PASSWORDS for ending in ENDINGS]
     drawn = random.Random(59)
@@ -117,7 +117,7 @@ def files() -> list[str]:
     return made + list(OTHERS)
 
 
-def as_kafka_reads(all_files: list[str]) -> list[str]:
+def passwords_read_by_kafka(all_files: list[str]) -> list[str]:
     folder = kafka_folder(KAFKA_NEW)
     arguments = [b64encode(file.encode("latin-1")).decode() for file in all_files]
     program = Path(__file__).parent / "java/ReadJaas.java"
@@ -128,7 +128,7 @@ def as_kafka_reads(all_files: list[str]) -> list[str]:
     return done.stdout.splitlines()
 
 
-def as_bootstrap_reads(file: Path) -> tuple[str, str] | str:
+def login_read_by_bootstrap(file: Path) -> tuple[str, str] | str:
     try:
         sasl = upstream_from(file)["sasl"]
     except UnusableClientSettings as error:
@@ -137,12 +137,12 @@ def as_bootstrap_reads(file: Path) -> tuple[str, str] | str:
 
 
 def test_reads_passwords_as_kafka_does_or_rejects_the_line(tmp_path: Path) -> None:
-    given = files()
+    given = password_files()
     compared = 0
 
-    for text, line in zip(given, as_kafka_reads(given), strict=True):
+    for text, line in zip(given, passwords_read_by_kafka(given), strict=True):
         (file := tmp_path / "client.properties").write_bytes((SETTINGS + text).encode())
-        read = as_bootstrap_reads(file)
+        read = login_read_by_bootstrap(file)
 
         verdict, *encoded = line.split(" ")
         options = tuple(b64decode(each[1:]).decode() if each.startswith("=") else "" for each in encoded)
@@ -163,7 +163,7 @@ def test_a_character_outside_of_ascii_is_named_with_its_line_and_without_the_sec
     """Kafka's tools read the file as ISO 8859-1 and others as UTF-8, so that the password would differ."""
     (file := tmp_path / "client.properties").write_text(f'{SETTINGS}{PREFIX}me password="plantedé";\n')
 
-    read = as_bootstrap_reads(file)
+    read = login_read_by_bootstrap(file)
 
     assert isinstance(read, str)
     assert read.startswith("line 3: sasl.jaas.config")
@@ -173,4 +173,4 @@ def test_a_character_outside_of_ascii_is_named_with_its_line_and_without_the_sec
 def test_librdkafkas_passwords_have_no_escapes(tmp_path: Path) -> None:
     (file := tmp_path / "client.properties").write_text(f"{SETTINGS}sasl.username=me\nsasl.password=a\\b\\u0041é\n")
 
-    assert as_bootstrap_reads(file) == ("me", "a\\b\\u0041é")
+    assert login_read_by_bootstrap(file) == ("me", "a\\b\\u0041é")

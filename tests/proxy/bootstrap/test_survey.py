@@ -12,7 +12,13 @@ from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, S
 from sluicegate.proxy.bootstrap.first_file import lines_of
 from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, TopicSurvey, broker_list, survey
 from tests.config.reading import load_text
-from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, greeting, topic_settings
+from tests.proxy.scripted_broker import (
+    ScriptedBroker,
+    api_versions_response,
+    asked_topics,
+    metadata_of_brokers,
+    topic_settings,
+)
 
 SETTINGS = {"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588"}
 
@@ -59,7 +65,7 @@ async def test_a_login_that_sees_no_topic_is_reported_with_the_brokers() -> None
     }
     sasl = Sasl(mechanism="PLAIN", username="bob", password=SecretText("secret"))
     async with ScriptedBroker(
-        {**login, ApiKey.METADATA: brokers((1, "kafka-1", 9092), (2, "kafka-2", 9092))}
+        {**login, ApiKey.METADATA: metadata_of_brokers((1, "kafka-1", 9092), (2, "kafka-2", 9092))}
     ) as broker:
         with pytest.raises(SurveyFailed) as raised:
             await survey(Upstream(bootstrap=(broker.address,), sasl=sasl))
@@ -71,7 +77,7 @@ async def test_a_login_that_sees_no_topic_is_reported_with_the_brokers() -> None
 
 
 async def test_a_cluster_without_topics_sets_no_bound_by_itself() -> None:
-    async with ScriptedBroker({ApiKey.METADATA: brokers((1, "kafka-1", 9092))}) as broker:
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "kafka-1", 9092))}) as broker:
         upstream = Upstream(bootstrap=(broker.address,))
         lines = list(lines_of(await survey(upstream), upstream.bootstrap, {}, HostPort("127.0.0.1", 19092)))
 
@@ -126,7 +132,7 @@ async def test_brokers_that_do_not_offer_settings_are_listed_with_the_reason() -
         node = {"node_id": 1, "host": "kafka", "port": 9092}
         return METADATA_RESPONSE.build({"brokers": [node], "topics": [topic]}, version)
 
-    answers = {ApiKey.API_VERSIONS: greeting(ApiKey.PRODUCE, ApiKey.METADATA), ApiKey.METADATA: topics}
+    answers = {ApiKey.API_VERSIONS: api_versions_response(ApiKey.PRODUCE, ApiKey.METADATA), ApiKey.METADATA: topics}
     async with ScriptedBroker(answers) as broker:
         found = await survey(Upstream(bootstrap=(broker.address,)))
 

@@ -240,22 +240,22 @@ def test_explain_shows_the_values_of_a_topic_and_their_files(file: Path, tmp_pat
 def test_try_ends_with_0_1_or_2(file: Path) -> None:
     file.write_text(MINIMAL + "defaults: {message.timestamp.after.max.ms: 1h}\n")
 
-    def tried(*arguments: str | bytes) -> tuple[int, str]:
+    def run_try(*arguments: str | bytes) -> tuple[int, str]:
         done = sluicegate_process("try", str(file), "--topic", "orders", *arguments)
         return done.returncode, (done.stdout + done.stderr).splitlines()[-1]
 
-    assert tried("--key", b"\xff", "--value", "v", "--header", "a=b") == (0, "accepted")
-    assert tried("--timestamp", "now+30min") == (0, "accepted")
-    assert tried("--timestamp", "now+2h")[0] == 1
-    assert tried("--timestamp", "now+2h")[1].startswith("rejected: INVALID_TIMESTAMP (32): One or more records")
-    assert tried("--timestamp", "soon")[0] == 2
-    assert tried("--value-file", "/none/there") == (
+    assert run_try("--key", b"\xff", "--value", "v", "--header", "a=b") == (0, "accepted")
+    assert run_try("--timestamp", "now+30min") == (0, "accepted")
+    assert run_try("--timestamp", "now+2h")[0] == 1
+    assert run_try("--timestamp", "now+2h")[1].startswith("rejected: INVALID_TIMESTAMP (32): One or more records")
+    assert run_try("--timestamp", "soon")[0] == 2
+    assert run_try("--value-file", "/none/there") == (
         2,
         "sluicegate try: --value-file: /none/there cannot be read: No such file or directory",
     )
     assert sluicegate("try", str(file)).returncode == 2
     file.write_text("upstream: {")
-    assert tried()[0] == 2
+    assert run_try()[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ complete -C "$argv"
 """
 
 
-def run_in_shell(shell: str, program: str, folder: Path, *words: str) -> str:
+def run_completion_in_shell(shell: str, program: str, folder: Path, *words: str) -> str:
     """Return what a real shell prints; each of these starts `sluicegate` by its name."""
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed: Debian's package {shell}")
@@ -53,7 +53,7 @@ def run_in_shell(shell: str, program: str, folder: Path, *words: str) -> str:
 @pytest.mark.long
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     def bash_completions(*words: str) -> set[str]:
-        return set(run_in_shell("bash", BASH, tmp_path, "sluicegate", *words).split())
+        return set(run_completion_in_shell("bash", BASH, tmp_path, "sluicegate", *words).split())
 
     assert bash_completions("") == set(GROUP.commands)
     assert bash_completions("do") == {"doctor"}
@@ -62,14 +62,14 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_zsh_completes_commands_and_options(tmp_path: Path) -> None:
-    assert "doctor" in run_in_shell("zsh", ZSH, tmp_path, "sluicegate", "do")
-    assert "--json" in run_in_shell("zsh", ZSH, tmp_path, "sluicegate", "doctor", "--")
+    assert "doctor" in run_completion_in_shell("zsh", ZSH, tmp_path, "sluicegate", "do")
+    assert "--json" in run_completion_in_shell("zsh", ZSH, tmp_path, "sluicegate", "doctor", "--")
 
 
 @pytest.mark.long
 def test_fish_completes_commands_and_options(tmp_path: Path) -> None:
     def fish_completions(line: str) -> list[str]:
-        return [line.split("\t")[0] for line in run_in_shell("fish", FISH, tmp_path, line).splitlines()]
+        return [line.split("\t")[0] for line in run_completion_in_shell("fish", FISH, tmp_path, line).splitlines()]
 
     assert fish_completions("sluicegate do") == ["doctor"]
     assert fish_completions("sluicegate doctor --j") == ["--json"]

@@ -34,13 +34,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, cases: str, head: str = "now: 2026-11-22T10:00:00Z\n") -> FileResults:
+def run_policy_tests(folder: Path, cases: str, head: str = "now: 2026-11-22T10:00:00Z\n") -> FileResults:
     file = folder / "a.test.yaml"
     file.write_text(f"config: sluicegate.yaml\n{head}cases:\n{cases}")
     return CaseRunner(None, {}).run(file)
 
 
-def case(topic: str, records: str, expect: str, more: str = "") -> str:
+def case_text(topic: str, records: str, expect: str, more: str = "") -> str:
     return f"  - {{name: c, topic: {topic}, records: {records}, expect: {expect}{more}}}\n"
 
 
@@ -81,7 +81,7 @@ def test_a_case_passes_if_the_outcome_is_as_expected(
 ) -> None:
     (folder / "bad.bin").write_bytes(b"\xff")
 
-    (result,) = run(folder, case(topic, records, expect, more)).results
+    (result,) = run_policy_tests(folder, case_text(topic, records, expect, more)).results
 
     assert result.problems == ()
 
@@ -99,7 +99,7 @@ def test_a_case_passes_if_the_outcome_is_as_expected(
 def test_a_failed_case_has_every_difference_and_the_entry_that_decides(
     folder: Path, expect: str, problems: list[str]
 ) -> None:
-    (result,) = run(folder, case("keyed", "[{key: k}, {}]", expect)).results
+    (result,) = run_policy_tests(folder, case_text("keyed", "[{key: k}, {}]", expect)).results
 
     assert list(result.problems) == problems
     assert result.found[0] == f"topics[0] decides ({folder}/sluicegate.yaml:7)"
@@ -109,21 +109,37 @@ def test_a_failed_case_has_every_difference_and_the_entry_that_decides(
 @pytest.mark.parametrize(
     ("cases", "head", "problem"),
     [
-        (case("a b", "[{}]", "{outcome: accepted}"), "", "cases[0].topic: no topic can have this name"),
-        (case("a", "[]", "{outcome: accepted}"), "", "cases[0]: records: expected at least one"),
-        (case("a", "[{}]", "{outcome: acepted}"), "", "cases[0].expect.outcome: expected 'accepted', "),
-        (case("a", "[{}]", "accepted"), "", "cases[0].expect: expected a section; write expect: {outcome: accepted}"),
-        (case("a", "[{}]", "{outcome: rejected, error: X}"), "", "cases[0].expect: expected the name of an error code"),
-        (case("a", "[{kee: k}]", "{outcome: accepted}"), "", "cases[0].records[0].kee: no such key; did you mean key?"),
-        (case("a", "[{timestamp: soon}]", "{outcome: accepted}"), "", "cases[0]: expected milliseconds, a time as"),
-        (case("a", "[{value_file: x}]", "{outcome: accepted}"), "", "No such file"),
-        (case("a", "[{}]", "{outcome: accepted}") * 2, "", "cases[1].name: two cases are named c"),
-        (case("a", "[{}]", "{outcome: accepted}"), "nwo: 5\n", "nwo: no such key; did you mean now?"),
+        (case_text("a b", "[{}]", "{outcome: accepted}"), "", "cases[0].topic: no topic can have this name"),
+        (case_text("a", "[]", "{outcome: accepted}"), "", "cases[0]: records: expected at least one"),
+        (case_text("a", "[{}]", "{outcome: acepted}"), "", "cases[0].expect.outcome: expected 'accepted', "),
+        (
+            case_text("a", "[{}]", "accepted"),
+            "",
+            "cases[0].expect: expected a section; write expect: {outcome: accepted}",
+        ),
+        (
+            case_text("a", "[{}]", "{outcome: rejected, error: X}"),
+            "",
+            "cases[0].expect: expected the name of an error code",
+        ),
+        (
+            case_text("a", "[{kee: k}]", "{outcome: accepted}"),
+            "",
+            "cases[0].records[0].kee: no such key; did you mean key?",
+        ),
+        (
+            case_text("a", "[{timestamp: soon}]", "{outcome: accepted}"),
+            "",
+            "cases[0]: expected milliseconds, a time as",
+        ),
+        (case_text("a", "[{value_file: x}]", "{outcome: accepted}"), "", "No such file"),
+        (case_text("a", "[{}]", "{outcome: accepted}") * 2, "", "cases[1].name: two cases are named c"),
+        (case_text("a", "[{}]", "{outcome: accepted}"), "nwo: 5\n", "nwo: no such key; did you mean now?"),
     ],
 )
 def test_a_mistake_in_a_file_names_its_line(folder: Path, cases: str, head: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        run(folder, cases, head)
+        run_policy_tests(folder, cases, head)
 
     (words,) = map(str, caught.value.problems)
     assert words.startswith(f"{folder}/a.test.yaml:") and problem in words
@@ -131,7 +147,7 @@ def test_a_mistake_in_a_file_names_its_line(folder: Path, cases: str, head: str,
 
 def test_a_file_without_a_configuration_needs_the_option(folder: Path) -> None:
     file = folder / "b.test.yaml"
-    file.write_text("cases:\n" + case("keyed", "[{}]", "{outcome: rejected}"))
+    file.write_text("cases:\n" + case_text("keyed", "[{}]", "{outcome: rejected}"))
 
     with pytest.raises(ConfigError, match="config: this key is required, or the option --config"):
         CaseRunner(None, {}).run(file)
@@ -155,8 +171,8 @@ def test_folders_are_searched_for_files_of_cases(tmp_path: Path) -> None:
 
 def test_the_command_exits_with_0_1_or_2_and_writes_junit(folder: Path) -> None:
     good, bad = folder / "good.test.yaml", folder / "bad.test.yaml"
-    good.write_text("config: sluicegate.yaml\ncases:\n" + case("keyed", "[{}]", "{outcome: rejected}"))
-    bad.write_text("config: sluicegate.yaml\ncases:\n" + case("keyed", "[{}]", "{outcome: accepted}"))
+    good.write_text("config: sluicegate.yaml\ncases:\n" + case_text("keyed", "[{}]", "{outcome: rejected}"))
+    bad.write_text("config: sluicegate.yaml\ncases:\n" + case_text("keyed", "[{}]", "{outcome: accepted}"))
     junit = folder / "results.xml"
 
     passed = sluicegate("test", str(good))

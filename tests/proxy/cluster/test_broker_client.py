@@ -27,13 +27,21 @@ from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerRespons
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.broker.certificates import Authority
-from tests.proxy.scripted_broker import CLOSE, SILENCE, Answer, RawResponse, ScriptedBroker, brokers, greeting
+from tests.proxy.scripted_broker import (
+    CLOSE,
+    SILENCE,
+    Answer,
+    RawResponse,
+    ScriptedBroker,
+    api_versions_response,
+    metadata_of_brokers,
+)
 
 _PATIENCE = 60.0
 LOGIN = {"mechanism": "SCRAM-SHA-256", "username": "me", "password": "mine-alone"}
 
 
-def upstream(*addresses: HostPort, seconds: float = 5, **more: object) -> Upstream:
+def upstream_section(*addresses: HostPort, seconds: float = 5, **more: object) -> Upstream:
     given = {"bootstrap": [str(address) for address in addresses], "connect_timeout_seconds": seconds, **more}
     return read_section(Upstream, given)
 
@@ -55,7 +63,7 @@ GARBAGE: dict[str, dict[ApiKey, Answer]] = {
     "not UTF-8": {ApiKey.METADATA: lambda _v, _b: b"\0\0\0\0\2\0\0\0\1\5\xff\xff\xff\xff"},
     "a varint without an end": {ApiKey.METADATA: lambda _v, _b: b"\0\0\0\0" + b"\xff" * 5000},
     "huge": {ApiKey.METADATA: frame_of_size(1 << 30)},
-    "no Metadata": {ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS, ApiKey.PRODUCE)},
+    "no Metadata": {ApiKey.API_VERSIONS: api_versions_response(ApiKey.API_VERSIONS, ApiKey.PRODUCE)},
     "a minimum of versions": {
         ApiKey.API_VERSIONS: lambda _v, _b: b"\0\0\0\0\0\2" + b"\0\0\0\0\0\1" + b"\0\3\x80\0\x80\0",
     },
@@ -64,10 +72,13 @@ GARBAGE: dict[str, dict[ApiKey, Answer]] = {
 
 @pytest.mark.parametrize("answers", GARBAGE.values(), ids=GARBAGE)
 async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Answer]) -> None:
-    async with ScriptedBroker(answers) as bad, ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as good:
-        address, _ = await ask_any_broker(upstream(bad.address, good.address), None, ask_brokers)
+    async with (
+        ScriptedBroker(answers) as bad,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as good,
+    ):
+        address, _ = await ask_any_broker(upstream_section(bad.address, good.address), None, ask_brokers)
         with pytest.raises(NoBrokerResponses, match="responds, but not like a Kafka broker") as raised:
-            await ask_any_broker(upstream(bad.address), None, ask_brokers)
+            await ask_any_broker(upstream_section(bad.address), None, ask_brokers)
 
     assert address == good.address
     assert len(str(raised.value)) < 600
@@ -76,7 +87,7 @@ async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Ans
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (greeting(ApiKey.API_VERSIONS, ApiKey.FETCH), "is a KRaft controller, not a broker"),
+        (api_versions_response(ApiKey.API_VERSIONS, ApiKey.FETCH), "is a KRaft controller, not a broker"),
         (lambda _v, _b: RawResponse(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "is an HTTP port, not a Kafka listener"),
         (lambda _v, _b: RawResponse(b"<!DOCTYPE HTML>"), "is an HTTP port, not a Kafka listener"),
         (frame_of_size(-1), "responds, but not like a Kafka broker"),
@@ -86,10 +97,10 @@ async def test_a_server_that_is_not_a_broker_is_distinguished_from_an_outage(ans
     with socket.create_server(("127.0.0.1", 0)) as closed:
         dead = HostPort("127.0.0.1", closed.getsockname()[1])
     async with ScriptedBroker({ApiKey.API_VERSIONS: answer}) as other:
-        found = await discover_cluster(upstream(dead, other.address), None, 7)
+        found = await discover_cluster(upstream_section(dead, other.address), None, 7)
         with pytest.raises(NotABroker):
-            await ask_any_broker(upstream(other.address), None, ask_brokers)
-    outage = await discover_cluster(upstream(dead), None, 7)
+            await ask_any_broker(upstream_section(other.address), None, ask_brokers)
+    outage = await discover_cluster(upstream_section(dead), None, 7)
 
     assert found.is_no_broker
     assert f"{other.address}: {words}" in str(found.reason)
@@ -98,10 +109,10 @@ async def test_a_server_that_is_not_a_broker_is_distinguished_from_an_outage(ans
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 70, "x" * 3000])
 async def test_an_impossible_bootstrap_name_is_reported(host: str) -> None:
-    async with ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as good:
-        address, _ = await ask_any_broker(upstream(HostPort(host, 9092), good.address), None, ask_brokers)
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as good:
+        address, _ = await ask_any_broker(upstream_section(HostPort(host, 9092), good.address), None, ask_brokers)
         with pytest.raises(NoBrokerResponses, match="no host can have this name"):
-            await ask_any_broker(upstream(HostPort(host, 9092)), None, ask_brokers)
+            await ask_any_broker(upstream_section(HostPort(host, 9092)), None, ask_brokers)
 
     assert address == good.address
 
@@ -112,14 +123,14 @@ async def test_other_errors_in_a_response_are_reported() -> None:
 
     async with ScriptedBroker({}) as broker:
         with pytest.raises(NoBrokerResponses, match="too deep"):
-            await ask_any_broker(upstream(broker.address), None, raise_recursion_error)
+            await ask_any_broker(upstream_section(broker.address), None, raise_recursion_error)
 
 
 async def test_half_a_response_times_out() -> None:
     async with ScriptedBroker({ApiKey.METADATA: frame_of_size(1000, bytes(500))}) as broker:
         started = monotonic()
         with pytest.raises(NoBrokerResponses, match=r"no response within 0\.3 s"):
-            await ask_any_broker(upstream(broker.address, seconds=0.3), None, ask_brokers)
+            await ask_any_broker(upstream_section(broker.address, seconds=0.3), None, ask_brokers)
 
     assert monotonic() - started < 10
 
@@ -132,7 +143,7 @@ async def test_a_rejected_certificate_is_reported(tmp_path: Path, signed_by: str
     serving.load_cert_chain(certificate.chain, certificate.key)
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0, ssl=serving)
     address = HostPort(host, server.sockets[0].getsockname()[1])
-    trusting = upstream(address, tls={"ca_file": str(authorities[signed_by].file)})
+    trusting = upstream_section(address, tls={"ca_file": str(authorities[signed_by].file)})
     assert trusting.tls is not None
 
     with pytest.raises(NoBrokerResponses) as raised:
@@ -143,11 +154,11 @@ async def test_a_rejected_certificate_is_reported(tmp_path: Path, signed_by: str
 
 
 async def test_a_silent_broker_times_out() -> None:
-    found = {ApiKey.METADATA: brokers((1, "h", 9))}
+    found = {ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker(found) as good:
         async with asyncio.timeout(_PATIENCE / 2):
             address, _ = await ask_any_broker(
-                upstream(silent.address, good.address, seconds=_PATIENCE), None, ask_brokers
+                upstream_section(silent.address, good.address, seconds=_PATIENCE), None, ask_brokers
             )
 
     assert address == good.address
@@ -168,24 +179,24 @@ async def test_a_connection_to_a_broker_that_never_reads_is_closed(monkeypatch: 
     monkeypatch.setattr("sluicegate.proxy.cluster.broker_client._CLOSE_SECONDS", 0.1)
     gone = asyncio.Event()
 
-    async def never_reads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def accept_without_reading(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(4)
         writer.write(bytes.fromhex("00000010 00000001 0000 00000001 0000 0000") + b"\0\1")
         cast("asyncio.Transport", writer.transport).pause_reading()
         await gone.wait()
         writer.close()
 
-    async def says_much(client: BrokerClient) -> None:
+    async def send_endless_bytes(client: BrokerClient) -> None:
         transport = client._writer.transport
         transport.write(bytes(50_000_000))
         clients.append(client)
         raise EOFError
 
     clients: list[BrokerClient] = []
-    server = await asyncio.start_server(never_reads, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept_without_reading, "127.0.0.1", 0)
     address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
     with pytest.raises(NoBrokerResponses):
-        await ask_any_broker(upstream(address, seconds=1), None, says_much)
+        await ask_any_broker(upstream_section(address, seconds=1), None, send_endless_bytes)
 
     (client,) = clients
     closed = asyncio.gather(client._writer.wait_closed(), return_exceptions=True)
@@ -197,7 +208,7 @@ async def test_a_connection_to_a_broker_that_never_reads_is_closed(monkeypatch: 
 # -- logins ------------------------------------------------------------------------------------------------------
 
 
-def scram(first: str | None, final: bytes = b"v=AAAA") -> dict[ApiKey, Answer]:
+def scram_responses(first: str | None, final: bytes = b"v=AAAA") -> dict[ApiKey, Answer]:
     """Return a broker's side of SCRAM. {nonce} in `first` is replaced by the server's nonce, which starts with the
     client's."""
     said: list[bytes] = []
@@ -249,14 +260,14 @@ async def test_a_hostile_scram_server_is_rejected_with_a_short_error(
 ) -> None:
     hashing = hashlib.pbkdf2_hmac
 
-    def bounded(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
+    def hash_with_bounded_iterations(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
         assert iterations <= 1_000_000
         return hashing(name, password, salt, iterations)
 
-    monkeypatch.setattr(hashlib, "pbkdf2_hmac", bounded)
-    async with ScriptedBroker(scram(first)) as broker:
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", hash_with_bounded_iterations)
+    async with ScriptedBroker(scram_responses(first)) as broker:
         with pytest.raises(NoBrokerResponses, match=r"upstream\.sasl is rejected") as raised:
-            await ask_any_broker(upstream(broker.address, sasl=LOGIN), None, ask_brokers)
+            await ask_any_broker(upstream_section(broker.address, sasl=LOGIN), None, ask_brokers)
 
     assert "mine-alone" not in str(raised.value)
     assert len(str(raised.value)) < 600
@@ -273,9 +284,9 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
         return hashing(*arguments)
 
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", slow_hash)
-    async with ScriptedBroker(scram(f"r={{nonce}},s={SALT},i=4096")) as broker:
+    async with ScriptedBroker(scram_responses(f"r={{nonce}},s={SALT},i=4096")) as broker:
         with pytest.raises(NoBrokerResponses):
-            await ask_any_broker(upstream(broker.address, sasl=LOGIN), None, ask_brokers)
+            await ask_any_broker(upstream_section(broker.address, sasl=LOGIN), None, ask_brokers)
 
     assert len(seen) == 1
 
@@ -284,8 +295,8 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
 
 
 async def test_metadata_without_a_login_means_none_is_needed() -> None:
-    async with ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as broker:
-        found = await discover_cluster(upstream(broker.address), None, 7)
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as broker:
+        found = await discover_cluster(upstream_section(broker.address), None, 7)
 
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
     assert broker.connections == 1
@@ -293,12 +304,12 @@ async def test_metadata_without_a_login_means_none_is_needed() -> None:
 
 async def test_the_next_address_is_asked_if_one_lists_no_broker() -> None:
     async with (
-        ScriptedBroker({ApiKey.METADATA: brokers()}) as lone,
-        ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as whole,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as lone,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as whole,
     ):
-        both = replace(upstream(lone.address), bootstrap=(lone.address, whole.address))
+        both = replace(upstream_section(lone.address), bootstrap=(lone.address, whole.address))
         found = await discover_cluster(both, None, 7)
-        alone = await discover_cluster(upstream(lone.address), None, 7)
+        alone = await discover_cluster(upstream_section(lone.address), None, 7)
 
     assert (found.answered_by, found.brokers) == (whole.address, {1: HostPort("h", 9)})
     assert (alone.answered_by, alone.brokers, alone.needs_login) == (lone.address, {}, False)
@@ -306,47 +317,47 @@ async def test_the_next_address_is_asked_if_one_lists_no_broker() -> None:
 
 async def test_two_connections_that_are_closed_at_metadata_mean_that_a_login_is_needed() -> None:
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: CLOSE}) as broker:
-        found = await discover_cluster(upstream(broker.address), None, 7)
+        found = await discover_cluster(upstream_section(broker.address), None, 7)
 
     assert (found.answered_by, found.brokers, found.needs_login) == (broker.address, None, True)
     assert broker.connections == 2
 
 
 async def test_one_closed_connection_does_not_mean_a_login() -> None:
-    answers: list[Answer] = [lambda _v, _b: CLOSE, brokers((1, "h", 9))]
+    answers: list[Answer] = [lambda _v, _b: CLOSE, metadata_of_brokers((1, "h", 9))]
 
     def next_response(version: int, body: bytes) -> bytes | None:
         return answers.pop(0)(version, body)
 
     async with ScriptedBroker({ApiKey.METADATA: next_response}) as broker:
-        found = await discover_cluster(upstream(broker.address), None, 7)
+        found = await discover_cluster(upstream_section(broker.address), None, 7)
 
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
 
 
 async def test_a_broker_that_closes_a_second_connection_does_not_mean_a_login() -> None:
-    greetings = [greeting()]
+    greetings = [api_versions_response()]
     answers = {
         ApiKey.API_VERSIONS: lambda v, b: greetings.pop()(v, b) if greetings else CLOSE,
         ApiKey.METADATA: lambda _v, _b: CLOSE,
     }
     async with ScriptedBroker(answers) as broker:
-        found = await discover_cluster(upstream(broker.address), None, 7)
+        found = await discover_cluster(upstream_section(broker.address), None, 7)
 
     assert (found.answered_by, found.needs_login) == (broker.address, None)
 
 
 async def test_a_silent_broker_does_not_count_as_a_response() -> None:
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as broker:
-        found = await discover_cluster(upstream(broker.address, seconds=0.3), None, 7)
+        found = await discover_cluster(upstream_section(broker.address, seconds=0.3), None, 7)
 
     assert (found.answered_by, found.needs_login) == (None, None)
 
 
 async def test_a_response_with_too_many_brokers_is_rejected() -> None:
     many = [(i, "h", 9) for i in range(20_000)]
-    async with ScriptedBroker({ApiKey.METADATA: brokers(*many)}) as broker:
-        found = await discover_cluster(upstream(broker.address), None, 7)
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers(*many)}) as broker:
+        found = await discover_cluster(upstream_section(broker.address), None, 7)
 
     assert found.brokers is None
     assert "20000 more elements than the 2000 that are left" in str(found.reason)

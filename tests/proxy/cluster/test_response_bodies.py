@@ -13,25 +13,25 @@ from sluicegate.proxy.bootstrap.survey import SurveyFailed, survey
 from sluicegate.proxy.cluster import response_bodies
 from sluicegate.proxy.cluster.broker_client import ask_any_broker
 from sluicegate.proxy.cluster.broker_settings import ask_for_settings
-from tests.proxy.scripted_broker import ScriptedBroker, greeting, topic_settings
+from tests.proxy.scripted_broker import ScriptedBroker, api_versions_response, topic_settings
 
 Answer = Callable[[int, bytes], bytes]
 SURPLUS = b"\0"
 
 
-def one_topic(version: int, _body: bytes) -> bytes:
+def metadata_of_one_topic(version: int, _body: bytes) -> bytes:
     node = {"node_id": 1, "host": "kafka", "port": 9092}
     topic = {"error_code": 0, "name": "orders", "partitions": []}
     return METADATA_RESPONSE.build({"brokers": [node], "topics": [topic]}, version)
 
 
-def with_surplus_bytes(answer: Callable[[int, bytes], object]) -> Answer:
-    def with_surplus(version: int, body: bytes) -> bytes:
+def append_surplus_bytes(answer: Callable[[int, bytes], object]) -> Answer:
+    def respond_with_surplus(version: int, body: bytes) -> bytes:
         whole = answer(version, body)
         assert isinstance(whole, bytes)
         return whole + SURPLUS
 
-    return with_surplus
+    return respond_with_surplus
 
 
 async def test_bytes_after_the_end_of_each_response_are_ignored_and_logged_once(
@@ -39,12 +39,12 @@ async def test_bytes_after_the_end_of_each_response_are_ignored_and_logged_once(
 ) -> None:
     monkeypatch.setattr(response_bodies, "_reported", set())
     answers: dict[ApiKey, Callable[[int, bytes], object]] = {
-        ApiKey.API_VERSIONS: greeting(),
-        ApiKey.METADATA: one_topic,
+        ApiKey.API_VERSIONS: api_versions_response(),
+        ApiKey.METADATA: metadata_of_one_topic,
         ApiKey.DESCRIBE_CONFIGS: topic_settings(lambda _: {"max.message.bytes": "7"}),
     }
 
-    async with ScriptedBroker({key: with_surplus_bytes(answer) for key, answer in answers.items()}) as broker:
+    async with ScriptedBroker({key: append_surplus_bytes(answer) for key, answer in answers.items()}) as broker:
         found = await survey(Upstream(bootstrap=(broker.address,)))
 
     assert set(found.brokers) == {1}
@@ -54,7 +54,7 @@ async def test_bytes_after_the_end_of_each_response_are_ignored_and_logged_once(
     assert sum("MetadataResponse" in line for line in logged) == 1
     assert all(f"broker={broker.address}" in line for line in logged)
 
-    async with ScriptedBroker({key: with_surplus_bytes(answer) for key, answer in answers.items()}) as another:
+    async with ScriptedBroker({key: append_surplus_bytes(answer) for key, answer in answers.items()}) as another:
         await ask_any_broker(Upstream(bootstrap=(another.address,)), None, partial(ask_for_settings, 1))
     logged = [line for line in capsys.readouterr().out.splitlines() if f"broker={another.address}" in line]
     assert len(logged) == 2, "ApiVersions and DescribeConfigs, of the other broker"
@@ -62,7 +62,7 @@ async def test_bytes_after_the_end_of_each_response_are_ignored_and_logged_once(
 
 async def test_a_broken_response_is_reported_with_broker_api_and_version() -> None:
     def cut_response(version: int, body: bytes) -> bytes:
-        return one_topic(version, body)[:-3]
+        return metadata_of_one_topic(version, body)[:-3]
 
     async with ScriptedBroker({ApiKey.METADATA: cut_response}) as broker:
         with pytest.raises(SurveyFailed, match=rf"{broker.address}: .*MetadataResponse v\d+: "):
@@ -70,7 +70,7 @@ async def test_a_broken_response_is_reported_with_broker_api_and_version() -> No
 
 
 def test_surplus_bytes_are_an_error_in_messages_of_clients() -> None:
-    whole = one_topic(12, b"")
+    whole = metadata_of_one_topic(12, b"")
 
     assert METADATA_RESPONSE.parse_start(whole + SURPLUS, 12)[1] == len(whole)
     with pytest.raises(MalformedMessage, match="1 bytes after its end"):

@@ -25,8 +25,8 @@ from tests.proxy.scripted_broker import (
     SILENCE,
     Answer,
     ScriptedBroker,
+    api_versions_response,
     asked_topics,
-    greeting,
     result_for,
     topic_settings,
 )
@@ -38,7 +38,7 @@ TOPIC_AUTHORIZATION_FAILED = 29
 READ_AGAIN = "topic settings are read again"
 
 
-class Asker:
+class SettingsAsker:
     """A reader of topic settings and the rules that receive the settings."""
 
     def __init__(self, *addresses: HostPort, seconds: float = 5) -> None:
@@ -46,7 +46,7 @@ class Asker:
         self.rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
         self.settings = TopicSettingsReader(upstream, None, self.rules)
 
-    async def know(self, *topics: str) -> float:
+    async def wait_until_known(self, *topics: str) -> float:
         """Wait for the settings of topics like a first batch, and return the duration of the wait (s)."""
         started = monotonic()
         waiting = self.settings.settings_pending(topics)
@@ -63,7 +63,7 @@ class Asker:
                 await asyncio.sleep(0.01)
 
 
-def broker(respond: Answer) -> ScriptedBroker:
+def scripted_settings_broker(respond: Answer) -> ScriptedBroker:
     return ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: respond})
 
 
@@ -72,11 +72,11 @@ def settings_of_any_topic(_topic: str) -> Value:
 
 
 async def test_without_a_broker_the_files_settings_apply_and_no_client_waits() -> None:
-    asker = Asker(HostPort("127.0.0.1", free_ports(1)))
+    asker = SettingsAsker(HostPort("127.0.0.1", free_ports(1)))
 
     with capture_logs() as lines:
         for topic in ("a", "b"):
-            await asker.know(topic)
+            await asker.wait_until_known(topic)
 
     assert [line["event"] for line in lines] == [USING_FILE]
     assert asker.settings.settings_pending(["a", "b", "c"]) is None  # nobody waits
@@ -84,10 +84,10 @@ async def test_without_a_broker_the_files_settings_apply_and_no_client_waits() -
 
 
 async def test_topics_that_wait_are_asked_for_together_and_known_then() -> None:
-    async with broker(topic_settings(settings_of_any_topic)) as kafka:
-        asker = Asker(kafka.address)
+    async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
+        asker = SettingsAsker(kafka.address)
 
-        await asyncio.gather(*(asker.know(f"t{i}", "shared") for i in range(300)))
+        await asyncio.gather(*(asker.wait_until_known(f"t{i}", "shared") for i in range(300)))
 
         assert all(asker.is_learnt(topic) for topic in ("t0", "t299", "shared"))
         assert kafka.connections == kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 1
@@ -95,10 +95,10 @@ async def test_topics_that_wait_are_asked_for_together_and_known_then() -> None:
 
 
 async def test_topics_beyond_one_request_are_asked_for_in_further_requests() -> None:
-    async with broker(topic_settings(settings_of_any_topic)) as kafka:
-        asker = Asker(kafka.address)
+    async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
+        asker = SettingsAsker(kafka.address)
 
-        await asker.know(*(f"t{i}" for i in range(3 * TOPICS_AT_ONCE)))
+        await asker.wait_until_known(*(f"t{i}" for i in range(3 * TOPICS_AT_ONCE)))
 
         await asker.learns("t0")  # on a busy machine a first batch may have waited long enough
         await asker.learns(f"t{3 * TOPICS_AT_ONCE - 1}")
@@ -107,10 +107,10 @@ async def test_topics_beyond_one_request_are_asked_for_in_further_requests() -> 
 
 
 async def test_a_silent_broker_delays_first_batches_once_on_one_connection() -> None:
-    async with broker(lambda _v, _b: SILENCE) as kafka:
-        asker = Asker(kafka.address)
+    async with scripted_settings_broker(lambda _v, _b: SILENCE) as kafka:
+        asker = SettingsAsker(kafka.address)
 
-        waited = await asyncio.gather(*(asker.know(f"t{i}") for i in range(300)))
+        waited = await asyncio.gather(*(asker.wait_until_known(f"t{i}") for i in range(300)))
 
         assert max(waited) < 10 * FIRST_BATCH_SECONDS  # all at once, not one after the other
         assert asker.settings.settings_pending(["later"]) is None  # no batch waits again
@@ -119,16 +119,16 @@ async def test_a_silent_broker_delays_first_batches_once_on_one_connection() -> 
 
 
 async def test_late_settings_are_used_and_batches_wait_again() -> None:
-    async with broker(topic_settings(settings_of_any_topic)) as kafka:
+    async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
         kafka.may_response.clear()
-        asker = Asker(kafka.address)
-        await asker.know("late")
+        asker = SettingsAsker(kafka.address)
+        await asker.wait_until_known("late")
         assert not asker.is_learnt("late")
 
         kafka.may_response.set()
 
         await asker.learns("late")
-        assert await asker.know("next") < FIRST_BATCH_SECONDS
+        assert await asker.wait_until_known("next") < FIRST_BATCH_SECONDS
         assert asker.is_learnt("next")
 
 
@@ -138,10 +138,10 @@ async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
     def respond(version: int, body: bytes) -> object:
         return (answers.pop() if answers else topic_settings(settings_of_any_topic))(version, body)
 
-    async with broker(respond) as kafka:
-        asker = Asker(kafka.address)
+    async with scripted_settings_broker(respond) as kafka:
+        asker = SettingsAsker(kafka.address)
         with capture_logs() as lines:
-            await asker.know("t")
+            await asker.wait_until_known("t")
             assert asker.settings.settings_pending(["t", "u"]) is None
 
             await asker.learns("t")
@@ -154,10 +154,10 @@ async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> 
     def respond(version: int, body: bytes) -> bytes | None:
         return CLOSE if "bad" in asked_topics(version, body) else topic_settings(settings_of_any_topic)(version, body)
 
-    async with broker(respond) as kafka:
-        asker = Asker(kafka.address)
+    async with scripted_settings_broker(respond) as kafka:
+        asker = SettingsAsker(kafka.address)
         with capture_logs() as lines:
-            await asker.know(*(f"t{i}" for i in range(250)), "bad", *(f"t{i}" for i in range(250, 499)))
+            await asker.wait_until_known(*(f"t{i}" for i in range(250)), "bad", *(f"t{i}" for i in range(250, 499)))
             for topic in range(499):  # on a busy machine a first batch may have waited long enough
                 await asker.learns(f"t{topic}")
 
@@ -168,10 +168,10 @@ async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> 
 
 
 async def test_a_broker_that_fails_for_every_topic_gets_few_requests() -> None:
-    async with broker(lambda _v, _b: CLOSE) as kafka:
-        asker = Asker(kafka.address)
+    async with scripted_settings_broker(lambda _v, _b: CLOSE) as kafka:
+        asker = SettingsAsker(kafka.address)
 
-        await asker.know(*(f"t{i}" for i in range(TOPICS_AT_ONCE)))
+        await asker.wait_until_known(*(f"t{i}" for i in range(TOPICS_AT_ONCE)))
         asker.settings.close()
 
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 20
@@ -179,9 +179,9 @@ async def test_a_broker_that_fails_for_every_topic_gets_few_requests() -> None:
 
 @pytest.mark.parametrize("name", ["x" * 40_000, "x" * 250, "", ".", "..", "a b", "ä", "\ud800"])
 async def test_names_that_no_broker_has_are_not_asked_for(name: str) -> None:
-    async with broker(topic_settings(settings_of_any_topic)) as kafka:
-        asker = Asker(kafka.address)
-        await asker.know("good")
+    async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
+        asker = SettingsAsker(kafka.address)
+        await asker.wait_until_known("good")
 
         assert asker.settings.settings_pending([name]) is None
         await asker.settings.refresh()
@@ -192,9 +192,9 @@ async def test_names_that_no_broker_has_are_not_asked_for(name: str) -> None:
 
 async def test_invented_topic_names_cause_few_requests_and_little_memory() -> None:
     """Clients invent 10,000 names a second, and one topic is real."""
-    async with broker(topic_settings(lambda topic: None if topic.startswith("0") else SAID)) as kafka:
-        asker = Asker(kafka.address)
-        await asker.know("honest")
+    async with scripted_settings_broker(topic_settings(lambda topic: None if topic.startswith("0") else SAID)) as kafka:
+        asker = SettingsAsker(kafka.address)
+        await asker.wait_until_known("honest")
         started = monotonic()
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
@@ -214,25 +214,25 @@ async def test_invented_topic_names_cause_few_requests_and_little_memory() -> No
 async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings._ABSENT_SECONDS", 0.2)
     there: set[str] = set()
-    async with broker(topic_settings(lambda topic: SAID if topic in there else None)) as kafka:
-        asker = Asker(kafka.address)
-        await asker.know("t")
+    async with scripted_settings_broker(topic_settings(lambda topic: SAID if topic in there else None)) as kafka:
+        asker = SettingsAsker(kafka.address)
+        await asker.wait_until_known("t")
         assert asker.settings.settings_pending(["t"]) is None
 
         there.add("t")
         await asyncio.sleep(0.25)  # the test measures a time
-        await asker.know("t")
+        await asker.wait_until_known("t")
 
         assert asker.is_learnt("t")
 
 
 async def test_unused_topics_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings.MAX_KNOWN", 100)
-    async with broker(topic_settings(settings_of_any_topic)) as kafka:
-        asker = Asker(kafka.address)
-        await asker.know("used")
+    async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
+        asker = SettingsAsker(kafka.address)
+        await asker.wait_until_known("used")
         for first in range(0, 300, 50):
-            await asker.know("used", *(f"t{i}" for i in range(first, first + 50)))
+            await asker.wait_until_known("used", *(f"t{i}" for i in range(first, first + 50)))
 
         assert asker.is_learnt("used")
         assert asker.is_learnt("t299")
@@ -243,15 +243,17 @@ async def test_unused_topics_are_dropped_first(monkeypatch: pytest.MonkeyPatch) 
 # -- wrong responses ---------------------------------------------------------------------------------------------
 
 
-def results(of: Iterable[Value]) -> Answer:
+def describe_configs_results(of: Iterable[Value]) -> Answer:
     found = list(of)
     return lambda version, _: DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": found}, version)
 
 
 async def test_topics_that_were_not_requested_are_ignored() -> None:
-    async with broker(results([result_for("other", SAID), result_for("t", SAID)])) as kafka:
-        asker = Asker(kafka.address)
-        await asker.know("t")
+    async with scripted_settings_broker(
+        describe_configs_results([result_for("other", SAID), result_for("t", SAID)])
+    ) as kafka:
+        asker = SettingsAsker(kafka.address)
+        await asker.wait_until_known("t")
 
         assert asker.is_learnt("t")
         assert not asker.is_learnt("other")
@@ -273,10 +275,10 @@ async def test_topics_that_were_not_requested_are_ignored() -> None:
     ],
 )
 async def test_an_error_names_the_topic_and_the_configuration_applies(found: list[Value], reason: str) -> None:
-    async with broker(results(found)) as kafka:
-        asker = Asker(kafka.address)
+    async with scripted_settings_broker(describe_configs_results(found)) as kafka:
+        asker = SettingsAsker(kafka.address)
         with capture_logs() as lines:
-            await asker.know("t")
+            await asker.wait_until_known("t")
 
         assert [line["event"] for line in lines] == [USING_FILE]
         assert reason in lines[0]["reason"]
@@ -289,23 +291,27 @@ async def test_an_error_names_the_topic_and_the_configuration_applies(found: lis
 async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
     def authorize_fine_only(version: int, body: bytes) -> bytes:
         topics = asked_topics(version, body)
-        return results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(version, body)
+        return describe_configs_results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(
+            version, body
+        )
 
-    async with broker(authorize_fine_only) as kafka:
-        asker = Asker(kafka.address)
+    async with scripted_settings_broker(authorize_fine_only) as kafka:
+        asker = SettingsAsker(kafka.address)
         with capture_logs() as lines:
             for i in range(10):
-                await asker.know(f"t{i}")
-                await asker.know("fine")
+                await asker.wait_until_known(f"t{i}")
+                await asker.wait_until_known("fine")
 
     assert [line["event"] for line in lines] == [USING_FILE]
 
 
 async def test_a_broker_without_describe_configs_is_logged() -> None:
-    async with ScriptedBroker({ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS, ApiKey.PRODUCE)}) as kafka:
-        asker = Asker(kafka.address)
+    async with ScriptedBroker(
+        {ApiKey.API_VERSIONS: api_versions_response(ApiKey.API_VERSIONS, ApiKey.PRODUCE)}
+    ) as kafka:
+        asker = SettingsAsker(kafka.address)
         with capture_logs() as lines:
-            await asker.know("a")
+            await asker.wait_until_known("a")
 
     assert "the broker offers no DescribeConfigs" in lines[0]["reason"]
     asker.settings.close()
@@ -317,9 +323,9 @@ async def test_a_failed_refresh_keeps_known_settings() -> None:
     def respond(version: int, body: bytes) -> object:
         return answers.pop()(version, body) if answers else CLOSE
 
-    async with broker(respond) as kafka:
-        asker = Asker(kafka.address)
-        await asker.know("t")
+    async with scripted_settings_broker(respond) as kafka:
+        asker = SettingsAsker(kafka.address)
+        await asker.wait_until_known("t")
 
         await asker.settings.refresh()
 
@@ -332,11 +338,11 @@ async def test_unauthorized_topic_settings_are_logged_once_for_all_topics() -> N
         results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
         return DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
 
-    async with broker(deny_all_topics) as kafka:
-        asker = Asker(kafka.address)
+    async with scripted_settings_broker(deny_all_topics) as kafka:
+        asker = SettingsAsker(kafka.address)
         with capture_logs() as lines:
             for number in range(5):
-                await asker.know(f"t{number}")
+                await asker.wait_until_known(f"t{number}")
                 asker.settings._quiet_until = float("-inf")
 
     (line,) = lines

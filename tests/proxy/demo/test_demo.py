@@ -74,17 +74,17 @@ def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "s
     ours, demo = terminal
     seen = bytearray()
 
-    def shows(text: bytes) -> bool:
+    def is_shown(text: bytes) -> bool:
         try:
             seen.extend(os.read(ours, 1 << 16))
         except OSError:  # no new output, or the demo has ended
             return text in seen
         return text in seen
 
-    eventually(lambda: shows(b"looks like nanoseconds"), what="a rejection in the table")
+    eventually(lambda: is_shown(b"looks like nanoseconds"), what="a rejection in the table")
     assert b"producer" in seen and b"legacy-billing" in seen
     demo.send_signal(signal.SIGINT)
-    eventually(lambda: shows(b"never") or demo.poll() is not None, what="the end")
+    eventually(lambda: is_shown(b"never") or demo.poll() is not None, what="the end")
 
     assert demo.returncode == 0
     assert b"Traceback" not in seen

@@ -11,7 +11,7 @@ from tests.proxy.reporting.events.test_violation_writer import one_violation
 HOSTILE = "\x1b[2J\x1b[31m" + "x" * 300
 
 
-def screen(results: DemoResults, width: int) -> list[str]:
+def screen_lines(results: DemoResults, width: int) -> list[str]:
     console = Console(width=width, height=60, force_terminal=True, color_system=None, record=True, highlight=False)
     LiveTable(console, results).update(Counters())
     return console.export_text().splitlines()
@@ -20,9 +20,9 @@ def screen(results: DemoResults, width: int) -> list[str]:
 def test_rejections_move_no_row_and_rows_fit_the_terminal() -> None:
     results = DemoResults()
     for width in (60, 80, 120):
-        before = screen(results, width)
+        before = screen_lines(results, width)
         results.write(one_violation(client_id=SAMPLES[1].client_id, topic="payments"))
-        after = screen(results, width)
+        after = screen_lines(results, width)
 
         assert len(before) == len(after)
         assert [line.split()[0] for line in after[1:5]] == [line.split()[0] for line in before[1:5]]
@@ -33,7 +33,7 @@ def test_80_columns_show_the_sample_producers_without_cuts() -> None:
     results = DemoResults()
     results.write(one_violation(client_id="legacy-billing", topic="payments"))
 
-    shown = "\n".join(screen(results, 80))
+    shown = "\n".join(screen_lines(results, 80))
 
     assert all(sample.client_id in shown and sample.topic in shown for sample in SAMPLES)
     assert "looks like nanoseconds: as milliseconds it is" in shown
@@ -49,7 +49,7 @@ def test_client_ids_are_limited_and_escaped() -> None:
     assert len(rows) <= 2 * len(SAMPLES)
     assert (rows[-1].client_id, rows[-1].delivered) == (OTHER_CLIENTS, None)
     assert sum(row.rejected for row in rows) == 50
-    assert "\x1b[2J" not in "\n".join(screen(results, 80))
+    assert "\x1b[2J" not in "\n".join(screen_lines(results, 80))
     assert len(results.new_rejections()) == 50
     assert results.new_rejections() == []
 

@@ -63,7 +63,7 @@ def test_a_name_is_covered_if_clients_accept_it(names: tuple[str, ...], tmp_path
     assert covered == {host: is_accepted(authority, made.chain, made.key, host) for host in HOSTS}
 
 
-def results_with(listen: str, brokers: list[int], tmp_path: Path, *names: str) -> list[tuple[Level, str]]:
+def results_for_brokers(listen: str, brokers: list[int], tmp_path: Path, *names: str) -> list[tuple[Level, str]]:
     own = Authority(tmp_path).sign("proxy", *names).files
     tls = f"{{certificate_file: '{own['certificate_file']}', key_file: '{own['key_file']}'}}"
     text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:2', tls: {tls}, {listen}}}\n"
@@ -71,7 +71,7 @@ def results_with(listen: str, brokers: list[int], tmp_path: Path, *names: str) -
 
 
 def test_an_advertised_host_that_the_certificate_lacks_is_a_failure(tmp_path: Path) -> None:
-    ((level, message),) = results_with("advertised_host: kafka.test", [1], tmp_path, "localhost")
+    ((level, message),) = results_for_brokers("advertised_host: kafka.test", [1], tmp_path, "localhost")
 
     assert level is Level.FAILURE
     assert message == "does not cover kafka.test (listen.advertised_host); names in the certificate: localhost"
@@ -80,9 +80,11 @@ def test_an_advertised_host_that_the_certificate_lacks_is_a_failure(tmp_path: Pa
 def test_each_brokers_name_must_be_covered(tmp_path: Path) -> None:
     host = "broker_host: 'broker-{node_id}.test', advertised_host: kafka.test"
 
-    missing = results_with(host, [1, 2, 3], tmp_path, "kafka.test", "broker-2.test")
-    covered = results_with(host, [1, 2, 3], tmp_path, "kafka.test", "broker-1.test", "broker-2.test", "broker-3.test")
-    unknown = results_with(host, [], tmp_path, "kafka.test")
+    missing = results_for_brokers(host, [1, 2, 3], tmp_path, "kafka.test", "broker-2.test")
+    covered = results_for_brokers(
+        host, [1, 2, 3], tmp_path, "kafka.test", "broker-1.test", "broker-2.test", "broker-3.test"
+    )
+    unknown = results_for_brokers(host, [], tmp_path, "kafka.test")
 
     assert [level for level, _ in missing] == [Level.OK, Level.FAILURE]
     assert "does not cover broker-1.test, broker-3.test (listen.broker_host)" in missing[1][1]

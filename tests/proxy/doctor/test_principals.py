@@ -8,7 +8,7 @@ from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.principals import CHECK, contradictions
 from tests.config.reading import SMALLEST, load_text
-from tests.proxy.scripted_broker import ScriptedBroker, brokers
+from tests.proxy.scripted_broker import ScriptedBroker, metadata_of_brokers
 
 _DEFAULT = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 _STRIMZI_BUILDER = "io.strimzi.kafka.oauth.server.OAuthKafkaPrincipalBuilder"
@@ -78,7 +78,7 @@ async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, 
         )
 
     async with ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: settings}) as broker:
-        broker.answers[ApiKey.METADATA] = brokers((7, broker.address.host, broker.address.port))
+        broker.answers[ApiKey.METADATA] = metadata_of_brokers((7, broker.address.host, broker.address.port))
         config = load_text(SMALLEST.replace("listen: {", f"listen: {{{_NAMES}, ")).config
         found = [each async for each in CHECK.run(CheckedCluster(config, None, broker.address))]
 

@@ -18,7 +18,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 
 
-def examined(folder: Path, **sections: Any) -> tuple[int, dict[str, tuple[str, str, str]]]:
+def examine_machine(folder: Path, **sections: Any) -> tuple[int, dict[str, tuple[str, str, str]]]:
     """Return the exit code, and the level, text and advice of each result by its subject."""
     first = free_ports(4)
     config = {
@@ -35,7 +35,7 @@ def examined(folder: Path, **sections: Any) -> tuple[int, dict[str, tuple[str, s
 
 
 def test_a_cluster_that_is_down_ends_with_2_and_lists_what_was_not_checked(tmp_path: Path) -> None:
-    code, found = examined(tmp_path)
+    code, found = examine_machine(tmp_path)
 
     (broker,) = [about for about in found if about.startswith("broker at")]
     assert code == 2
@@ -57,7 +57,7 @@ def test_a_failure_of_this_machine_has_a_remedy(tmp_path: Path) -> None:
     expired = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        _, found = examined(
+        _, found = examine_machine(
             tmp_path,
             upstream={"bootstrap": ["nowhere.invalid:9092"], "connect_timeout_seconds": 5},
             listen={"bootstrap": f"127.0.0.1:{port}", "tls": expired.files},
@@ -79,7 +79,7 @@ def test_a_failure_of_this_machine_has_a_remedy(tmp_path: Path) -> None:
 
 
 def test_lines_for_people_end_with_a_verdict(tmp_path: Path) -> None:
-    examined(tmp_path)
+    examine_machine(tmp_path)
 
     lines = sluicegate("doctor", "--config", str(tmp_path / "doctor.yaml")).stdout.splitlines()
 
@@ -92,7 +92,7 @@ def test_files_and_packages_without_which_run_does_not_start_are_failures(tmp_pa
     missing = tmp_path / "missing" / "v.jsonl"
     rule = {"name": "r", "value": {"schema": {"file": str(tmp_path / "none.avsc"), "format": "avro"}}}
 
-    _, found = examined(tmp_path, violations={"file": str(missing)}, defaults={"rules": [rule]})
+    _, found = examine_machine(tmp_path, violations={"file": str(missing)}, defaults={"rules": [rule]})
 
     reason = f"{missing} cannot be written: the folder {missing.parent} does not exist"
     assert found["violations.file"][:2] == ("failure", reason)
@@ -152,7 +152,7 @@ def test_a_port_with_another_certificate_is_not_the_proxys(tmp_path: Path) -> No
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         listen = {"bootstrap": f"127.0.0.1:{server.server_port}", "tls": authority.sign("own").files}
-        _, found = examined(tmp_path, listen=listen)
+        _, found = examine_machine(tmp_path, listen=listen)
     finally:
         server.shutdown()
         server.server_close()
@@ -167,7 +167,7 @@ def test_an_http_port_is_named(tmp_path: Path) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"127.0.0.1:{server.server_port}"
     try:
-        code, found = examined(tmp_path, upstream={"bootstrap": [address], "connect_timeout_seconds": 1})
+        code, found = examine_machine(tmp_path, upstream={"bootstrap": [address], "connect_timeout_seconds": 1})
     finally:
         server.shutdown()
         server.server_close()
@@ -180,7 +180,7 @@ def test_each_failure_has_one_remedy(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     expired = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))
 
-    _, found = examined(tmp_path, listen={"bootstrap": f"127.0.0.1:{free_ports(1)}", "tls": expired.files})
+    _, found = examine_machine(tmp_path, listen={"bootstrap": f"127.0.0.1:{free_ports(1)}", "tls": expired.files})
 
     level, message, advice = found["listen.tls.certificate_file"]
     assert level == "failure"

@@ -16,7 +16,7 @@ READ, WRITE, DESCRIBE, DESCRIBE_CONFIGS = (1 << code for code in (3, 4, 8, 10)) 
 PLAIN = ClusterSettings(TimestampType.CREATE_TIME, LONG_MAX, HOUR, False, 1_048_588)
 
 
-def config(**sections: object) -> Config:
+def topics_config(**sections: object) -> Config:
     given = {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "127.0.0.1:19092"}, **sections}
     return config_of(given)
 
@@ -26,7 +26,7 @@ def topic_results(file: Config, **settings: ClusterSettings) -> list[CheckResult
 
 
 def test_matching_settings_are_one_ok_result() -> None:
-    file = config(defaults={"message.timestamp.after.max.ms": HOUR})
+    file = topics_config(defaults={"message.timestamp.after.max.ms": HOUR})
 
     (result,) = topic_results(file, a=PLAIN, b=PLAIN)
 
@@ -35,7 +35,7 @@ def test_matching_settings_are_one_ok_result() -> None:
 
 
 def test_a_file_stricter_than_the_cluster_is_one_note_for_equal_topics() -> None:
-    file = config(defaults={"message.timestamp.after.max.ms": HOUR, "message.timestamp.before.max.ms": DAY})
+    file = topics_config(defaults={"message.timestamp.after.max.ms": HOUR, "message.timestamp.before.max.ms": DAY})
 
     (result,) = topic_results(file, **{f"t{i}": PLAIN for i in range(500)})
 
@@ -50,7 +50,7 @@ def test_a_file_stricter_than_the_cluster_is_one_note_for_equal_topics() -> None
 def test_a_file_looser_than_the_cluster_is_a_warning(read: bool, word: str) -> None:
     upstream = {"bootstrap": "h:1", "topic_settings": read}
     told = {"message.timestamp.after.max.ms": 2 * HOUR, "max.message.bytes": PLAIN.max_message_bytes}
-    file = config(upstream=upstream, defaults=told)
+    file = topics_config(upstream=upstream, defaults=told)
 
     (result,) = topic_results(file, t=PLAIN)
 
@@ -63,20 +63,24 @@ def test_compaction_configured_on_one_side_only_is_a_finding() -> None:
     compacted = ClusterSettings(TimestampType.CREATE_TIME, LONG_MAX, HOUR, True, 1_048_588)
     told = {"message.timestamp.after.max.ms": HOUR}
 
-    ours = topic_results(config(defaults={**told, "cleanup.policy": "compact"}), t=PLAIN)
-    theirs = topic_results(config(upstream={"bootstrap": "h:1", "topic_settings": "false"}, defaults=told), t=compacted)
+    ours = topic_results(topics_config(defaults={**told, "cleanup.policy": "compact"}), t=PLAIN)
+    theirs = topic_results(
+        topics_config(upstream={"bootstrap": "h:1", "topic_settings": "false"}, defaults=told), t=compacted
+    )
 
     assert [result.level for result in ours] == [Level.NOTE]
     assert any("the broker rejects null keys that the proxy forwards" in result.found for result in theirs)
-    assert [result.level for result in topic_results(config(defaults=told), t=compacted)] == [Level.OK]  # it is read
+    assert [result.level for result in topic_results(topics_config(defaults=told), t=compacted)] == [
+        Level.OK
+    ]  # it is read
 
 
 def test_unchecked_topics_have_no_finding() -> None:
-    assert topic_results(config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.OK
+    assert topic_results(topics_config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.OK
 
 
 def test_an_entry_without_a_topic_is_a_warning() -> None:
-    file = config(topics=[{"match": "orders.*"}, {"match": "order.eu"}])
+    file = topics_config(topics=[{"match": "orders.*"}, {"match": "order.eu"}])
 
     (result,) = unused_entries(file, ["orders.eu", "orders.us"])
 
@@ -85,7 +89,7 @@ def test_an_entry_without_a_topic_is_a_warning() -> None:
 
 
 def test_missing_permissions_and_topics_of_the_proxys_login_are_results() -> None:
-    file = config(violations={"topic": "bad"}, topics=[{"match": "a", "quarantine": "kept"}])
+    file = topics_config(violations={"topic": "bad"}, topics=[{"match": "a", "quarantine": "kept"}])
     shown = [
         MetadataTopic("a", False, READ | DESCRIBE | DESCRIBE_CONFIGS),
         MetadataTopic("bad", False, DESCRIBE | DESCRIBE_CONFIGS),
@@ -98,7 +102,9 @@ def test_missing_permissions_and_topics_of_the_proxys_login_are_results() -> Non
     assert "DESCRIBE_CONFIGS is not allowed on kept" in results["permissions"].found
     assert results["violations.topic"].level is Level.FAILURE
     assert results["quarantine of a"].level is Level.OK
-    (unread,) = [f for f in permissions(config(violations={"topic": "kept"}), shown) if f.about == "violations.topic"]
+    (unread,) = [
+        f for f in permissions(topics_config(violations={"topic": "kept"}), shown) if f.about == "violations.topic"
+    ]
     assert (unread.level, "who --days" in unread.found) == (Level.NOTE, True)
     (gone,) = [f for f in permissions(file, shown[:1]) if f.about == "violations.topic"]
     assert gone.level is Level.FAILURE

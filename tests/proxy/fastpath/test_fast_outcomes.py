@@ -17,7 +17,7 @@ VERSIONS = [3, 4, 5, 7, 8, 9, 11, 12]
 _ID = 5
 
 
-def response(version: int, topics: dict[str, list[int]]) -> bytes:
+def produce_response_with_codes(version: int, topics: dict[str, list[int]]) -> bytes:
     """Return the broker's response with the codes of each topic's partitions."""
     said: list[Value] = [
         {
@@ -42,7 +42,7 @@ def send_requests(play: Playbook, version: int, topics: dict[str, int], acks: in
     play.loop.turns()
 
 
-def outcomes(play: Playbook) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[tuple[str, str], int]]:
+def batches_by_outcome(play: Playbook) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[tuple[str, str], int]]:
     """Return the batches by outcome, also by client and by topic."""
     play.parts.observer.settle_traffic()
     counted = play.parts.observer.counted()
@@ -57,7 +57,7 @@ def taught_session(has_fast_path: bool, version: int, *topics: str) -> Playbook:
     """A session whose first request, with a batch for each topic, has been answered."""
     play = Playbook(has_fast_path, SLUICEGATE__TOPICS="[{match: orders}, {match: payments}]")
     send_requests(play, version, dict.fromkeys(topics, 1))
-    play.from_broker(response(version, {topic: [0] for topic in topics}))
+    play.from_broker(produce_response_with_codes(version, {topic: [0] for topic in topics}))
     return play
 
 
@@ -77,9 +77,9 @@ def test_batches_count_by_the_brokers_response(
     play = taught_session(has_fast_path, version, "orders")
 
     send_requests(play, version, {"orders": 2})
-    play.from_broker(response(version, {"orders": codes}))
+    play.from_broker(produce_response_with_codes(version, {"orders": codes}))
 
-    total, by_client, by_topic = outcomes(play)
+    total, by_client, by_topic = batches_by_outcome(play)
     first = {"accepted": 1}
     assert total == {word: expected.get(word, 0) + first.get(word, 0) for word in expected | first}
     assert {outcome: count for (_, outcome), count in by_client.items()} == total
@@ -93,9 +93,9 @@ def test_topics_of_one_request_count_apart(has_fast_path: bool) -> None:
     play = taught_session(has_fast_path, 9, "orders", "payments")
 
     send_requests(play, 9, {"orders": 3, "payments": 2})
-    play.from_broker(response(9, {"orders": [0, 0, 6], "payments": [0, 0]}))
+    play.from_broker(produce_response_with_codes(9, {"orders": [0, 0, 6], "payments": [0, 0]}))
 
-    _, _, by_topic = outcomes(play)
+    _, _, by_topic = batches_by_outcome(play)
     assert by_topic == {("orders", "accepted"): 3, ("orders", "resend"): 1, ("payments", "accepted"): 3}
 
 
@@ -107,7 +107,7 @@ def test_batches_without_a_response_are_unknown(has_fast_path: bool, acks: int) 
     send_requests(play, 9, {"orders": 2}, acks)
     play.ends()
 
-    total, by_client, by_topic = outcomes(play)
+    total, by_client, by_topic = batches_by_outcome(play)
     assert total == {"accepted": 1, "unknown": 2}
     assert {outcome: count for (_, outcome), count in by_client.items()} == total
     assert by_topic == {("orders", "accepted"): 1, ("orders", "unknown"): 2}
@@ -118,7 +118,7 @@ def test_a_response_that_breaks_off_leaves_the_outcome_unknown(has_fast_path: bo
     play = taught_session(has_fast_path, 9, "orders")
 
     send_requests(play, 9, {"orders": 1})
-    play.from_broker(response(9, {"orders": [0]})[:-6])
+    play.from_broker(produce_response_with_codes(9, {"orders": [0]})[:-6])
     play.ends()
 
-    assert outcomes(play)[0] == {"accepted": 1, "unknown": 1}
+    assert batches_by_outcome(play)[0] == {"accepted": 1, "unknown": 1}

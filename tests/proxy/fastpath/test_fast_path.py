@@ -47,7 +47,7 @@ def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
-class Play:
+class RespondingPlaybook:
     """A session with a broker that responds to each complete request, in pieces of a given size."""
 
     def __init__(self, has_fast_path: bool, **settings: str) -> None:
@@ -143,7 +143,7 @@ def test_both_paths_together_equal_the_slow_path(seed: int) -> None:
     piece = (
         chance.choice((1, 7, 100, 1500, 30_000, 1 << 20)) if len(stream) < 300_000 else chance.choice((1500, 30_000))
     )
-    with_it, without = Play(True), Play(False)
+    with_it, without = RespondingPlaybook(True), RespondingPlaybook(False)
 
     fast = with_it.run(stream, piece, chance.choice((1, 9, 5000, 1 << 20)))
     slow = without.run(stream, 1 << 20, 1 << 20)
@@ -156,14 +156,14 @@ def test_both_paths_together_equal_the_slow_path(seed: int) -> None:
     with_it.playbook.parts.observer.settle_traffic()
     with_fast_path, without_fast_path = (each.playbook.parts.observer.counted() for each in (with_it, without))
     assert counts_of_both_paths(with_fast_path) == counts_of_both_paths(without_fast_path)
-    assert traffic(with_it.playbook.parts.view) == traffic(without.playbook.parts.view)
+    assert traffic_histories(with_it.playbook.parts.view) == traffic_histories(without.playbook.parts.view)
     assert without_fast_path.fast_requests == Counter()
     assert with_fast_path.fast_requests["Produce"] == ordinary.requests
     assert sum(with_fast_path.fallback.values()) == with_fast_path.slow_requests["Produce"]
     assert with_fast_path.fast_requests + with_fast_path.slow_requests == without_fast_path.slow_requests
 
 
-def traffic(view: LiveView) -> dict[str, object]:
+def traffic_histories(view: LiveView) -> dict[str, object]:
     """Return the histories of topics and clients, by name."""
     view.tick(NOW + 60_000)
     return {
@@ -193,7 +193,7 @@ def test_a_request_that_is_made_natively_has_the_defaults_of_one_that_is_made_in
 
 
 def test_consecutive_requests_leave_in_one_write() -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     play.playbook.broker.writes.clear()
     frames = [_good(9, number) for number in range(2, 12)]
@@ -205,7 +205,7 @@ def test_consecutive_requests_leave_in_one_write() -> None:
 
 
 def test_a_rejected_request_keeps_its_place_between_forwarded_ones() -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     before = len(play.playbook.client.sent)
     stream = _good(9, 2) + _bad(9, 3) + _good(9, 4) + _bad(9, 5)
@@ -221,7 +221,7 @@ def test_a_rejected_request_keeps_its_place_between_forwarded_ones() -> None:
 
 
 def test_a_batch_is_validated_by_the_current_policy_and_time() -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     play.run(_good(9, 1) + _good(9, 2), 1 << 20, 1 << 20)
     ordinary = play.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests == 1
@@ -238,33 +238,33 @@ def test_an_exemption_counts_while_it_applies_to_an_open_connection(size: int) -
     """This also holds if another client's request teaches the topic again. Large requests are not completely in the
     buffer."""
 
-    def say(*numbers: int) -> None:
+    def send_numbers(*numbers: int) -> None:
         for number in numbers:
             play.run(_good(9, number, size=size), 40_000, 1 << 20)
 
-    play = Play(True)
+    play = RespondingPlaybook(True)
     parts = play.playbook.parts
     assert parts.ordinary is not None
-    say(1, 2)
+    send_numbers(1, 2)
     before = parts.ordinary.requests
 
     parts.rules.adopt(compile_policies(TopicKeys(), exempt=[Exempt(client_id="hostile")]))
     parts.ordinary.add_topic(_TOPIC, False, _TOPIC.decode(), TopicPolicy())
-    say(3, 4, 5)
+    send_numbers(3, 4, 5)
 
     assert before == 1
     assert parts.observer.counted().exempt_partitions == 3
     assert parts.ordinary.requests == before
 
     parts.rules.adopt(compile_policies(TopicKeys()))
-    say(6, 7, 8)
+    send_numbers(6, 7, 8)
 
     assert parts.observer.counted().exempt_partitions == 3
     assert parts.ordinary.requests == before + 2
 
 
 def test_rules_accept_valid_records_and_reject_others() -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     rule = NamedRule("body", JsonSyntax(Side.VALUE))
     play.playbook.parts.rules.adopt(FilePolicies(TopicPolicy(rules=RuleSet([rule])), ()))
     ordinary = play.playbook.parts.ordinary
@@ -283,7 +283,7 @@ def _json(number: int, value: bytes) -> bytes:
 
 
 def test_the_fast_path_accepts_nothing_before_a_required_login() -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     play.playbook.parts.login.is_wanted = True
 
@@ -294,7 +294,7 @@ def test_the_fast_path_accepts_nothing_before_a_required_login() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"\0" * 3, sized_frame(b"")])
 def test_garbage_after_ordinary_requests_leaves_the_fast_path(body: bytes) -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     good = _good(9, 2)
 
@@ -310,7 +310,7 @@ def test_garbage_after_ordinary_requests_leaves_the_fast_path(body: bytes) -> No
 @pytest.mark.parametrize("size", [300, 60_000, 120_000])
 @pytest.mark.parametrize("acks", [-1, 0])
 def test_an_ordinary_request_in_pieces_never_leaves_the_fast_path(size: int, acks: int) -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     stream = b"".join(_good(9, number, acks=acks, size=size // 3) for number in range(2, 6))
     before = len(play.playbook.broker.sent)
@@ -329,7 +329,7 @@ def test_an_ordinary_request_in_pieces_never_leaves_the_fast_path(size: int, ack
 def test_a_bad_request_in_pieces_is_rejected_like_a_whole_one() -> None:
     answers = []
     for piece in (1 << 20, 50):
-        play = Play(True)
+        play = RespondingPlaybook(True)
         play.run(_good(9, 1), 1 << 20, 1 << 20)
         before = len(play.playbook.client.sent)
         _, client = play.run(_good(9, 2) + _bad(9, 3) + _good(9, 4), piece, 1 << 20)
@@ -341,7 +341,7 @@ def test_a_bad_request_in_pieces_is_rejected_like_a_whole_one() -> None:
 
 
 def test_a_partial_request_uses_memory_until_its_client_disconnects() -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     frame = _good(9, 2, size=60_000)
 
@@ -353,7 +353,9 @@ def test_a_partial_request_uses_memory_until_its_client_disconnects() -> None:
 
 
 def test_without_fast_path_memory_the_slow_path_gathers() -> None:
-    play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="640000")
+    play = RespondingPlaybook(
+        True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="640000"
+    )
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     frame = _good(9, 2, size=20_000)  # a sixteenth of the total is 40,000
     ordinary = play.playbook.parts.ordinary
@@ -370,7 +372,7 @@ def test_without_fast_path_memory_the_slow_path_gathers() -> None:
 
 @pytest.mark.parametrize("piece", [1 << 20, 1000])
 def test_no_frame_beyond_the_limit_is_forwarded(piece: int) -> None:
-    play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="10000")
+    play = RespondingPlaybook(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="10000")
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     before = bytes(play.playbook.broker.sent)
 
@@ -383,7 +385,7 @@ def test_no_frame_beyond_the_limit_is_forwarded(piece: int) -> None:
 
 @pytest.mark.parametrize(("size", "after"), [(20_000, "128 KiB"), (60_000, "512 KiB"), (150_000, "512 KiB")])
 def test_a_client_with_larger_valid_requests_gets_a_larger_buffer(size: int, after: str) -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     assert _read_at_once(play) == "128 KiB"
 
@@ -397,7 +399,7 @@ def test_a_client_with_larger_valid_requests_gets_a_larger_buffer(size: int, aft
     ("is_good", "size"), [(False, 60_000), (True, 200_000)], ids=["for a bad one", "for a request that does not fit"]
 )
 def test_a_bad_or_oversized_request_enlarges_no_buffer(is_good: bool, size: int) -> None:
-    play = Play(True)
+    play = RespondingPlaybook(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     frame = _large(2, size)
 
@@ -413,11 +415,11 @@ def _large(number: int, size: int) -> bytes:
     )
 
 
-def _read_at_once(play: Play) -> str:
+def _read_at_once(play: RespondingPlaybook) -> str:
     return f"{len(play.playbook.session.client.get_buffer(-1)) >> 10} KiB"
 
 
-def _held(play: Play) -> int:
+def _held(play: RespondingPlaybook) -> int:
     room = play.playbook.parts.dependencies.fast_path_buffer
     assert room is not None
     return room.held_bytes

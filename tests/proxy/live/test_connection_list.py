@@ -31,14 +31,14 @@ def test_a_connection_has_the_owner_of_its_client() -> None:
         OwnedClients(None, NamePattern("shop-*"), Owner(team="shop")),
     )
 
-    def owner() -> object:
+    def owner_of_first_connection() -> object:
         return connections_of([play.session], owners)["listed"][0]["owner"]
 
-    assert owner() == {"team": "billing", "contact": "#billing"}
+    assert owner_of_first_connection() == {"team": "billing", "contact": "#billing"}
     play.session.identity.doubt = UnverifiedReason.UNDECLARED_CLAIM  # another principal may use it
-    assert owner() == {"team": "shop", "contact": None}
+    assert owner_of_first_connection() == {"team": "shop", "contact": None}
     play.session.identity.client_id = None
-    assert owner() is None
+    assert owner_of_first_connection() is None
 
 
 def test_an_address_with_many_connections_displaces_no_others() -> None:

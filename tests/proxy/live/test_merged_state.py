@@ -56,12 +56,12 @@ def test_what_one_worker_knows_of_a_broker_outweighs_what_others_have_not_checke
     state = state_with(view_with("a", {1: 1}), [])
     bootstrap, broker = state["brokers"]
 
-    def merged(*states: str) -> list[str]:
+    def merged_broker_states(*states: str) -> list[str]:
         several: list[LiveState] = [{**state, "brokers": [bootstrap, {**broker, "state": each}]} for each in states]
         return [each["state"] for each in merged_state(several)["brokers"]]
 
-    assert merged("not checked", "reachable") == ["reachable", "reachable"]
-    assert merged("reachable", "unreachable", "not checked") == ["reachable", "unreachable"]
+    assert merged_broker_states("not checked", "reachable") == ["reachable", "reachable"]
+    assert merged_broker_states("reachable", "unreachable", "not checked") == ["reachable", "unreachable"]
 
 
 def test_broker_errors_of_one_client_at_two_workers_are_added() -> None:

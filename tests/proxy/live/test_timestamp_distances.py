@@ -29,7 +29,7 @@ def distances_of(batches: list[bytes], has_fast_path: bool) -> Distances:
     return play.parts.view.distances.state()
 
 
-def steps(*aways: int) -> dict[str, int]:
+def distance_steps(*aways: int) -> dict[str, int]:
     counted: dict[str, int] = {}
     for away in aways:
         counted[str(distance_step(away))] = counted.get(str(distance_step(away)), 0) + 1
@@ -46,8 +46,8 @@ def test_a_batch_counts_by_its_base_and_its_latest_timestamp(codec: int, has_fas
 
     found = distances_of([records], has_fast_path)
 
-    assert found["behind"] == steps(0, 3 * DAY)
-    assert found["ahead"] == steps(0, 40_000)
+    assert found["behind"] == distance_steps(0, 3 * DAY)
+    assert found["ahead"] == distance_steps(0, 40_000)
     assert found["rejected_behind"] == found["rejected_ahead"] == {}
 
 
@@ -55,7 +55,7 @@ def test_a_batch_counts_by_its_base_and_its_latest_timestamp(codec: int, has_fas
 def test_batches_without_timestamps_do_not_count(has_fast_path: bool) -> None:
     found = distances_of([batch([Rec(-1)])], has_fast_path)
 
-    assert found["behind"] == steps(0)
+    assert found["behind"] == distance_steps(0)
 
 
 @pytest.mark.parametrize("has_fast_path", LANES)
@@ -69,9 +69,9 @@ def test_a_request_that_falls_back_counts_once(has_fast_path: bool) -> None:
 
     found = play.parts.view.distances.state()
 
-    assert found["behind"] == steps(0, DAY)
-    assert found["rejected_ahead"] == steps(NOW * 1_000_000 - NOW)
-    assert found["rejected_behind"] == steps(0)
+    assert found["behind"] == distance_steps(0, DAY)
+    assert found["rejected_ahead"] == distance_steps(NOW * 1_000_000 - NOW)
+    assert found["rejected_behind"] == distance_steps(0)
 
 
 @pytest.mark.parametrize("has_fast_path", LANES)

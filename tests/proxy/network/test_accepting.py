@@ -41,7 +41,7 @@ FROM_192_0_2_7 = SIGNATURE + bytes.fromhex("21 11 000c c0000207 7f000001 dc04 01
 OF_ITS_OWN = SIGNATURE + bytes.fromhex("20 00 0000")
 
 
-class Greeter(asyncio.Protocol):
+class GreetingServer(asyncio.Protocol):
     """Greets each accepted client, with the client's address if it is known."""
 
     def __init__(self, client: str | None) -> None:
@@ -58,7 +58,7 @@ class TlsListener:
     def __init__(
         self,
         authority: Authority,
-        new_protocol: Callable[[str | None], asyncio.BaseProtocol] = Greeter,
+        new_protocol: Callable[[str | None], asyncio.BaseProtocol] = GreetingServer,
         proxied: ProxyProtocol | None = None,
         accept_filter: AcceptFilter | None = None,
         rate: ConnectionRate | None = None,
@@ -259,7 +259,7 @@ def lowest_free_descriptor() -> int:
 # -- PROXY headers ---------------------------------------------------------------------------------------------------
 
 
-def listen(how: str, *trusted: str) -> ProxyProtocol | None:
+def proxy_protocol_of_section(how: str, *trusted: str) -> ProxyProtocol | None:
     return proxy_protocol_of(
         read_section(Listen, {"bootstrap": "127.0.0.1:9", "proxy_protocol": how, "proxy_protocol_from": list(trusted)})
     )
@@ -267,7 +267,7 @@ def listen(how: str, *trusted: str) -> ProxyProtocol | None:
 
 @pytest.mark.parametrize("how", ["required", "optional"])
 async def test_a_trusted_proxy_header_before_tls_gives_the_client_address(how: str, tmp_path: Path) -> None:
-    tls_listener = TlsListener(Authority(tmp_path), proxied=listen(how, "127.0.0.0/8"))
+    tls_listener = TlsListener(Authority(tmp_path), proxied=proxy_protocol_of_section(how, "127.0.0.0/8"))
     try:
         assert await asyncio.wait_for(tls_listener.receive_greeting(FROM_192_0_2_7), 10) == b"hello 192.0.2.7:56324"
         assert await asyncio.wait_for(tls_listener.receive_greeting(OF_ITS_OWN), 10) == b"hello"
@@ -276,7 +276,7 @@ async def test_a_trusted_proxy_header_before_tls_gives_the_client_address(how: s
 
 
 async def test_an_optional_proxy_header_may_be_missing(tmp_path: Path) -> None:
-    tls_listener = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"))
+    tls_listener = TlsListener(Authority(tmp_path), proxied=proxy_protocol_of_section("optional", "127.0.0.0/8"))
     try:
         assert await asyncio.wait_for(tls_listener.receive_greeting(), 10) == b"hello"
     finally:
@@ -295,7 +295,7 @@ async def test_an_optional_proxy_header_may_be_missing(tmp_path: Path) -> None:
 async def test_a_missing_or_forbidden_proxy_header_closes_the_connection_with_a_log_line(
     how: str, trusted: str, begins_with: bytes, reason: str, tmp_path: Path
 ) -> None:
-    tls_listener = TlsListener(Authority(tmp_path), proxied=listen(how, trusted))
+    tls_listener = TlsListener(Authority(tmp_path), proxied=proxy_protocol_of_section(how, trusted))
     try:
         with capture_logs() as lines:
             reader, writer = await tls_listener.connect_silently()
@@ -313,7 +313,9 @@ async def test_a_missing_or_forbidden_proxy_header_closes_the_connection_with_a_
 
 
 async def test_an_endless_proxy_header_times_out(tmp_path: Path) -> None:
-    tls_listener = TlsListener(Authority(tmp_path), proxied=listen("optional", "127.0.0.1"), seconds=0.2)
+    tls_listener = TlsListener(
+        Authority(tmp_path), proxied=proxy_protocol_of_section("optional", "127.0.0.1"), seconds=0.2
+    )
     try:
         with capture_logs() as lines:
             reader, writer = await tls_listener.connect_silently()
@@ -331,7 +333,7 @@ async def test_an_endless_proxy_header_times_out(tmp_path: Path) -> None:
 
 
 async def test_a_connection_without_bytes_is_not_logged(tmp_path: Path) -> None:
-    tls_listener = TlsListener(Authority(tmp_path), proxied=listen("required", "127.0.0.1"))
+    tls_listener = TlsListener(Authority(tmp_path), proxied=proxy_protocol_of_section("required", "127.0.0.1"))
     try:
         with capture_logs() as lines:
             _reader, writer = await tls_listener.connect_silently()
@@ -364,7 +366,7 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
     log = SessionLog()
     accept_filter = AcceptFilter(parse_networks([allowed]), log.connection_rejected, rejected)
     tls_listener = TlsListener(
-        Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter
+        Authority(tmp_path), proxied=proxy_protocol_of_section("optional", "127.0.0.0/8"), accept_filter=accept_filter
     )
     try:
         with capture_logs() as lines:
@@ -413,7 +415,7 @@ async def test_an_address_above_its_connection_rate_is_closed_counted_and_logged
     log = SessionLog()
     accept_filter = AcceptFilter(None, log.connection_rejected, rejected, AddressRate(2))
     tls_listener = TlsListener(
-        Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter
+        Authority(tmp_path), proxied=proxy_protocol_of_section("optional", "127.0.0.0/8"), accept_filter=accept_filter
     )
     try:
         with capture_logs() as lines:

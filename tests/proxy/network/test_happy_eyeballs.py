@@ -36,7 +36,7 @@ class ScriptedAttempts:
 
         return attempt
 
-    def says_nothing(self, name: str) -> Attempt:
+    def silent_attempt(self, name: str) -> Attempt:
         async def attempt() -> str:
             self.begun.append(name)
             try:
@@ -48,7 +48,7 @@ class ScriptedAttempts:
 
         return attempt
 
-    def arrives_all_the_same(self, name: str) -> Attempt:
+    def late_successful_attempt(self, name: str) -> Attempt:
         """Succeed even after the attempt was cancelled."""
 
         async def attempt() -> str:
@@ -66,77 +66,100 @@ class ScriptedAttempts:
 
 
 @pytest.fixture
-def ways() -> ScriptedAttempts:
+def scripted_attempts() -> ScriptedAttempts:
     return ScriptedAttempts()
 
 
-async def test_no_second_attempt_after_the_first_succeeds(ways: ScriptedAttempts) -> None:
-    assert await ways.run_race(ways.successful_attempt("a"), ways.successful_attempt("b")) == "a"
-    assert ways.begun == ["a"]
+async def test_no_second_attempt_after_the_first_succeeds(scripted_attempts: ScriptedAttempts) -> None:
+    assert (
+        await scripted_attempts.run_race(
+            scripted_attempts.successful_attempt("a"), scripted_attempts.successful_attempt("b")
+        )
+        == "a"
+    )
+    assert scripted_attempts.begun == ["a"]
 
 
-async def test_the_next_address_is_tried_while_the_first_does_not_respond(ways: ScriptedAttempts) -> None:
+async def test_the_next_address_is_tried_while_the_first_does_not_respond(scripted_attempts: ScriptedAttempts) -> None:
     began = monotonic()
 
     assert (
-        await ways.run_race(
-            ways.says_nothing("a"), ways.successful_attempt("b"), ways.successful_attempt("c"), after=_SHORT
+        await scripted_attempts.run_race(
+            scripted_attempts.silent_attempt("a"),
+            scripted_attempts.successful_attempt("b"),
+            scripted_attempts.successful_attempt("c"),
+            after=_SHORT,
         )
         == "b"
     )
 
     assert monotonic() - began >= _SHORT
     await asyncio.sleep(0)
-    assert (ways.begun, ways.given_up) == (["a", "b"], ["a"])
+    assert (scripted_attempts.begun, scripted_attempts.given_up) == (["a", "b"], ["a"])
 
 
-async def test_the_next_attempt_begins_at_once_after_a_failure(ways: ScriptedAttempts) -> None:
+async def test_the_next_attempt_begins_at_once_after_a_failure(scripted_attempts: ScriptedAttempts) -> None:
     assert (
-        await ways.run_race(
-            ways.says_nothing("a"), ways.failing_attempt("b"), ways.successful_attempt("c"), after=_SHORT
+        await scripted_attempts.run_race(
+            scripted_attempts.silent_attempt("a"),
+            scripted_attempts.failing_attempt("b"),
+            scripted_attempts.successful_attempt("c"),
+            after=_SHORT,
         )
         == "c"
     )
-    assert await ways.run_race(ways.failing_attempt("d"), ways.successful_attempt("e")) == "e"
+    assert (
+        await scripted_attempts.run_race(
+            scripted_attempts.failing_attempt("d"), scripted_attempts.successful_attempt("e")
+        )
+        == "e"
+    )
 
 
-async def test_an_earlier_attempt_may_succeed_after_the_last_has_failed(ways: ScriptedAttempts) -> None:
+async def test_an_earlier_attempt_may_succeed_after_the_last_has_failed(scripted_attempts: ScriptedAttempts) -> None:
     comes = asyncio.Event()
 
-    async def late() -> str:
+    async def succeed_late() -> str:
         await comes.wait()
         return "late"
 
-    async def last() -> str:
+    async def fail_last() -> str:
         comes.set()
         raise OSError
 
-    assert await ways.run_race(late, last, after=_SHORT) == "late"
+    assert await scripted_attempts.run_race(succeed_late, fail_last, after=_SHORT) == "late"
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
-async def test_errors_of_all_attempts_are_reported(ways: ScriptedAttempts, count: int) -> None:
+async def test_errors_of_all_attempts_are_reported(scripted_attempts: ScriptedAttempts, count: int) -> None:
     names = ["a", "b", "c"][:count]
 
     with pytest.raises(AllAttemptsFailed) as raised:
-        await ways.run_race(*(ways.failing_attempt(name) for name in names))
+        await scripted_attempts.run_race(*(scripted_attempts.failing_attempt(name) for name in names))
 
     assert list(map(str, raised.value.errors)) == names
 
 
-async def test_a_second_connection_that_is_established_is_closed(ways: ScriptedAttempts) -> None:
-    assert await ways.run_race(ways.arrives_all_the_same("a"), ways.successful_attempt("b"), after=_SHORT) == "b"
+async def test_a_second_connection_that_is_established_is_closed(scripted_attempts: ScriptedAttempts) -> None:
+    assert (
+        await scripted_attempts.run_race(
+            scripted_attempts.late_successful_attempt("a"), scripted_attempts.successful_attempt("b"), after=_SHORT
+        )
+        == "b"
+    )
 
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert ways.dropped == ["a"]
+    assert scripted_attempts.dropped == ["a"]
 
 
-async def test_a_cancelled_attempt_leaves_no_connection_open(ways: ScriptedAttempts) -> None:
+async def test_a_cancelled_attempt_leaves_no_connection_open(scripted_attempts: ScriptedAttempts) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(4 * _SHORT):
-            await ways.run_race(ways.says_nothing("a"), ways.arrives_all_the_same("b"), after=_SHORT)
+            await scripted_attempts.run_race(
+                scripted_attempts.silent_attempt("a"), scripted_attempts.late_successful_attempt("b"), after=_SHORT
+            )
 
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert (ways.given_up, ways.dropped) == (["a"], ["b"])
+    assert (scripted_attempts.given_up, scripted_attempts.dropped) == (["a"], ["b"])

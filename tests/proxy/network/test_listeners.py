@@ -17,7 +17,7 @@ async def _accept(_node_id: int | None, listening: socket.socket) -> Acceptor:
     return listening
 
 
-def listeners(broker_host: str) -> Listeners:
+def unopened_listeners(broker_host: str) -> Listeners:
     tls = ListenTls(certificate_file="c", key_file="k")
     return Listeners(Listen(bootstrap=HostPort("127.0.0.1", 0), broker_host=broker_host, tls=tls), _accept, bind)
 
@@ -37,11 +37,11 @@ def listeners(broker_host: str) -> Listeners:
     ],
 )
 def test_a_server_name_selects_the_broker_with_its_node_id(asked: str | None, node_id: int | None) -> None:
-    assert listeners("broker-{node_id}.kafka.test").node_named(asked) == node_id
+    assert unopened_listeners("broker-{node_id}.kafka.test").node_named(asked) == node_id
 
 
 async def test_brokers_by_name_are_advertised_with_the_one_port() -> None:
-    named = listeners("b{node_id}.kafka.test")
+    named = unopened_listeners("b{node_id}.kafka.test")
     named.open_bootstrap()
     try:
         assert named.offer(5) == HostPort("b5.kafka.test", named.bootstrap_address.port)
@@ -63,7 +63,7 @@ class UnboundSocket:
         pass
 
 
-def listeners_from(base: int = 20_000) -> Listeners:
+def open_listeners_from(base: int = 20_000) -> Listeners:
     listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=base)
     opened = Listeners(listen, _accept, UnboundSocket)
     opened.open_bootstrap()
@@ -72,7 +72,7 @@ def listeners_from(base: int = 20_000) -> Listeners:
 
 @pytest.mark.parametrize("ids", [range(-1, -3000, -1), range(50_000, 53_000), (-(2**31), 2**31 - 1, 70_000)])
 async def test_node_ids_without_a_port_are_logged_once_for_each_kind(ids: range) -> None:
-    opened = listeners_from()
+    opened = open_listeners_from()
 
     with capture_logs() as lines:
         assert [opened.offer(node_id) for node_id in ids] == [None] * len(ids)
@@ -84,7 +84,7 @@ async def test_node_ids_without_a_port_are_logged_once_for_each_kind(ids: range)
 
 
 async def test_brokers_with_impossible_ports_are_listed_as_without_port() -> None:
-    opened = listeners_from()
+    opened = open_listeners_from()
     opened.offer(-5)
     opened.offer(7)
     assert opened.without_port([-5, 7]) == {}
@@ -97,7 +97,7 @@ async def test_brokers_with_impossible_ports_are_listed_as_without_port() -> Non
 
 @pytest.mark.parametrize("by_name", [False, True])
 async def test_endless_broker_ids_open_a_thousand_listeners_and_log_once(by_name: bool) -> None:
-    opened = listeners("b{node_id}.test") if by_name else listeners_from()
+    opened = unopened_listeners("b{node_id}.test") if by_name else open_listeners_from()
     if by_name:
         opened.open_bootstrap()
     book = AddressBook({}, opened.offer)
@@ -114,13 +114,13 @@ async def test_endless_broker_ids_open_a_thousand_listeners_and_log_once(by_name
 
 
 async def test_taken_ports_count_against_the_listener_limit() -> None:
-    def taken(address: HostPort) -> UnboundSocket:
+    def unbound_socket(address: HostPort) -> UnboundSocket:
         if address.port >= 20_000:
             raise CannotListen(address, OSError("taken"))
         return UnboundSocket(address)
 
     listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000)
-    opened = Listeners(listen, _accept, taken)
+    opened = Listeners(listen, _accept, unbound_socket)
     opened.open_bootstrap()
 
     with capture_logs() as lines:
@@ -132,7 +132,7 @@ async def test_taken_ports_count_against_the_listener_limit() -> None:
 
 
 async def test_the_largest_node_id_has_a_name_of_its_own() -> None:
-    named = listeners("b{node_id}.kafka.test")
+    named = unopened_listeners("b{node_id}.kafka.test")
     named.open_bootstrap()
     try:
         assert named.offer(2**31 - 1) == HostPort("b2147483647.kafka.test", named.bootstrap_address.port)

@@ -23,7 +23,7 @@ FRAMES = 900
 CLIENT_ID_BYTES = 20_000
 
 
-def frame(number: int) -> bytes:
+def unparsed_request(number: int) -> bytes:
     """Return a unique request of an API that the proxy does not parse."""
     name = os.urandom(CLIENT_ID_BYTES // 2).hex().encode()
     request = struct.pack(">hhih", LIST_GROUPS, 0, number, len(name)) + name
@@ -41,7 +41,7 @@ async def receive_exactly(peer: socket.socket, count: int) -> bytes:
 def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
     run: Callable[[Coroutine[None, None, None]], None],
 ) -> None:
-    async def story() -> None:
+    async def close_both_sides() -> None:
         loop = asyncio.get_running_loop()
         sockets = native_sockets(loop)
         if sockets is None:
@@ -63,7 +63,7 @@ def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
         for each in (client, ours, brokers):
             each.setblocking(False)
         sockets.attach(ours, session.client)
-        sent = [frame(number) for number in range(FRAMES)]
+        sent = [unparsed_request(number) for number in range(FRAMES)]
 
         async with asyncio.timeout(60):
             sending = loop.create_task(loop.sock_sendall(client, b"".join(sent)))
@@ -82,4 +82,4 @@ def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
         while not session.client.closed or not session.broker.closed:  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0.001)
 
-    run(story())
+    run(close_both_sides())

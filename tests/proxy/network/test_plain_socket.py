@@ -14,11 +14,11 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.proxy.network.wires import (
     ConnectionWithPeer,
     PlainPeer,
-    Tls,
+    TlsPeer,
     attach_natively,
     connect_with_peer,
     for_all_sockets,
-    framed,
+    random_frame,
     wait_until,
 )
 
@@ -27,7 +27,7 @@ MUCH = 8 << 20
 
 @for_all_sockets
 async def test_received_bytes_equal_the_sent_bytes(wire: ConnectionWithPeer) -> None:
-    data = framed(MUCH)
+    data = random_frame(MUCH)
 
     await wire.send(data)
 
@@ -57,7 +57,7 @@ async def test_writes_within_a_read_arrive_in_order(wire: ConnectionWithPeer) ->
         wire.connection.write(data[1:])
 
     wire.told.answer = echo_in_two
-    data = framed(300_000)
+    data = random_frame(300_000)
 
     async with asyncio.TaskGroup() as both:
         both.create_task(wire.send(data))
@@ -120,14 +120,14 @@ async def test_written_bytes_are_sent_before_the_end_and_responses_are_still_rea
     wire.connection.write_eof()
 
     assert await wire.read(MUCH + 1) == data
-    await wire.send(framed(100))
+    await wire.send(random_frame(100))
     await wait_until(lambda: len(wire.told.received) == 100)
     assert "lost" not in wire.told.events
 
 
 @for_all_sockets
 async def test_a_half_closed_peer_is_reported_and_can_still_be_written_to(wire: ConnectionWithPeer) -> None:
-    await wire.send(framed(100))
+    await wire.send(random_frame(100))
     wire.peer.shutdown(socket.SHUT_WR)
 
     await wait_until(lambda: "eof" in wire.told.events)
@@ -141,7 +141,7 @@ async def test_a_half_closed_peer_is_reported_and_can_still_be_written_to(wire: 
 @for_all_sockets
 async def test_nothing_is_read_while_a_pause_reason_is_set(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
-    await wire.send(framed(100))
+    await wire.send(random_frame(100))
     wire.connection.write(b"x")
     assert await wire.read(1) == b"x"  # the loop has polled its sockets
 
@@ -166,7 +166,7 @@ async def test_a_reset_by_the_peer_ends_the_connection_with_its_error(wire: Conn
 @for_all_sockets
 async def test_bytes_before_a_reset_are_delivered(wire: ConnectionWithPeer) -> None:
     wire.will_reset()
-    wire.send_at_once(framed(100))
+    wire.send_at_once(random_frame(100))
     wire.peer.close()  # both have arrived when the loop polls its sockets
 
     await wire.told.lost.wait()
@@ -179,7 +179,7 @@ async def test_bytes_before_a_reset_are_delivered(wire: ConnectionWithPeer) -> N
 async def test_bytes_before_a_reset_are_delivered_after_a_pause(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     wire.will_reset()
-    wire.send_at_once(framed(100))
+    wire.send_at_once(random_frame(100))
     wire.peer.close()
     await asyncio.sleep(0)
 
@@ -219,8 +219,8 @@ async def test_writing_to_a_closed_peer_ends_the_connection(wire: ConnectionWith
 
 
 @pytest.mark.skipif(not HAS_NATIVE_SOCKETS, reason="nothing is compiled, so there are no native sockets")
-@pytest.mark.parametrize("speaks", [PlainPeer, Tls])
-async def test_an_ended_socket_is_freed_without_the_garbage_collector(speaks: type[PlainPeer | Tls]) -> None:
+@pytest.mark.parametrize("speaks", [PlainPeer, TlsPeer])
+async def test_an_ended_socket_is_freed_without_the_garbage_collector(speaks: type[PlainPeer | TlsPeer]) -> None:
     made = await connect_with_peer(attach_natively, speaks())
     has_ended = made.told.lost
     made.connection.write(b"x")

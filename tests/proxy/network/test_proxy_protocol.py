@@ -17,7 +17,7 @@ from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of as configu
 SIGNATURE = bytes.fromhex("0d0a0d0a000d0a515549540a")
 
 
-def fixed(rest: str) -> bytes:
+def version_2_header(rest: str) -> bytes:
     return SIGNATURE + bytes.fromhex(rest)
 
 
@@ -37,8 +37,8 @@ def fixed(rest: str) -> bytes:
 def test_header_names_the_clients_address(head: str, behind: str, client: str | None) -> None:
     after = bytes.fromhex(behind)
 
-    assert remaining_bytes(fixed(head)) in (len(after), 0)
-    assert client_address_in(fixed(head), after) == client
+    assert remaining_bytes(version_2_header(head)) in (len(after), 0)
+    assert client_address_in(version_2_header(head), after) == client
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_header_names_the_clients_address(head: str, behind: str, client: str | 
     [
         (b"PROXY TCP4 1.2.3.4 ", "version 1"),
         (b"GET / HTTP/1.1\r\n\r\n", "no PROXY protocol header"),
-        (fixed("1111000c"), "0x11"),
-        (fixed("2211000c"), "0x22"),
-        (fixed(f"2111{MAX_BYTES + 1:04x}"), "more than the 4096 allowed"),
+        (version_2_header("1111000c"), "0x11"),
+        (version_2_header("2211000c"), "0x22"),
+        (version_2_header(f"2111{MAX_BYTES + 1:04x}"), "more than the 4096 allowed"),
     ],
 )
 def test_rejects_invalid_headers_with_the_reason(head: bytes, words: str) -> None:
@@ -58,7 +58,7 @@ def test_rejects_invalid_headers_with_the_reason(head: bytes, words: str) -> Non
 
 def test_a_header_too_short_for_its_addresses_is_rejected() -> None:
     with pytest.raises(BadProxyHeader, match="4 bytes for addresses of 12"):
-        client_address_in(fixed("21110004"), bytes(4))
+        client_address_in(version_2_header("21110004"), bytes(4))
 
 
 def test_recognizes_the_beginning_of_a_header() -> None:

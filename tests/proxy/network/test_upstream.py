@@ -39,7 +39,7 @@ _PATIENCE = 60.0
 
 
 @contextmanager
-def broker(host: str = "127.0.0.1", port: int = 0) -> Iterator[HostPort]:
+def silent_listener(host: str = "127.0.0.1", port: int = 0) -> Iterator[HostPort]:
     """Listen like a broker that accepts connections and does nothing else."""
     with socket.create_server((host, port)) as listening:
         yield HostPort(host, listening.getsockname()[1])
@@ -74,12 +74,12 @@ class ClosingProtocol(asyncio.Protocol):
 
 async def sockets_left_open(doing: Coroutine[Any, Any, None]) -> set[str]:
     """Return the sockets that are open afterwards but were not before."""
-    before = sockets()
+    before = sockets_by_name()
     await doing
-    return sockets() - before
+    return sockets_by_name() - before
 
 
-def sockets() -> set[str]:
+def sockets_by_name() -> set[str]:
     """Return this process's sockets by their system names."""
     found = set()
     for each in Path("/proc/self/fd").iterdir():
@@ -114,7 +114,7 @@ def test_an_impossible_address_is_an_error_and_the_next_is_tried(address: HostPo
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <socket")
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 def test_a_silent_broker_times_out(run: object) -> None:
-    with silent_broker() as silent, broker() as sound:
+    with silent_broker() as silent, silent_listener() as sound:
         began = monotonic()
         left = run(sockets_left_open(connect_natively((silent, silent, sound), _PATIENCE)))
 
@@ -123,7 +123,7 @@ def test_a_silent_broker_times_out(run: object) -> None:
 
 
 async def test_the_next_address_of_a_name_is_tried_while_the_first_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    with broker() as sound, silent_broker("127.0.0.2", sound.port):
+    with silent_listener() as sound, silent_broker("127.0.0.2", sound.port):
         where = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (host, sound.port)) for host in ("127.0.0.2", "127.0.0.1")]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: where)
 

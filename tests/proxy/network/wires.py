@@ -90,12 +90,12 @@ class PlainPeer:
         return False
 
 
-class Tls:
+class TlsPeer:
     """A peer with Python's TLS over memory buffers."""
 
     def __init__(self) -> None:
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = contexts()[1].wrap_bio(self.incoming, self.outgoing, server_hostname="127.0.0.1")
+        self.tls = proxy_and_peer_contexts()[1].wrap_bio(self.incoming, self.outgoing, server_hostname="127.0.0.1")
         self.has_ended = False
 
     async def shake_hands(self, peer: socket.socket) -> None:
@@ -131,7 +131,7 @@ class Tls:
 
 
 @cache
-def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+def proxy_and_peer_contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """Return the proxy's context and the context of a peer that trusts it."""
     authority = trustme.CA()
     ours, theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -144,7 +144,7 @@ class ConnectionWithPeer:
     """One connection of the proxy, and its peer as a plain socket that may use TLS."""
 
     def __init__(
-        self, peer: socket.socket, speaks: PlainPeer | Tls, connection: Connection, told: ConnectionEvents
+        self, peer: socket.socket, speaks: PlainPeer | TlsPeer, connection: Connection, told: ConnectionEvents
     ) -> None:
         self.peer = peer
         self.speaks = speaks
@@ -192,7 +192,7 @@ async def attach_by_loop(ours: socket.socket, protocol: asyncio.BaseProtocol) ->
 Attach = Callable[[socket.socket, asyncio.BaseProtocol], Coroutine[None, None, None]]
 
 
-async def connect_with_peer(attach: Attach, speaks: PlainPeer | Tls) -> ConnectionWithPeer:
+async def connect_with_peer(attach: Attach, speaks: PlainPeer | TlsPeer) -> ConnectionWithPeer:
     loop, told = asyncio.get_running_loop(), ConnectionEvents()
     with socket.create_server(("127.0.0.1", 0)) as server:
         peer = socket.create_connection(server.getsockname())
@@ -201,13 +201,13 @@ async def connect_with_peer(attach: Attach, speaks: PlainPeer | Tls) -> Connecti
     ours.setblocking(False)
     reader = FrameReader(told, 8, 1 << 30, FramePool(loop.call_soon))
     calls = LoopCalls(loop.call_soon, loop.call_later, lambda step, _: loop.call_soon(step))
-    peer_info = PeerInfo("peer", "own", is_tls=isinstance(speaks, Tls))
+    peer_info = PeerInfo("peer", "own", is_tls=isinstance(speaks, TlsPeer))
     connection = Connection(told, reader, new_read_buffer(), lambda _: peer_info, calls)
     protocol = as_protocol(connection)
-    if isinstance(speaks, Tls):
+    if isinstance(speaks, TlsPeer):
         async with asyncio.TaskGroup() as both:
             both.create_task(speaks.shake_hands(peer))
-            handshake = both.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
+            handshake = both.create_task(tls_handshake.handshake_with_client(ours, proxy_and_peer_contexts()[0]))
         protocol = as_protocol(TlsSocket(handshake.result(), connection, new_encrypted_buffer()))
     await attach(ours, protocol)
     return ConnectionWithPeer(peer, speaks, connection, told)
@@ -215,15 +215,15 @@ async def connect_with_peer(attach: Attach, speaks: PlainPeer | Tls) -> Connecti
 
 Story = Callable[[ConnectionWithPeer], Coroutine[None, None, None]]
 _Run = Callable[[Coroutine[None, None, None]], None]
-_PLAIN: dict[str, tuple[_Run, Attach, type[PlainPeer | Tls]]] = {
+_PLAIN: dict[str, tuple[_Run, Attach, type[PlainPeer | TlsPeer]]] = {
     "native, asyncio": (asyncio.run, attach_natively, PlainPeer),
     "native, uvloop": (uvloop.run, attach_natively, PlainPeer),
     "uvloop's": (uvloop.run, attach_by_loop, PlainPeer),
 }
-_TLS: dict[str, tuple[_Run, Attach, type[PlainPeer | Tls]]] = {
-    "TLS over native, asyncio": (asyncio.run, attach_natively, Tls),
-    "TLS over native, uvloop": (uvloop.run, attach_natively, Tls),
-    "TLS over uvloop's": (uvloop.run, attach_by_loop, Tls),
+_TLS: dict[str, tuple[_Run, Attach, type[PlainPeer | TlsPeer]]] = {
+    "TLS over native, asyncio": (asyncio.run, attach_natively, TlsPeer),
+    "TLS over native, uvloop": (uvloop.run, attach_natively, TlsPeer),
+    "TLS over uvloop's": (uvloop.run, attach_by_loop, TlsPeer),
 }
 
 
@@ -242,8 +242,8 @@ def over_native_tls(story: Story) -> Callable[..., None]:
     return _of({kind: told for kind, told in _TLS.items() if told[1] is attach_natively}, story)
 
 
-def _of(kinds: dict[str, tuple[_Run, Attach, type[PlainPeer | Tls]]], story: Story) -> Callable[..., None]:
-    async def events_of_reset(attach: Attach, speaks: type[PlainPeer | Tls]) -> None:
+def _of(kinds: dict[str, tuple[_Run, Attach, type[PlainPeer | TlsPeer]]], story: Story) -> Callable[..., None]:
+    async def events_of_reset(attach: Attach, speaks: type[PlainPeer | TlsPeer]) -> None:
         wire = await connect_with_peer(attach, speaks())
         async with asyncio.timeout(30):
             await story(wire)
@@ -254,10 +254,10 @@ def _of(kinds: dict[str, tuple[_Run, Attach, type[PlainPeer | Tls]]], story: Sto
     could_be = {kind: told for kind, told in kinds.items() if HAS_NATIVE_SOCKETS or told[1] is attach_by_loop}
 
     @pytest.mark.parametrize(("run", "attach", "speaks"), could_be.values(), ids=could_be)
-    def test(run: _Run, attach: Attach, speaks: type[PlainPeer | Tls]) -> None:
+    def run_on_socket(run: _Run, attach: Attach, speaks: type[PlainPeer | TlsPeer]) -> None:
         run(events_of_reset(attach, speaks))
 
-    return test
+    return run_on_socket
 
 
 async def wait_until(is_so: Callable[[], object]) -> None:
@@ -266,5 +266,5 @@ async def wait_until(is_so: Callable[[], object]) -> None:
             await asyncio.sleep(0.001)
 
 
-def framed(count: int) -> bytes:
+def random_frame(count: int) -> bytes:
     return struct.pack(">i", count - 4) + os.urandom(count - 4)

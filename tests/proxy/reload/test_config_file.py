@@ -21,11 +21,11 @@ def main(tmp_path: Path) -> Path:
 def file(main: Path) -> ConfigFile:
     given = ConfigFile(main, ())
     given.read()
-    assert looked_at_twice(given) is False
+    assert look_twice(given) is False
     return given
 
 
-def looked_at_twice(file: ConfigFile) -> bool:
+def look_twice(file: ConfigFile) -> bool:
     """As somebody does who looks again and again."""
     assert file.has_changed() is False  # the file may still be being written
     return file.has_changed()
@@ -44,7 +44,7 @@ def test_rewriting_the_same_content_is_no_change(file: ConfigFile, main: Path) -
     other.write_text(main.read_text())
     other.replace(main)
 
-    assert looked_at_twice(file) is False
+    assert look_twice(file) is False
 
 
 def test_an_added_changed_or_removed_topic_file_is_a_change(file: ConfigFile, main: Path) -> None:
@@ -55,7 +55,7 @@ def test_an_added_changed_or_removed_topic_file_is_a_change(file: ConfigFile, ma
         team.unlink,
     ):
         step()
-        assert looked_at_twice(file) is True
+        assert look_twice(file) is True
         file.read()
 
 
@@ -69,12 +69,12 @@ def test_a_folder_that_is_exchanged_by_its_link_is_a_change(tmp_path: Path) -> N
     main.write_text(SMALLEST + "topic_files: '*.yaml'\n")
     file = ConfigFile(main, ())
     assert len(file.read().config.topics) == 1
-    assert looked_at_twice(file) is False
+    assert look_twice(file) is False
 
     (tmp_path / "..new").symlink_to("..2")
     (tmp_path / "..new").replace(tmp_path / "..data")
 
-    assert looked_at_twice(file) is True
+    assert look_twice(file) is True
     assert file.read().config.topics[0].mode == "observe"
 
 
@@ -83,32 +83,32 @@ def test_a_file_that_vanishes_right_after_it_was_first_included_is_a_change(file
     more = main.parent / "more" / "team.yaml"
     more.write_text("topics: [{match: a}]")
     main.write_text(SMALLEST + "topic_files: more/*.yaml\n")
-    assert looked_at_twice(file) is True
+    assert look_twice(file) is True
     loaded = file.read()
 
     more.unlink()
-    assert looked_at_twice(file) is True
+    assert look_twice(file) is True
     assert list(file.read(loaded.source).source.missing) == [more]
 
 
 def test_a_missing_configuration_file_is_not_a_change(file: ConfigFile, main: Path) -> None:
     text = main.read_text()
     main.unlink()
-    assert looked_at_twice(file) is False
+    assert look_twice(file) is False
 
     main.write_text(text + "drain_timeout_seconds: 3\n")
-    assert looked_at_twice(file) is True
+    assert look_twice(file) is True
 
 
 def test_an_invalid_file_is_reported_once_and_its_topic_files_are_still_watched(file: ConfigFile, main: Path) -> None:
     main.write_text("upstream: [")
-    assert looked_at_twice(file) is True
+    assert look_twice(file) is True
     with pytest.raises(ConfigError):
         file.read()
     assert [file.has_changed() for _ in range(2)] == [False, False]
 
     (main.parent / "policies" / "team.yaml").write_text("topics: [{match: a}]")
-    assert looked_at_twice(file) is True
+    assert look_twice(file) is True
 
 
 def test_keys_that_wait_for_a_restart_are_named_without_values() -> None:

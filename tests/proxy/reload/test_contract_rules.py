@@ -69,11 +69,11 @@ def test_verdicts_on_records_follow_the_contract_standard(
     maker = SchemaRules({})
     rules = [part for rule in loaded.config.topics[0].rules or () for part in parts_of(rule, maker)]
 
-    def faults(value: str) -> list[str]:
+    def faults_of_value(value: str) -> list[str]:
         return [fault for rule in rules if (fault := rule.fault(record(value.encode()))) is not None]
 
-    assert [value for value in good if faults(value)] == []
-    assert [value for value in bad if not faults(value)] == []
+    assert [value for value in good if faults_of_value(value)] == []
+    assert [value for value in bad if not faults_of_value(value)] == []
 
 
 def test_the_severity_of_a_warning_is_observed(tmp_path: Path) -> None:

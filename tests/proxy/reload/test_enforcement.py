@@ -94,7 +94,7 @@ def test_the_number_of_suspensions_is_bounded(stage: Stage) -> None:
     assert stage.enforcement.suspend("topic-0", "again", 60)
 
 
-def of_all_proxies(topic: str | None, seconds: int) -> Suspension:
+def cluster_suspension(topic: str | None, seconds: int) -> Suspension:
     return Suspension(
         topic, "agreed", NOON_MS + seconds * 1000, SuspensionScope.CLUSTER, "an administrator at 10.1.2.3"
     )
@@ -102,7 +102,7 @@ def of_all_proxies(topic: str | None, seconds: int) -> Suspension:
 
 def test_suspensions_of_all_proxies_replace_those_before_and_leave_the_own_ones(stage: Stage) -> None:
     stage.enforcement.suspend("orders", "mine", 60)
-    stage.enforcement.adopt([of_all_proxies("orders", 90), of_all_proxies("payments", 90)])
+    stage.enforcement.adopt([cluster_suspension("orders", 90), cluster_suspension("payments", 90)])
     assert stage.in_force == SuspendedTopics(topics=frozenset({"orders", "payments"}))
     assert len(stage.enforcement.lines_about("orders")) == 2
     assert [("mine" in text, "all proxies" in text) for text in stage.conditions()] == [(True, True), (False, True)]
@@ -114,7 +114,7 @@ def test_suspensions_of_all_proxies_replace_those_before_and_leave_the_own_ones(
 
 
 def test_suspensions_of_all_proxies_end_at_their_time_too(stage: Stage) -> None:
-    stage.enforcement.adopt([of_all_proxies("orders", 90), of_all_proxies("late", 0)])
+    stage.enforcement.adopt([cluster_suspension("orders", 90), cluster_suspension("late", 0)])
     assert stage.in_force == SuspendedTopics(topics=frozenset({"orders"}))
 
     stage.now_ms += 90_000

@@ -30,7 +30,7 @@ def _without_the_tests_own_objects() -> Iterator[None]:
     gc.unfreeze()
 
 
-async def longest_hold(path: Path) -> tuple[FilePolicies, float]:
+async def longest_loop_delay(path: Path) -> tuple[FilePolicies, float]:
     """Load a file in a thread; return its policies and the longest CPU time (s) between two turns of the loop."""
     began: list[float] = []
     clock: list[int] = []
@@ -67,7 +67,7 @@ async def test_thousands_of_patterns_leave_the_event_loop_turns(tmp_path: Path) 
     path.write_text(SMALLEST + "topics:\n" + "".join(entries))
 
     asyncio.get_running_loop().set_debug(False)  # its stack traces read files, and wait for the interpreter after each
-    loads = [await longest_hold(path) for _ in range(3)]
+    loads = [await longest_loop_delay(path) for _ in range(3)]
 
     assert loads[0][0].policy_of(f"team-{PATTERNS - 1}.orders").before_max_ms == 86_400_000
     assert min(held for _, held in loads) < MOST_SECONDS

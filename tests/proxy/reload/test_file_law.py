@@ -71,21 +71,21 @@ def write_files(folder: Path, key: str) -> Path:
     return named
 
 
-def remove(file: Path) -> None:
+def remove_file(file: Path) -> None:
     file.rename(file.with_name("elsewhere"))
 
 
 def make_unreadable(file: Path) -> None:
     """Replace the file, because permissions do not concern root."""
     is_folder = file.is_dir()
-    remove(file)
+    remove_file(file)
     if is_folder:
         file.write_text("a file")
     else:
         file.mkdir()
 
 
-def restore(file: Path) -> None:
+def restore_file(file: Path) -> None:
     if file.is_dir():
         file.rmdir()
     file.unlink(missing_ok=True)
@@ -117,7 +117,7 @@ def use_files(config: Config) -> None:
         secret.get()
 
 
-class Watched:
+class WatchedConfiguration:
     """A reloader and a watch of the files of one configuration, as in a running proxy."""
 
     def __init__(self, path: Path) -> None:
@@ -147,14 +147,16 @@ class Watched:
 
 
 @pytest.fixture
-async def watch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Callable[[str], Watched]]:
+async def watch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> AsyncIterator[Callable[[str], WatchedConfiguration]]:
     monkeypatch.setattr(reloader_module, "_LOOK_SECONDS", 0.02)
     monkeypatch.setattr(kept_files, "_contents", {})
     tasks: list[asyncio.Task[None]] = []
 
-    def watched_configuration(text: str) -> Watched:
+    def watched_configuration(text: str) -> WatchedConfiguration:
         (tmp_path / "c.yaml").write_text(text)
-        watched = Watched(tmp_path / "c.yaml")
+        watched = WatchedConfiguration(tmp_path / "c.yaml")
         tasks.append(asyncio.create_task(watched.stage.reloader.run()))
         return watched
 
@@ -165,10 +167,10 @@ async def watch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterato
             await task
 
 
-@pytest.mark.parametrize("lose", [remove, make_unreadable])
+@pytest.mark.parametrize("lose", [remove_file, make_unreadable])
 @pytest.mark.parametrize("key", KEYS)
 async def test_a_lost_file_keeps_its_content_and_is_a_condition_until_it_is_back(
-    key: str, lose: Callable[[Path], None], watch: Callable[[str], Watched], tmp_path: Path
+    key: str, lose: Callable[[Path], None], watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
     file = write_files(tmp_path, key)
     section = KEYS[key].partition(":")[0]
@@ -187,13 +189,13 @@ async def test_a_lost_file_keeps_its_content_and_is_a_condition_until_it_is_back
     assert again is not None
     assert again.since_ms == begun.since_ms
 
-    restore(file)
+    restore_file(file)
 
     assert await watched.wait_for_condition(file, is_found=False) is None
 
 
 async def test_a_key_that_does_not_fit_is_a_condition_and_ends_a_restart(
-    watch: Callable[[str], Watched], tmp_path: Path
+    watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
     file = write_files(tmp_path, "listen.tls.key_file")
     watched = watch(f"{_HEAD.splitlines()[0]}\n{KEYS['listen.tls.key_file']}")

@@ -12,7 +12,7 @@ from sluicegate.proxy.reload.git_commits import commits_of
 AUTHOR = ("-c", "user.name=Ann\x1bÉ", "-c", "user.email=ann@example.com")
 
 
-def git(folder: Path, *command: str) -> str:
+def run_git(folder: Path, *command: str) -> str:
     done = subprocess.run(["git", *AUTHOR, "-C", folder, *command], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
@@ -22,19 +22,19 @@ def policies(tmp_path: Path) -> Path:
     """A repository whose folder `teams` has the committed file orders.yaml."""
     folder = tmp_path / "repository" / "teams"
     folder.mkdir(parents=True)
-    git(folder.parent, "init", "-q")
+    run_git(folder.parent, "init", "-q")
     (folder / "orders.yaml").write_text("topics: []\n")
-    git(folder, "add", "orders.yaml")
-    git(folder, "commit", "-qm", "First")
+    run_git(folder, "add", "orders.yaml")
+    run_git(folder, "commit", "-qm", "First")
     return folder
 
 
 def test_a_committed_file_has_its_commit_and_author(policies: Path) -> None:
     file = policies / "orders.yaml"
-    commit = git(policies, "rev-parse", "HEAD")[:12]
+    commit = run_git(policies, "rev-parse", "HEAD")[:12]
     (policies / "other.yaml").write_text("topics: []\n")
-    git(policies, "add", "other.yaml")
-    git(policies, "commit", "-qm", "Another file")
+    run_git(policies, "add", "other.yaml")
+    run_git(policies, "commit", "-qm", "Another file")
 
     assert commits_of([str(file)]) == {str(file): f"commit {commit} by Ann\\x1bÉ"}
 
@@ -55,7 +55,7 @@ def test_a_link_that_leads_to_itself_has_no_commit(tmp_path: Path) -> None:
 
 def test_a_change_that_is_not_committed_is_named_as_such(policies: Path) -> None:
     file = policies / "orders.yaml"
-    commit = git(policies, "rev-parse", "HEAD")[:12]
+    commit = run_git(policies, "rev-parse", "HEAD")[:12]
     file.write_text("topics: [{match: a}]\n")
 
     assert commits_of([str(file)]) == {str(file): f"changed after commit {commit} by Ann\\x1bÉ"}
@@ -80,8 +80,8 @@ def test_what_a_repository_configures_is_not_run(policies: Path, tmp_path: Path)
     script.write_text(f"#!/bin/sh\ntouch {ran}\n")
     script.chmod(0o755)
     for key in ("core.fsmonitor", "core.pager", "diff.external", "gpg.program", "filter.f.clean", "diff.d.textconv"):
-        git(policies, "config", key, str(script))
-    git(policies, "config", "log.showSignature", "true")
+        run_git(policies, "config", key, str(script))
+    run_git(policies, "config", "log.showSignature", "true")
     (policies / ".gitattributes").write_text("* filter=f diff=d\n")
     (policies / "orders.yaml").write_text("topics: [{match: b}]\n")
 

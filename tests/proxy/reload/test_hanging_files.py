@@ -80,12 +80,12 @@ def wait_for_file_check(_stage: Stage) -> None:
     """It is looked at every second."""
 
 
-def asks_with_token(stage: Stage) -> None:
+def ask_with_token(stage: Stage) -> None:
     stage.proxy.get("/api/live")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedFile:
     """A file; `trigger` has it read; `logged` is the log line about it while its file system hangs, None if there is
     none; `kept` is the one while it is a FIFO.
     """
@@ -100,14 +100,14 @@ _RELOAD, _TLS = "configuration rejected", "changed certificates rejected"
 _UNUSABLE = '"condition": "file_unusable"'
 _NO_POLICY_FILE = "policy files missing"
 FILES = {
-    "configuration": Named("sluicegate.yaml", _RELOAD, _RELOAD),
-    "topics": Named("teams/a.yaml", _RELOAD, _RELOAD),
-    "schema": Named("schema.json", _RELOAD, _NO_POLICY_FILE, Stage.change_policies),
-    "certificate": Named("own.crt", _TLS, _UNUSABLE),
-    "key": Named("own.key", _TLS, _UNUSABLE),
-    "trusted": Named("ca.pem", _TLS, _UNUSABLE),
-    "own certificate": Named("ours.crt", _TLS, _UNUSABLE),
-    "token": Named("token", None, _UNUSABLE, asks_with_token),
+    "configuration": NamedFile("sluicegate.yaml", _RELOAD, _RELOAD),
+    "topics": NamedFile("teams/a.yaml", _RELOAD, _RELOAD),
+    "schema": NamedFile("schema.json", _RELOAD, _NO_POLICY_FILE, Stage.change_policies),
+    "certificate": NamedFile("own.crt", _TLS, _UNUSABLE),
+    "key": NamedFile("own.key", _TLS, _UNUSABLE),
+    "trusted": NamedFile("ca.pem", _TLS, _UNUSABLE),
+    "own certificate": NamedFile("ours.crt", _TLS, _UNUSABLE),
+    "token": NamedFile("token", None, _UNUSABLE, ask_with_token),
 }
 _SHORT = ("configuration", "own certificate", "token")  # one for each way of reading: a reload, TLS, a request
 

@@ -12,12 +12,12 @@ BEFORE = "message.timestamp.before.max.ms"
 KEYED = "rules: [{name: keyed, key: {required: true}}]"
 
 
-def changes(before: str, after: str) -> list[str]:
+def change_lines(before: str, after: str) -> list[str]:
     found = changes_between(load_text(SMALLEST + before), load_text(SMALLEST + after))
     return [f"{change.topics}: {change.effect}: {change.what}" for change in found]
 
 
-def topic(keys: str) -> str:
+def topic_with_keys(keys: str) -> str:
     return f"topics: [{{match: 'o*'{f', {keys}' if keys else ''}}}]"
 
 
@@ -47,7 +47,10 @@ NEITHER = {"rehearse", "samples", "quarantine", "sensitive", "owner"}
 
 @pytest.mark.parametrize(("looser", "stricter", "words"), DIRECTED)
 def test_a_policy_change_is_stricter_and_its_reversal_looser(looser: str, stricter: str, words: str) -> None:
-    there, back = changes(topic(looser), topic(stricter)), changes(topic(stricter), topic(looser))
+    there, back = (
+        change_lines(topic_with_keys(looser), topic_with_keys(stricter)),
+        change_lines(topic_with_keys(stricter), topic_with_keys(looser)),
+    )
 
     assert f"o*: stricter: {words}" in there
     assert not any(": looser: " in line for line in there)
@@ -66,40 +69,42 @@ def test_each_key_of_a_policy_has_a_direction_or_is_known_to_have_none() -> None
 
 
 def test_changes_without_a_direction_are_reported_as_changed() -> None:
-    assert changes(topic(KEYED), topic(KEYED.replace("key:", "value:"))) == ["o*: changed: rule keyed changed"]
-    assert changes(topic(""), topic("quarantine: dead")) == [
+    assert change_lines(topic_with_keys(KEYED), topic_with_keys(KEYED.replace("key:", "value:"))) == [
+        "o*: changed: rule keyed changed"
+    ]
+    assert change_lines(topic_with_keys(""), topic_with_keys("quarantine: dead")) == [
         "o*: changed: mode reject -> quarantine",
         "o*: changed: quarantine none -> dead",
     ]
-    assert changes(topic(""), topic("samples: true, owner: {team: a}")) == [
+    assert change_lines(topic_with_keys(""), topic_with_keys("samples: true, owner: {team: a}")) == [
         "o*: changed: samples false -> true",
         "o*: changed: owner none -> a",
     ]
 
 
 def test_the_defaults_count_for_each_topic_and_the_floor_too() -> None:
-    assert changes(topic(""), f"defaults: {{{AFTER}: 1h}}\n{topic(f'{AFTER}: 1m')}") == [
+    assert change_lines(topic_with_keys(""), f"defaults: {{{AFTER}: 1h}}\n{topic_with_keys(f'{AFTER}: 1m')}") == [
         f"o*: stricter: {AFTER} none -> 60000",
         f"topics without an entry: stricter: {AFTER} none -> 3600000",
     ]
-    assert changes(topic("checks: none"), f"floor: [{{match: o*, {AFTER}: 1h}}]\n{topic('checks: none')}") == [
-        "o*: stricter: checks none -> all"
-    ]
+    assert change_lines(
+        topic_with_keys("checks: none"), f"floor: [{{match: o*, {AFTER}: 1h}}]\n{topic_with_keys('checks: none')}"
+    ) == ["o*: stricter: checks none -> all"]
 
 
 def test_an_entry_after_another_one_that_matches_changes_nothing() -> None:
     before = f"topics: [{{match: 'o*'}}, {{match: orders, {AFTER}: 1h}}]"
-    assert changes(before, before.replace("1h", "2h")) == []
+    assert change_lines(before, before.replace("1h", "2h")) == []
 
 
 def test_added_and_removed_entries_are_reported_as_stricter_or_looser() -> None:
     one = "topics: [{match: 'a[xy]?', cleanup.policy: compact}, {match: '/b+/', mode: observe}]"
 
-    assert changes("", one) == [
+    assert change_lines("", one) == [
         "a[xy]?: stricter: cleanup.policy delete -> compact",
         "/b+/: looser: mode reject -> observe",
     ]
-    assert changes(one, "") == [
+    assert change_lines(one, "") == [
         "a[xy]?: looser: cleanup.policy compact -> delete",
         "/b+/: stricter: mode observe -> reject",
     ]
@@ -112,7 +117,7 @@ def test_a_regular_expression_is_compared_under_its_floor() -> None:
     def configuration_under_floor(keys: str) -> str:
         return f"{floor}topics: [{{match: '/b[0-9]+/'{keys}}}, {{match: '/[xy]/'{keys}}}]"
 
-    found = changes(
+    found = change_lines(
         configuration_under_floor(", message.timestamp.after.max.ms: 3"),
         configuration_under_floor(", message.timestamp.after.max.ms: 9"),
     )
@@ -120,14 +125,14 @@ def test_a_regular_expression_is_compared_under_its_floor() -> None:
         "/b[0-9]+/: looser: message.timestamp.after.max.ms 3 -> 5",
         "/[xy]/: looser: message.timestamp.after.max.ms 3 -> 9",
     ]
-    assert changes(configuration_under_floor(", mode: observe"), configuration_under_floor(", mode: reject")) == []
+    assert change_lines(configuration_under_floor(", mode: observe"), configuration_under_floor(", mode: reject")) == []
 
 
 def test_changed_request_rules_exemptions_and_quotas_are_reported() -> None:
     text = "requests: [{name: r, acks: [all]}]\nexempt: [{client_id: m}, {client_id: m, topics: [a, b]}]\n"
     text += "quotas: [{name: q, client_id: x, connections: 1}]"
 
-    assert [line for line in changes("", text) if line.startswith("all topics")] == [
+    assert [line for line in change_lines("", text) if line.startswith("all topics")] == [
         "all topics: stricter: request rule r added",
         "all topics: looser: exemption client_id m added",
         "all topics: stricter: quota q added",
@@ -135,7 +140,10 @@ def test_changed_request_rules_exemptions_and_quotas_are_reported() -> None:
 
 
 def test_a_change_names_its_line_and_equal_files_have_none() -> None:
-    before, after = load_text(SMALLEST + topic("")), load_text(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n")
+    before, after = (
+        load_text(SMALLEST + topic_with_keys("")),
+        load_text(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n"),
+    )
     found = list(changes_between(before, after))
 
     assert list(map(str, found)) == ["o*: looser: mode reject -> observe (c.yaml:5, topics[0].mode)"]

@@ -27,7 +27,7 @@ from tests.config.reading import SMALLEST
 from tests.proxy.network.wires import wait_until
 
 
-def rejection(status: Status) -> str | None:
+def rejection_detail(status: Status) -> str | None:
     return next((each.detail for each in status.active() if each.condition is Condition.CONFIGURATION_REJECTED), None)
 
 
@@ -79,7 +79,7 @@ async def test_a_changed_file_takes_effect(stage: Stage) -> None:
     await stage.has_counted(1, 0)
 
     assert [topic.match for topic in stage.in_force[-1].config.topics] == ["payments"]
-    assert rejection(stage.status) is None
+    assert rejection_detail(stage.status) is None
 
 
 async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file(stage: Stage) -> None:
@@ -118,14 +118,16 @@ async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Sta
 
     await stage.has_counted(0, 1)
 
-    assert rejection(stage.status) is not None
-    assert "limits.max_in_flight" in rejection(stage.status)
-    assert "configuration rejected" not in rejection(stage.status)  # the name of the condition states this already
+    assert rejection_detail(stage.status) is not None
+    assert "limits.max_in_flight" in rejection_detail(stage.status)
+    assert "configuration rejected" not in rejection_detail(
+        stage.status
+    )  # the name of the condition states this already
     assert len(stage.in_force) == 1
 
     stage.write(SMALLEST)
     await stage.has_counted(1, 1)
-    assert rejection(stage.status) is None
+    assert rejection_detail(stage.status) is None
 
 
 async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: Stage) -> None:
@@ -134,9 +136,9 @@ async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: 
 
     await stage.has_counted(0, 1)
 
-    assert rejection(stage.status) is not None
-    assert "topics[0].rules[0]: rule r" in rejection(stage.status)
-    assert "none.json cannot be read" in rejection(stage.status)
+    assert rejection_detail(stage.status) is not None
+    assert "topics[0].rules[0]: rule r" in rejection_detail(stage.status)
+    assert "none.json cannot be read" in rejection_detail(stage.status)
 
 
 async def test_a_hanging_load_is_logged_once_and_repeated_when_the_file_responds(
@@ -155,14 +157,14 @@ async def test_a_hanging_load_is_logged_once_and_repeated_when_the_file_responds
     stage.write(SMALLEST + "topics: [{match: payments}]\n")
 
     await stage.has_counted(0, 1)
-    assert rejection(stage.status) is not None
-    assert "has not responded" in rejection(stage.status)
+    assert rejection_detail(stage.status) is not None
+    assert "has not responded" in rejection_detail(stage.status)
     assert stage.counters.config_reload_failures == 1
     goes_on.set()
     await stage.has_counted(1, 1)
 
     assert [topic.match for topic in stage.in_force[-1].config.topics] == ["payments"]
-    assert rejection(stage.status) is None
+    assert rejection_detail(stage.status) is None
 
 
 async def test_a_hanging_file_check_is_logged_once_and_the_file_is_loaded_later(
@@ -171,14 +173,14 @@ async def test_a_hanging_file_check_is_logged_once_and_the_file_is_loaded_later(
     looks = 0
     has_changed = stage.file.has_changed
 
-    def fails() -> bool:
+    def raise_bug() -> bool:
         nonlocal looks
         looks += 1
         if looks < 5:
             raise FileUnreadable(110, "its file system has not responded within 5 s", str(stage.path))
         return has_changed()
 
-    monkeypatch.setattr(stage.file, "has_changed", fails)
+    monkeypatch.setattr(stage.file, "has_changed", raise_bug)
 
     await stage.has_counted(1, 1)
     assert looks >= 5
@@ -191,18 +193,18 @@ async def test_a_rejection_after_the_file_returns_is_reported_once(
 ) -> None:
     has_changed, looks = stage.file.has_changed, 0
 
-    def fails_at_first() -> bool:
+    def fail_once() -> bool:
         nonlocal looks
         looks += 1
         if looks == 1:
             raise FileUnreadable(110, "its file system has not responded within 5 s", str(stage.path))
         return has_changed()
 
-    async def rejects(_: Loaded) -> None:
+    async def reject_configuration(_: Loaded) -> None:
         raise error
 
-    monkeypatch.setattr(stage.reloader, "_adopt", rejects)
-    monkeypatch.setattr(stage.file, "has_changed", fails_at_first)
+    monkeypatch.setattr(stage.reloader, "_adopt", reject_configuration)
+    monkeypatch.setattr(stage.file, "has_changed", fail_once)
 
     await stage.has_counted(0, 2)
     after = looks
@@ -217,11 +219,11 @@ async def test_an_error_while_adopting_leaves_the_reloader_running(
 ) -> None:
     adopted = stage.adopt
 
-    async def fails(_: Loaded) -> None:
+    async def raise_bug(_: Loaded) -> None:
         monkeypatch.setattr(stage.reloader, "_adopt", adopted)
         raise ValueError("a bug")
 
-    monkeypatch.setattr(stage.reloader, "_adopt", fails)
+    monkeypatch.setattr(stage.reloader, "_adopt", raise_bug)
     stage.reloader.request()
     await stage.has_counted(0, 1)
 
@@ -229,7 +231,7 @@ async def test_an_error_while_adopting_leaves_the_reloader_running(
     await stage.has_counted(1, 1)
 
 
-def missing(status: Status) -> dict[str, str]:
+def missing_file_details(status: Status) -> dict[str, str]:
     return {each.subject: each.detail for each in status.active() if each.condition is Condition.POLICY_FILE_MISSING}
 
 
@@ -247,33 +249,33 @@ async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_
 
     with capture_logs() as logs:
         teams.rename(teams.with_name("elsewhere"))
-        await wait_until(lambda: missing(stage.status))
+        await wait_until(lambda: missing_file_details(stage.status))
     file = str(teams / "team.yaml")
     schema = str(teams / "orders.json")
     gone = {
         file: f"{file} is missing or unreadable; its last policies stay in force for orders, payments",
         schema: f"{schema} is missing or unreadable; its last policies stay in force for orders",
     }
-    assert missing(stage.status) == gone
+    assert missing_file_details(stage.status) == gone
     (line,) = [line for line in logs if line["event"] == "policy files missing; their last policies stay in force"]
     assert line["files"] == {file: ["orders", "payments"], schema: ["orders"]}
     assert len(stage.in_force) == 2, "nothing is compiled again"
-    assert rejection(stage.status) is None
+    assert rejection_detail(stage.status) is None
 
     kept = [MissingFile(teams / "team.yaml", ["orders", "payments"]), MissingFile(teams / "orders.json", ["orders"])]
     assert await stage.reloader.reload(accepts_removed=False) == ReloadResult([], kept)
-    assert missing(stage.status) == gone
+    assert missing_file_details(stage.status) == gone
     teams.with_name("elsewhere").rename(teams)
-    await wait_until(lambda: not missing(stage.status))
-    assert rejection(stage.status) is None
+    await wait_until(lambda: not missing_file_details(stage.status))
+    assert rejection_detail(stage.status) is None
 
     (teams / "team.yaml").unlink()
-    await wait_until(lambda: missing(stage.status))
+    await wait_until(lambda: missing_file_details(stage.status))
     assert (await stage.reloader.reload(accepts_removed=False)).missing
     with capture_logs() as logs:
         assert await stage.reloader.reload(accepts_removed=True) == ReloadResult([], [])
     assert {"event": "removed policy files accepted", "log_level": "warning", "files": [file]} in logs
-    assert missing(stage.status) == {}
+    assert missing_file_details(stage.status) == {}
     assert stage.in_force[-1].config.topics == ()
     assert (await stage.reloader.reload(accepts_removed=False)).missing == []
 
@@ -283,13 +285,13 @@ async def test_a_removal_is_not_accepted_with_a_configuration_that_is_rejected(s
     stage.write(SMALLEST + "topic_files: team.yaml\n")
     await stage.has_counted(1, 0)
     (stage.path.parent / "team.yaml").unlink()
-    await wait_until(lambda: missing(stage.status))
+    await wait_until(lambda: missing_file_details(stage.status))
 
     result = await stage.reloader.reload(accepts_removed=True)
 
     assert "team.yaml: cannot be read: No such file or directory" in result.problems[0]
     assert [each.topics for each in result.missing] == [["orders"]]
-    assert missing(stage.status)
+    assert missing_file_details(stage.status)
     assert [topic.match for topic in stage.in_force[-1].config.topics] == ["orders"]
 
 
@@ -342,25 +344,25 @@ async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_
     (schema,) = stage.in_force[-1].source.schemas.values()
 
     (folder / file).unlink()
-    await wait_until(lambda: missing(stage.status))
+    await wait_until(lambda: missing_file_details(stage.status))
     named = str(folder / ("order.proto" if "proto" in file else file))
-    assert missing(stage.status) == {
+    assert missing_file_details(stage.status) == {
         named: f"{named} is missing or unreadable; its last policies stay in force for {topics}"
     }
 
     stage.write(f"{SMALLEST}{keys}\nregistries: {{}}\nclient_owners: []\n")  # another change takes effect
     assert (await stage.reloader.reload(accepts_removed=False)).problems == []
     assert [*stage.in_force[-1].source.schemas.values()] == [schema]
-    assert missing(stage.status), "the next reload keeps it too"
+    assert missing_file_details(stage.status), "the next reload keeps it too"
     rejected = await stage.reloader.reload(
         accepts_removed=True
     )  # a rule names the registry, so no other part can be applied
     assert file in rejected.problems[0]
-    assert missing(stage.status)
+    assert missing_file_details(stage.status)
 
     (folder / file).write_text(content)
-    await wait_until(lambda: not missing(stage.status))
-    assert rejection(stage.status) is None
+    await wait_until(lambda: not missing_file_details(stage.status))
+    assert rejection_detail(stage.status) is None
 
 
 async def test_a_broken_schema_is_rejected_while_its_file_is_there(stage: Stage) -> None:
@@ -371,4 +373,4 @@ async def test_a_broken_schema_is_rejected_while_its_file_is_there(stage: Stage)
     (stage.path.parent / "schema.json").write_text("{")
 
     assert "it is not JSON" in (await stage.reloader.reload(accepts_removed=False)).problems[0]
-    assert not missing(stage.status)
+    assert not missing_file_details(stage.status)

@@ -30,38 +30,40 @@ WITH_TEXT = '{"properties": {"s": {"type": "string"}}}'
 
 
 @pytest.fixture
-def makers() -> Iterator[RuleMakers]:
+def rule_makers() -> Iterator[RuleMakers]:
     made = RuleMakers(WaitBudget(), Counters(), Limits())
     yield made
     made.close()
 
 
-def schema(folder: Path, padding: int, kind: str = "object") -> Schema:
+def json_schema_file(folder: Path, padding: int, kind: str = "object") -> Schema:
     file = folder / "schema.json"
     file.write_text(json.dumps({"type": kind, "description": "x" * padding}))
     return Schema(format="json", file=str(file))
 
 
-def test_a_small_schema_is_compiled_in_process(makers: RuleMakers, tmp_path: Path) -> None:
-    rule = makers.for_registries({}).of_schema(schema(tmp_path, 100), Side.VALUE)
+def test_a_small_schema_is_compiled_in_process(rule_makers: RuleMakers, tmp_path: Path) -> None:
+    rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, 100), Side.VALUE)
 
     assert not rule.is_slow
-    assert makers.pid is None
+    assert rule_makers.pid is None
 
 
-def test_a_large_schema_that_compiles_fast_is_compiled_in_both_processes(makers: RuleMakers, tmp_path: Path) -> None:
-    rule = makers.for_registries({}).of_schema(schema(tmp_path, LARGE), Side.VALUE)
+def test_a_large_schema_that_compiles_fast_is_compiled_in_both_processes(
+    rule_makers: RuleMakers, tmp_path: Path
+) -> None:
+    rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
     assert not rule.is_slow
-    assert makers.pid is not None
+    assert rule_makers.pid is not None
 
 
 def test_a_large_schema_that_compiles_slowly_stays_in_the_rules_process(
-    makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rule_makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # clocks may show no time at all
 
-    rule = makers.for_registries({}).of_schema(schema(tmp_path, LARGE), Side.VALUE)
+    rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
     assert rule.is_slow
 
@@ -82,39 +84,39 @@ def json_schema_with_patterns(count: int, pattern: str) -> str:
     ids=["many", "nested counts", "names of properties", "some", "short"],
 )
 def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_interpreter(
-    makers: RuleMakers, text: str, is_compiled_here: bool, monkeypatch: pytest.MonkeyPatch
+    rule_makers: RuleMakers, text: str, is_compiled_here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """4,000 patterns hold the interpreter for 100 to 280 ms, one that is too large for its library 500 ms."""
     compiled: list[object] = []
     here = schema_rules._compiled
 
-    def noted(given: Specification) -> Content:
+    def note_call(given: Specification) -> Content:
         compiled.append(given)
         return here(given)
 
-    monkeypatch.setattr(schema_rules, "_compiled", noted)
+    monkeypatch.setattr(schema_rules, "_compiled", note_call)
     monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # clocks may show no time at all
     assert len(text) < 256 << 10
 
     with suppress(SchemaUnusable):  # an error with nested counts, as the rules process reports it
-        makers.for_registries({}).of_schema(Schema(format="json", text=text), Side.VALUE)
+        rule_makers.for_registries({}).of_schema(Schema(format="json", text=text), Side.VALUE)
 
     assert bool(compiled) is is_compiled_here
-    assert (makers.pid is None) is is_compiled_here
+    assert (rule_makers.pid is None) is is_compiled_here
 
 
-def test_a_large_schema_that_cannot_be_used_is_rejected(makers: RuleMakers, tmp_path: Path) -> None:
+def test_a_large_schema_that_cannot_be_used_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
     with pytest.raises(SchemaUnusable):
-        makers.for_registries({}).of_schema(schema(tmp_path, LARGE, "nothing"), Side.VALUE)
+        rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE, "nothing"), Side.VALUE)
 
 
 @pytest.mark.parametrize(("content", "reason"), [("{", "it is not JSON"), ("7", "a JSON Schema is an object")])
 def test_a_broken_schema_names_its_file(
-    makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, reason: str
+    rule_makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("own.json").write_text(content)
-    maker = makers.for_registries({})
+    maker = rule_makers.for_registries({})
 
     with pytest.raises(SchemaUnusable, match=f"^{tmp_path}/own.json: {reason}"):
         maker.of_schema(Schema(format="json", file="own.json"), Side.VALUE)
@@ -125,25 +127,25 @@ def test_a_broken_schema_names_its_file(
 
 
 def test_without_a_library_the_advice_is_one_for_containers_too(
-    makers: RuleMakers, monkeypatch: pytest.MonkeyPatch
+    rule_makers: RuleMakers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
 
     with pytest.raises(
         SchemaUnusable, match=r"pip install 'sluicegate\[rules\]', or use the image with -rules in its tag$"
     ):
-        makers.for_registries({}).of_schema(Schema(format="json", text="{}"), Side.VALUE)
+        rule_makers.for_registries({}).of_schema(Schema(format="json", text="{}"), Side.VALUE)
 
 
-def test_without_a_rules_process_a_large_schema_is_no_outage(makers: RuleMakers, tmp_path: Path) -> None:
-    makers.close()
+def test_without_a_rules_process_a_large_schema_is_no_outage(rule_makers: RuleMakers, tmp_path: Path) -> None:
+    rule_makers.close()
 
     with pytest.raises(SchemaUnusable, match="too costly to be compiled without the rules process"):
-        makers.for_registries({}).of_schema(schema(tmp_path, LARGE), Side.VALUE)
+        rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
 
-def test_a_costly_rule_about_a_value_is_stoppable(makers: RuleMakers) -> None:
-    maker = makers.for_registries({})
+def test_a_costly_rule_about_a_value_is_stoppable(rule_makers: RuleMakers) -> None:
+    maker = rule_makers.for_registries({})
     cheap, costly = (
         maker.of_content("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9}) for keys in ("allow", "reject")
     )
@@ -151,31 +153,33 @@ def test_a_costly_rule_about_a_value_is_stoppable(makers: RuleMakers) -> None:
 
     assert cheap.fault(many) is None
     assert "the same key twice" in str(costly.fault(few))
-    assert makers.pid is None, "a few steps are validated here"
+    assert rule_makers.pid is None, "a few steps are validated here"
     assert "the same key twice" in str(costly.fault(many))
-    assert makers.pid is not None
+    assert rule_makers.pid is not None
 
 
-def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(makers: RuleMakers, tmp_path: Path) -> None:
+def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(
+    rule_makers: RuleMakers, tmp_path: Path
+) -> None:
     file = tmp_path / "numbers.avsc"
     file.write_text(NUMBERS)
     given = Schema(format="avro", file=str(file))
-    rule = makers.for_registries({}).of_schema_expression("value.n.size() == 64 && value.n.all(i, i == -1)", given)
+    rule = rule_makers.for_registries({}).of_schema_expression("value.n.size() == 64 && value.n.all(i, i == -1)", given)
 
     assert rule.fault(record(b"\x80\1" + b"\1" * 64 + b"\0")) is None
-    assert makers.pid is None
+    assert rule_makers.pid is None
     assert rule.fault(record(b"\x80\x80\2" + b"\1" * 16_384 + b"\0")) == (
         "not true of the record: value.n.size() == 64 && value.n.all(i, i == -1)"
     )
-    assert makers.pid is not None
+    assert rule_makers.pid is not None
 
 
-def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(makers: RuleMakers, tmp_path: Path) -> None:
+def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
     file = tmp_path / "order.avsc"
     file.write_text('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
 
     with pytest.raises(ExpressionUnusable, match="undefined field 'amount' not found in struct 'Order'"):
-        makers.for_registries({}).of_schema_expression("value.amount > 0", Schema(format="avro", file=str(file)))
+        rule_makers.for_registries({}).of_schema_expression("value.amount > 0", Schema(format="avro", file=str(file)))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +191,7 @@ def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(makers: Rul
     ],
 )
 def test_a_condition_on_a_large_value_runs_in_the_rules_process(
-    makers: RuleMakers, kind: str, language: str, text: str, small: bytes, large: bytes
+    rule_makers: RuleMakers, kind: str, language: str, text: str, small: bytes, large: bytes
 ) -> None:
     condition = {"name": "few", "kind": "CONDITION", "type": kind, "mode": "WRITE", "expr": "message.n.size() < 9"}
     body = {"schemaType": language, "schema": text, "ruleSet": {"domainRules": [condition]}}
@@ -198,7 +202,7 @@ def test_a_condition_on_a_large_value_runs_in_the_rules_process(
 
     with StandIn(respond) as registry:
         given = Schema(registry="main", subject="any", conditions=True)
-        rule = makers.for_registries({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
+        rule = rule_makers.for_registries({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
 
         assert rule.fault(record(b"\0\0\0\0\1" + small)) is None
         assert (
@@ -259,11 +263,13 @@ def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes
         makers.close()
 
 
-def test_constraints_that_do_not_compile_are_reported_before_a_record_comes(makers: RuleMakers, tmp_path: Path) -> None:
+def test_constraints_that_do_not_compile_are_reported_before_a_record_comes(
+    rule_makers: RuleMakers, tmp_path: Path
+) -> None:
     given = schema_with_constraints(tmp_path, CONSTRAINED.replace("!= 'x'", "!="))
 
     with pytest.raises(SchemaUnusable, match="the constraints of Order cannot be compiled: "):
-        makers.for_registries({}).of_constraints(given, Side.VALUE)
+        rule_makers.for_registries({}).of_constraints(given, Side.VALUE)
 
 
 def varint(number: int) -> bytes:

@@ -9,14 +9,14 @@ from tests.config.reading import SMALLEST, load_text
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 
 
-def explained(text: str, topic: str = "orders") -> dict[str, str]:
+def explanation_by_key(text: str, topic: str = "orders") -> dict[str, str]:
     """Return the explanation of each key."""
     lines = [line.strip() for line in explain(topic, load_text(SMALLEST + text))]
     return {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
 
 
 def test_every_key_of_a_topic_is_explained() -> None:
-    told = explained(
+    told = explanation_by_key(
         f"topics:\n  - match: orders\n    mode: observe\n    rehearse: {{{AFTER}: [1m, 1h]}}\n"
         "defaults:\n  fix: {timestamp: unit}\n"
     )
@@ -31,14 +31,14 @@ def test_every_key_of_a_topic_is_explained() -> None:
 def test_the_owner_is_explained() -> None:
     text = "topics:\n  - match: orders\n    owner: {team: orders, contact: '#orders'}\n"
 
-    assert explained(text)["owner"] == "orders (#orders)  (c.yaml:5, topics[0].owner)"
-    assert explained("")["owner"] == "none  (sluicegate default)"
+    assert explanation_by_key(text)["owner"] == "orders (#orders)  (c.yaml:5, topics[0].owner)"
+    assert explanation_by_key("")["owner"] == "none  (sluicegate default)"
     owner = PolicyQuery(load_text(SMALLEST + text))("orders")["owner"]
     assert owner == {"team": "orders", "contact": "#orders"}
 
 
 def test_a_value_of_the_floor_is_explained_with_its_line() -> None:
-    told = explained(
+    told = explanation_by_key(
         f"floor:\n  - match: '*'\n    {AFTER}: 1h\n    rules: [{{name: keyed, key: {{required: true}}}}]\n"
         f"topics:\n  - match: orders\n    mode: observe\n    {AFTER}: 5m\n    {BEFORE}: 7d\n"
     )
@@ -50,7 +50,7 @@ def test_a_value_of_the_floor_is_explained_with_its_line() -> None:
 
 
 def test_unset_keys_have_our_defaults() -> None:
-    told = explained("")
+    told = explanation_by_key("")
 
     assert told["mode"] == "reject  (sluicegate default)"
     assert told["fix"] == "none  (sluicegate default)"

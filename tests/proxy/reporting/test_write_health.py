@@ -17,7 +17,7 @@ def health(clock: Clock) -> WriteHealth:
     return WriteHealth(clock)
 
 
-def reasons(health: WriteHealth) -> dict[str, str]:
+def failure_reasons(health: WriteHealth) -> dict[str, str]:
     return {destination: failing.reason for destination, failing in health.failing().items()}
 
 
@@ -29,11 +29,11 @@ def test_successes_alone_are_no_failure(health: WriteHealth) -> None:
 
 def test_a_failure_ends_with_a_success_and_six_quiet_seconds(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "unknown topic")
-    assert reasons(health) == {"topic dead": "unknown topic"}
+    assert failure_reasons(health) == {"topic dead": "unknown topic"}
 
     clock.now += 5
     health.succeeded("topic dead")
-    assert reasons(health) == {"topic dead": "unknown topic"}
+    assert failure_reasons(health) == {"topic dead": "unknown topic"}
     clock.now += 2
     assert health.failing() == {}
 
@@ -45,13 +45,13 @@ def test_a_failure_after_a_success_has_its_own_beginning(health: WriteHealth, cl
     health.failed("topic dead", "not authorized")
     clock.now += 5
 
-    assert reasons(health) == {"topic dead": "not authorized"}
+    assert failure_reasons(health) == {"topic dead": "not authorized"}
 
 
 def test_without_a_success_a_failure_is_forgotten_after_a_minute(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "unknown topic")
     clock.now += 59
-    assert reasons(health) == {"topic dead": "unknown topic"}
+    assert failure_reasons(health) == {"topic dead": "unknown topic"}
     clock.now += 2
     assert health.failing() == {}
 
@@ -61,7 +61,7 @@ def test_a_write_without_a_result_fails_before_its_timeout(health: WriteHealth, 
     clock.now += 4
     assert health.failing() == {}
     clock.now += 2
-    assert reasons(health) == {"topic dead": "no result within 5 s"}
+    assert failure_reasons(health) == {"topic dead": "no result within 5 s"}
 
     health.end(number)
     assert health.failing() == {}
@@ -77,7 +77,7 @@ def test_a_producer_that_retries_a_failing_write_is_one_failure(health: WriteHea
             assert second < 5 or health.failing() != {}
         health.end(number)
         health.failed("topic dead", "timed out")
-        assert reasons(health) == {"topic dead": "timed out"}
+        assert failure_reasons(health) == {"topic dead": "timed out"}
 
 
 def test_names_the_clients_that_wait_until_they_make_progress(health: WriteHealth, clock: Clock) -> None:

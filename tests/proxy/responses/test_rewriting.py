@@ -51,7 +51,9 @@ def rewriter(address_book: AddressBook) -> ResponseRewriter:
     return ResponseRewriter(address_book, TopicNames())
 
 
-def rewritten(rewriter: ResponseRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int) -> Value:
+def rewrite_response(
+    rewriter: ResponseRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int
+) -> Value:
     header = build_response_header(7, APIS[key].response_header_version(version))
     frame = b"".join(rewriter.rewrite(key, version, bytearray(header + schema.build(value, version))))
     assert frame.startswith(header)
@@ -66,7 +68,7 @@ def test_metadata_responses_advertise_the_proxys_addresses(
     rest = RandomMessage(KAFKA_NEW, "MetadataResponse", version, 3).ours
     brokers = [{k: v for k, v in b.items() if k != "rack" or version >= 1} for b in BROKERS]
 
-    found = rewritten(rewriter, ApiKey.METADATA, METADATA_RESPONSE, {**rest, "brokers": brokers}, version)
+    found = rewrite_response(rewriter, ApiKey.METADATA, METADATA_RESPONSE, {**rest, "brokers": brokers}, version)
 
     assert [(b["node_id"], b["host"], b["port"]) for b in found["brokers"]] == [
         (b["node_id"], b["host"], b["port"]) for b in REWRITTEN
@@ -85,7 +87,7 @@ def test_find_coordinator_responses_advertise_the_proxys_addresses(
     told: dict[str, Any] = {"error_code": 0, "node_id": node, "host": f"upstream-{node}", "port": UPSTREAM_PORT}
     value: Value = {"coordinators": [{"key": "g", "error_message": None, **told}]} if version >= 4 else told
 
-    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
+    found = rewrite_response(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
 
     coordinator = found["coordinators"][0] if version >= 4 else found
     assert (coordinator["host"], coordinator["port"], coordinator["error_code"]) == (host, port, error)
@@ -93,7 +95,7 @@ def test_find_coordinator_responses_advertise_the_proxys_addresses(
 
 def test_a_missing_coordinator_is_forwarded_unchanged(rewriter: ResponseRewriter) -> None:
     none = {"error_code": 15, "node_id": -1, "host": "", "port": -1}
-    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, none, 2)
+    found = rewrite_response(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, none, 2)
     assert {name: found[name] for name in none} == none
 
 
@@ -102,7 +104,7 @@ def test_describe_cluster_responses_advertise_the_proxys_addresses(version: int,
     brokers = [{"broker_id": b["node_id"], **{k: v for k, v in b.items() if k != "node_id"}} for b in BROKERS]
     value = {"throttle_time_ms": 0, "error_code": 0, "cluster_id": "c", "brokers": brokers}
 
-    found = rewritten(rewriter, ApiKey.DESCRIBE_CLUSTER, DESCRIBE_CLUSTER_RESPONSE, value, version)
+    found = rewrite_response(rewriter, ApiKey.DESCRIBE_CLUSTER, DESCRIBE_CLUSTER_RESPONSE, value, version)
 
     assert [(b["broker_id"], b["host"], b["port"]) for b in found["brokers"]] == [
         (1, "proxy", 19101),
@@ -120,7 +122,7 @@ def test_share_responses_advertise_the_proxys_addresses(
 ) -> None:
     value = RandomMessage(KAFKA_NEW, schema.name, version, 2).ours | {"node_endpoints": BROKERS}
 
-    found = rewritten(rewriter, key, schema, value, version)
+    found = rewrite_response(rewriter, key, schema, value, version)
 
     assert found["node_endpoints"] == REWRITTEN
 
@@ -177,7 +179,7 @@ def test_topics_of_a_metadata_response_become_known(version: int, address_book: 
     topics = [{"error_code": code, "name": name, "partitions": []} for code, name in ((0, "there"), (3, "invented"))]
     value = {"brokers": [], "topics": topics}
 
-    rewritten(ResponseRewriter(address_book, names), ApiKey.METADATA, METADATA_RESPONSE, value, version)
+    rewrite_response(ResponseRewriter(address_book, names), ApiKey.METADATA, METADATA_RESPONSE, value, version)
 
     assert names.is_known("there")
     assert not names.is_known("invented")
@@ -192,11 +194,11 @@ def test_a_broker_with_an_invalid_address_is_left_out_of_responses(
     coordinator.pop("rack")
     value = RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": broken}
 
-    told = rewritten(rewriter, ApiKey.METADATA, METADATA_RESPONSE, {"brokers": broken, "topics": []}, 12)
-    shared = rewritten(rewriter, ApiKey.SHARE_FETCH, SHARE_FETCH_RESPONSE, value, 1)
-    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, {"coordinators": [coordinator]}, 4)[
-        "coordinators"
-    ][0]
+    told = rewrite_response(rewriter, ApiKey.METADATA, METADATA_RESPONSE, {"brokers": broken, "topics": []}, 12)
+    shared = rewrite_response(rewriter, ApiKey.SHARE_FETCH, SHARE_FETCH_RESPONSE, value, 1)
+    found = rewrite_response(
+        rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, {"coordinators": [coordinator]}, 4
+    )["coordinators"][0]
 
     assert told["brokers"] == shared["node_endpoints"] == REWRITTEN[1:]
     assert (found["node_id"], found["host"], found["port"], found["error_code"]) == (-1, "", -1, 15)
@@ -205,7 +207,7 @@ def test_a_broker_with_an_invalid_address_is_left_out_of_responses(
 
 def test_the_address_of_a_coordinator_without_a_node_is_removed(rewriter: ResponseRewriter) -> None:
     odd = {"error_code": 0, "node_id": -1, "host": "upstream-1", "port": UPSTREAM_PORT}
-    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, odd, 2)
+    found = rewrite_response(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, odd, 2)
 
     assert (found["host"], found["port"]) == ("", -1)
 
@@ -219,7 +221,7 @@ def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: Respons
         for told in value["coordinators"] if version >= 4 else [value]:
             told.update(node_id=2, host="upstream-2", port=UPSTREAM_PORT)
 
-        found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
+        found = rewrite_response(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
 
         for told in value["coordinators"] if version >= 4 else [value]:
             told.update(host="proxy", port=19102)

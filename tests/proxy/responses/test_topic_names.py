@@ -2,7 +2,7 @@
 
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.proxy.responses.topic_names import MAX_REQUESTED_IDS, TopicNames, metadata_request, names_in
-from tests.wire.cost import cost
+from tests.wire.cost import cpu_seconds_of_call
 
 IDS = [bytes([n]) * 16 for n in range(1, 9)]
 NOW = 5_000_000
@@ -95,9 +95,9 @@ def test_the_names_of_existing_topics_are_read_from_the_response() -> None:
 def test_the_metadata_request_and_response_use_no_construct_schema() -> None:
     """construct takes about 15 us for each topic."""
     frame = metadata_response(1000, 100)
-    by_construct = cost(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
+    by_construct = cpu_seconds_of_call(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
 
-    assert cost(lambda: (metadata_request(IDS * 125, -1), names_in(frame))) < by_construct / 2
+    assert cpu_seconds_of_call(lambda: (metadata_request(IDS * 125, -1), names_in(frame))) < by_construct / 2
 
 
 def test_unknown_topic_ids_are_swept_after_a_second() -> None:

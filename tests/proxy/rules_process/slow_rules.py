@@ -37,7 +37,7 @@ class Does:
 '''
 
 
-def install(folder: Path) -> None:
+def install_slow_rules(folder: Path) -> None:
     """Install the entry point `does` for processes that have the folder on their path."""
     (folder / "slow_rules_of_a_test.py").write_text(SOURCE)
     info = folder / "slow_rules_of_a_test-1.dist-info"

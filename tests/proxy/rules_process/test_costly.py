@@ -16,21 +16,23 @@ from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget, WaitNot
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
 from tests.proxy.rules_process.processes import is_alive
-from tests.proxy.rules_process.slow_rules import install
-from tests.proxy.rules_process.test_rules_process import CHAIN, DOES, Seen, schema
+from tests.proxy.rules_process.slow_rules import install_slow_rules
+from tests.proxy.rules_process.test_rules_process import CHAIN, DOES, RecordedReports, schema_specification
 from tests.validation.rules.records import record
 
 SECONDS = 1.0
 
 
 @pytest.fixture
-def recorded_reports() -> Seen:
-    return Seen()
+def recorded_reports() -> RecordedReports:
+    return RecordedReports()
 
 
 @pytest.fixture
-def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: Seen) -> Iterator[RulesProcess]:
-    install(tmp_path)
+def process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: RecordedReports
+) -> Iterator[RulesProcess]:
+    install_slow_rules(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     made = RulesProcess(RuleLimits(SECONDS, 128 << 20), WaitBudget(), recorded_reports)
     yield made
@@ -49,7 +51,7 @@ def evaluate_in_thread(process: RulesProcess, what: str, client: str, cpu_time: 
 
 
 def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(
-    process: RulesProcess, recorded_reports: Seen
+    process: RulesProcess, recorded_reports: RecordedReports
 ) -> None:
     with pytest.raises(WaitNotAllowed):
         evaluate_in_thread(process, "spin 0.4", "a", CpuTime.SLICE)
@@ -76,7 +78,7 @@ def test_the_remaining_time_limits_an_evaluation_below_a_slice(process: RulesPro
 
 
 def test_a_schema_that_is_costly_to_compile_is_deferred_to_a_thread(process: RulesProcess) -> None:
-    chain = schema(EvaluatorKind.JSON, CHAIN)
+    chain = schema_specification(EvaluatorKind.JSON, CHAIN)
     deep = Specification(EvaluatorKind.JSON, b'{"allOf": [' * 4000 + b"{}" + b"]}" * 4000)
 
     with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTime.SLICE):

@@ -22,8 +22,8 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
-from tests.proxy.rules_process.slow_rules import install
-from tests.proxy.rules_process.test_rules_process import Seen
+from tests.proxy.rules_process.slow_rules import install_slow_rules
+from tests.proxy.rules_process.test_rules_process import RecordedReports
 from tests.validation.rules.records import record
 
 SECONDS = 1.0
@@ -31,11 +31,11 @@ DOES = Specification(EvaluatorKind.CUSTOM_RULE, name="does")
 OTHER = Specification(EvaluatorKind.CUSTOM_RULE, name="does")
 
 
-class Asked:
+class AskedRulesProcess:
     """A rules process, and requests to it."""
 
     def __init__(self) -> None:
-        self.seen = Seen()
+        self.seen = RecordedReports()
         self.wait_budget = WaitBudget()
         self.process = RulesProcess(RuleLimits(SECONDS, 128 << 20), self.wait_budget, self.seen)
 
@@ -47,7 +47,7 @@ class Asked:
 
     def verdicts(self, *values: str, rule: Specification = DOES) -> list[str | type[Exception] | None]:
         """Return the fault of each value, or the exception type."""
-        return [self._verdict(rule, fields) for fields in records(*values)]
+        return [self._verdict(rule, fields) for fields in record_fields(*values)]
 
     def _verdict(self, rule: Specification, fields: RecordFields) -> str | type[Exception] | None:
         try:
@@ -56,25 +56,25 @@ class Asked:
             return type(error)
 
 
-def records(*values: str) -> list[RecordFields]:
+def record_fields(*values: str) -> list[RecordFields]:
     return [fields_of(record(value.encode())) for value in values]
 
 
 @pytest.fixture
-def asked_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
-    install(tmp_path)
+def asked_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AskedRulesProcess]:
+    install_slow_rules(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    made = Asked()
+    made = AskedRulesProcess()
     yield made
     made.process.close()
 
 
 @pytest.mark.parametrize("looks_ahead", [True, False])
-def test_look_ahead_changes_no_verdict_on_a_record(asked_process: Asked, looks_ahead: bool) -> None:
+def test_look_ahead_changes_no_verdict_on_a_record(asked_process: AskedRulesProcess, looks_ahead: bool) -> None:
     values = ["good", "bad", "good 2", "fail", "good 3", "out", "bad", "spin 60", "good 4"]
     with asked_process.request_of("a"):
         if looks_ahead:
-            asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
+            asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields(*values))
         found = asked_process.verdicts(*values)
     assert found == [None, "is bad", None, SchemaUnusable, None, Outage, "is bad", TooCostly, TooCostly]
 
@@ -84,24 +84,26 @@ def test_look_ahead_changes_no_verdict_on_a_record(asked_process: Asked, looks_a
     [("spin 60", EvaluationOutcome.OVER_SECONDS), (f"take {1 << 30}", EvaluationOutcome.OVER_MEMORY)],
 )
 def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
-    asked_process: Asked, costly: str, limit: EvaluationOutcome
+    asked_process: AskedRulesProcess, costly: str, limit: EvaluationOutcome
 ) -> None:
     values = ["good 1", "good 2", "good 3", costly]
     with asked_process.request_of("before"):
         assert asked_process.verdicts("good", rule=OTHER) == [None]  # so that the process is not new
     asked_process.seen.ended.clear()
     with asked_process.request_of("a"):
-        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records(*values))
+        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields(*values))
         assert asked_process.verdicts(*values) == [None, None, None, TooCostly]
     assert asked_process.seen.ended == [*[EvaluationOutcome.DONE.value] * 3, limit.value]
     assert asked_process.seen.exhausted == [("a", limit.value, "custom rule")]
 
 
-def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(asked_process: Asked) -> None:
+def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(
+    asked_process: AskedRulesProcess,
+) -> None:
     first, second = ["good 1", "spin 60", "good 3"], ["good 1", "good 2", "good 3"]
     with asked_process.request_of("a"):
-        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records(*first))
-        asked_process.process.look_ahead(OTHER, RulesOperation.FAULT, records(*second))
+        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields(*first))
+        asked_process.process.look_ahead(OTHER, RulesOperation.FAULT, record_fields(*second))
         found = [
             (*asked_process.verdicts(one), *asked_process.verdicts(other, rule=OTHER))
             for one, other in zip(first, second, strict=True)
@@ -111,7 +113,7 @@ def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(
 
 @pytest.mark.parametrize("framing", [Envelope.NONE, Envelope.CONFLUENT])
 def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(
-    asked_process: Asked, framing: Envelope
+    asked_process: AskedRulesProcess, framing: Envelope
 ) -> None:
     specification = Specification(EvaluatorKind.JSON, b'{"required": ["id"]}')
     rule = FollowsSchema(Side.VALUE, StoppableContent(specification, None, asked_process.process), framing)
@@ -125,13 +127,13 @@ def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(
         assert [rule.fault(each) is None for each in batch] == [True, False, True, False, True]
 
 
-def test_equal_records_each_have_their_verdict(asked_process: Asked) -> None:
+def test_equal_records_each_have_their_verdict(asked_process: AskedRulesProcess) -> None:
     with asked_process.request_of("a"):
-        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records("bad", "bad", "good", "bad"))
+        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields("bad", "bad", "good", "bad"))
         assert asked_process.verdicts("bad", "bad", "good", "bad") == ["is bad", "is bad", None, "is bad"]
 
 
-def test_another_client_has_its_turn_before_all_records_are_evaluated(asked_process: Asked) -> None:
+def test_another_client_has_its_turn_before_all_records_are_evaluated(asked_process: AskedRulesProcess) -> None:
     order: list[str] = []
     begun = threading.Event()
 
@@ -139,7 +141,9 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked_proc
         with asked_process.request_of("greedy"):
             assert asked_process.verdicts("good") == [None]
             begun.set()
-            asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records(*[f"spin 0.02{n}" for n in range(30)]))
+            asked_process.process.look_ahead(
+                DOES, RulesOperation.FAULT, record_fields(*[f"spin 0.02{n}" for n in range(30)])
+            )
             order.append("greedy")
 
     thread = threading.Thread(target=evaluate_greedily)
@@ -152,6 +156,6 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked_proc
     assert order == ["honest", "greedy"]
 
 
-def test_a_look_ahead_in_a_thread_that_may_not_wait_is_deferred(asked_process: Asked) -> None:
+def test_a_look_ahead_in_a_thread_that_may_not_wait_is_deferred(asked_process: AskedRulesProcess) -> None:
     with asked_process.wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
-        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, records("good", "good"))
+        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields("good", "good"))

@@ -23,7 +23,7 @@ from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
 from tests.proxy.rules_process.processes import children_of, is_alive
-from tests.proxy.rules_process.slow_rules import install
+from tests.proxy.rules_process.slow_rules import install_slow_rules
 from tests.validation.rules.records import record
 
 SECONDS = 1.0
@@ -34,7 +34,7 @@ CHAIN = {"$ref": "#/$defs/d0", "$defs": {**DEEP, "d28": {"type": "integer"}}}
 """Each definition looks twice at the next one: 2^28 ways to a value."""
 
 
-class Seen:
+class RecordedReports:
     """Records what the rules process reports."""
 
     def __init__(self) -> None:
@@ -53,13 +53,15 @@ class Seen:
 
 
 @pytest.fixture
-def recorded_reports() -> Seen:
-    return Seen()
+def recorded_reports() -> RecordedReports:
+    return RecordedReports()
 
 
 @pytest.fixture
-def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: Seen) -> Iterator[RulesProcess]:
-    install(tmp_path)
+def process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: RecordedReports
+) -> Iterator[RulesProcess]:
+    install_slow_rules(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     made = RulesProcess(RuleLimits(SECONDS, MEMORY), WaitBudget(), recorded_reports)
     yield made
@@ -68,7 +70,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: S
     assert pid is None or not is_alive(pid)
 
 
-def schema(kind: EvaluatorKind, text: Any) -> Specification:
+def schema_specification(kind: EvaluatorKind, text: Any) -> Specification:
     return Specification(kind, json.dumps(text).encode())
 
 
@@ -76,14 +78,14 @@ def evaluate(process: RulesProcess, what: str) -> str | None:
     return process.ask(DOES, RulesOperation.FAULT, fields_of(record(what.encode())))
 
 
-class Contents:
+class ReadContents:
     """The data of a request."""
 
 
 @pytest.mark.parametrize("what", ["spin 100", "take 1000000000", "out", "fail", "die 9"])
 def test_a_failed_evaluation_holds_nothing_of_the_request(process: RulesProcess, what: str) -> None:
-    def fail() -> "weakref.ref[Contents]":
-        contents = Contents()
+    def fail() -> "weakref.ref[ReadContents]":
+        contents = ReadContents()
         with pytest.raises((TooCostly, Outage, SchemaUnusable)):
             evaluate(process, what)
         return weakref.ref(contents)
@@ -97,8 +99,8 @@ def test_a_failed_evaluation_holds_nothing_of_the_request(process: RulesProcess,
 
 
 def test_the_rules_process_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -> None:
-    shape = schema(EvaluatorKind.JSON, {"type": "object", "required": ["a"], "title": "Shape"})
-    number = schema(
+    shape = schema_specification(EvaluatorKind.JSON, {"type": "object", "required": ["a"], "title": "Shape"})
+    number = schema_specification(
         EvaluatorKind.AVRO, {"type": "record", "name": "n.Number", "fields": [{"name": "a", "type": "int"}]}
     )
     expression = Specification(EvaluatorKind.EXPRESSION, b"value.a > 1")
@@ -115,8 +117,10 @@ def test_the_rules_process_gives_the_same_results_as_inline_evaluation(process: 
     assert evaluate(process, "good") is None
 
 
-def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(process: RulesProcess, recorded_reports: Seen) -> None:
-    chain = schema(EvaluatorKind.JSON, CHAIN)
+def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(
+    process: RulesProcess, recorded_reports: RecordedReports
+) -> None:
+    chain = schema_specification(EvaluatorKind.JSON, CHAIN)
     began = time.process_time()
 
     for ask in (lambda: process.ask(chain, RulesOperation.FAULT, b"1"), lambda: evaluate(process, "spin 60")):
@@ -147,7 +151,7 @@ def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> 
 def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
     process: RulesProcess, text: dict[str, Any]
 ) -> None:
-    looking = schema(EvaluatorKind.JSON, text)
+    looking = schema_specification(EvaluatorKind.JSON, text)
 
     assert process.ask(looking, RulesOperation.FAULT, b'"b"') is not None or "not" in text
     with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds"):
@@ -155,14 +159,16 @@ def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
     assert evaluate(process, "good") is None
 
 
-def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProcess, recorded_reports: Seen) -> None:
+def test_an_evaluation_that_exceeds_the_memory_is_too_costly(
+    process: RulesProcess, recorded_reports: RecordedReports
+) -> None:
     assert evaluate(process, f"take {MEMORY // 2}") is None
     for much in (MEMORY, 1 << 40):
         with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
             evaluate(process, f"take {much}")
         assert evaluate(process, "good") is None
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
-        process.ask(schema(EvaluatorKind.JSON, True), RulesOperation.FAULT, bytes(3 * MEMORY))
+        process.ask(schema_specification(EvaluatorKind.JSON, True), RulesOperation.FAULT, bytes(3 * MEMORY))
     assert evaluate(process, "good") is None
     assert {how for _, how, _ in recorded_reports.exhausted} == {EvaluationOutcome.OVER_MEMORY}
 
@@ -170,11 +176,13 @@ def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProce
 def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess) -> None:
     patterns = {"properties": {f"p{i}": {"pattern": f"^(a|b|c{i}){{1,400}}x*$"} for i in range(1500)}}
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes|limits\.rule_cpu_seconds"):
-        process.compile(schema(EvaluatorKind.JSON, patterns))
+        process.compile(schema_specification(EvaluatorKind.JSON, patterns))
     assert evaluate(process, "good") is None
 
 
-def test_memory_left_by_requests_does_not_exhaust_the_process(process: RulesProcess, recorded_reports: Seen) -> None:
+def test_memory_left_by_requests_does_not_exhaust_the_process(
+    process: RulesProcess, recorded_reports: RecordedReports
+) -> None:
     pids = set()
     for _ in range(20):
         assert evaluate(process, f"keep {MEMORY // 8}") is None
@@ -185,7 +193,7 @@ def test_memory_left_by_requests_does_not_exhaust_the_process(process: RulesProc
 
 @pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
 def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replaced(
-    process: RulesProcess, recorded_reports: Seen, ended_by: signal.Signals
+    process: RulesProcess, recorded_reports: RecordedReports, ended_by: signal.Signals
 ) -> None:
     with pytest.raises(Outage, match=ended_by.name):
         evaluate(process, f"die {ended_by.value}")
@@ -209,7 +217,7 @@ def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProc
 
 @pytest.mark.parametrize("victim", ["host", "evaluator"])
 def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outage(
-    process: RulesProcess, recorded_reports: Seen, victim: str
+    process: RulesProcess, recorded_reports: RecordedReports, victim: str
 ) -> None:
     assert evaluate(process, "good") is None
     assert process.pid is not None
@@ -234,13 +242,15 @@ def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProces
 
 def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
     with pytest.raises(SchemaUnusable, match="no JSON Schema"):
-        process.compile(schema(EvaluatorKind.JSON, {"type": "no type"}))
-    response = process.compile(schema(EvaluatorKind.JSON, {"type": "string"}))
+        process.compile(schema_specification(EvaluatorKind.JSON, {"type": "no type"}))
+    response = process.compile(schema_specification(EvaluatorKind.JSON, {"type": "string"}))
     assert 0 < response.grown < 1 << 20
 
 
 @pytest.mark.long
-def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProcess, recorded_reports: Seen) -> None:
+def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(
+    process: RulesProcess, recorded_reports: RecordedReports
+) -> None:
     """The process runs for a tenth of the time, so 0.4 s of CPU time take 4 s, which is not too costly."""
     assert process.pid is None
     evaluate(process, "good")
@@ -277,7 +287,7 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
     evaluate(process, "good")
     order: list[str] = []
 
-    def as_client(client: str, what: str, times: int) -> None:
+    def ask_as_client(client: str, what: str, times: int) -> None:
         with (lock := threading.Lock()), wait_budget.limit_waiting(2.0, lock, client):
             for _ in range(times):
                 try:
@@ -287,11 +297,11 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
                     return
                 order.append(client)
 
-    greedy = [threading.Thread(target=as_client, args=("greedy", "spin 60", 1)) for _ in range(8)]
+    greedy = [threading.Thread(target=ask_as_client, args=("greedy", "spin 60", 1)) for _ in range(8)]
     for thread in greedy:
         thread.start()
     eventually(lambda: process._thread.waiting == 7, 60, "all in line")
-    honest = threading.Thread(target=as_client, args=("honest", "good", 20))
+    honest = threading.Thread(target=ask_as_client, args=("honest", "good", 20))
     honest.start()
     honest.join()
     process.close()
@@ -326,7 +336,7 @@ def test_a_prepared_rules_process_starts_before_the_first_evaluation(process: Ru
     process.prepare(frozenset({EvaluatorKind.JSON}))
     eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
     pid = process.pid
-    assert process.ask(schema(EvaluatorKind.JSON, True), RulesOperation.FAULT, b"1") is None
+    assert process.ask(schema_specification(EvaluatorKind.JSON, True), RulesOperation.FAULT, b"1") is None
     assert process.pid == pid
     evaluate(process, "good")
     assert process.pid != pid, "it needs other libraries now"

@@ -12,7 +12,7 @@ class QueuedWork:
     account: Account
 
 
-def names_of(turns: FairQueue[QueuedWork], now: float) -> list[str]:
+def turn_order(turns: FairQueue[QueuedWork], now: float) -> list[str]:
     order = []
     while (work := turns.pop(now)) is not None:
         order.append(work.name)
@@ -27,7 +27,7 @@ def test_the_least_served_account_goes_first_then_the_longest_waiting() -> None:
     for work in (QueuedWork("a", greedy), QueuedWork("b", modest), QueuedWork("c", modest)):
         turns.add(work)
 
-    assert names_of(turns, now=100) == ["b", "c", "a"]
+    assert turn_order(turns, now=100) == ["b", "c", "a"]
 
 
 def test_new_accounts_go_after_those_that_need_little_and_the_latest_first() -> None:
@@ -44,7 +44,7 @@ def test_new_accounts_go_after_those_that_need_little_and_the_latest_first() -> 
     ):
         turns.add(work)
 
-    assert names_of(turns, now=100) == ["modest", "late, first", "late, second", "early", "greedy"]
+    assert turn_order(turns, now=100) == ["modest", "late, first", "late, second", "early", "greedy"]
 
 
 def test_work_of_an_account_decays() -> None:
@@ -79,7 +79,7 @@ def test_an_abandoned_job_does_not_run() -> None:
     assert turns.pop(now=0) is None
 
 
-def filled(places: FairSlots, *comers: str) -> Counter[str]:
+def slots_by_client(places: FairSlots, *comers: str) -> Counter[str]:
     """Return how many slots each client gets if all of them take turns."""
     had: Counter[str] = Counter()
     while takers := [who for who in comers if places.has_slot_for(who)]:
@@ -91,9 +91,9 @@ def filled(places: FairSlots, *comers: str) -> Counter[str]:
 def test_a_single_account_gets_half_of_the_slots() -> None:
     places = FairSlots(16)
 
-    assert filled(places, "a") == {"a": 8}
-    assert filled(places, "b", "a") == {"b": 4}
-    assert filled(places, "c", "b", "a") == {"c": 2}
+    assert slots_by_client(places, "a") == {"a": 8}
+    assert slots_by_client(places, "b", "a") == {"b": 4}
+    assert slots_by_client(places, "c", "b", "a") == {"c": 2}
     assert [places.taken_by(who) for who in "abcd"] == [8, 4, 2, 0]
     assert places.has_slot_for("d")
 

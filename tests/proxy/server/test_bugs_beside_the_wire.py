@@ -84,20 +84,20 @@ def test_errors_outside_the_protocol_do_not_affect_clients(bug: InjectedBug, tmp
     try:
         stage.start(honest=False)
         with RawClient(f"{HOST}:{stage.port(1)}", 30) as client:
-            before = [code_for(client, good_batch(now())), code_for(client, batch([Rec(5)]))]
+            before = [produce_code(client, good_batch(now())), produce_code(client, batch([Rec(5)]))]
             bug.trigger(stage)
             eventually(lambda: bug.logged in stage.proxy.log(), 30, "a line about the bug")
 
             assert "a bug" in stage.proxy.log()
             assert before == [ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP]
-            assert [code_for(client, good_batch(now())), code_for(client, batch([Rec(5)]))] == before
+            assert [produce_code(client, good_batch(now())), produce_code(client, batch([Rec(5)]))] == before
         assert "connection closed" not in stage.proxy.log()
         assert stage.proxy.get("/livez") == (200, "ok\n")
     finally:
         stage.stop()
 
 
-def code_for(client: RawClient, records: bytes) -> int:
+def produce_code(client: RawClient, records: bytes) -> int:
     answer = client.produce(9, [topic_data("t", (0, records))])
     assert isinstance(answer, dict), answer
     code: int = answer["responses"][0]["partition_responses"][0]["error_code"]

@@ -17,10 +17,10 @@ from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.status.condition import Condition, State
 from sluicegate.proxy.status.status import ActiveCondition, of_workers, state_of
 from tests.broker.eventually import eventually
-from tests.proxy.scripted_broker import SILENCE, ScriptedBroker, brokers
+from tests.proxy.scripted_broker import SILENCE, ScriptedBroker, metadata_of_brokers
 
 
-def conditions(server: Server) -> list[Condition]:
+def active_conditions(server: Server) -> list[Condition]:
     return [each.condition for each in server.status.active()]
 
 
@@ -36,7 +36,7 @@ async def test_a_cluster_without_a_broker_is_reported_before_certificates_are_re
         return OwnExpiries(None, {})
 
     monkeypatch.setattr(module, "own_expiries", read_slowly)
-    async with ScriptedBroker({ApiKey.METADATA: brokers()}) as broker:
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as broker:
         server = Server(
             config_of(
                 {
@@ -49,17 +49,17 @@ async def test_a_cluster_without_a_broker_is_reported_before_certificates_are_re
         starting = asyncio.create_task(server.start())
         try:
             await asyncio.to_thread(eventually, reading.is_set)
-            assert conditions(server) == [Condition.STARTING, Condition.NO_BROKER_LISTED]
+            assert active_conditions(server) == [Condition.STARTING, Condition.NO_BROKER_LISTED]
         finally:
             may_end.set()
             await starting
-            assert conditions(server) == [Condition.NO_BROKER_LISTED]
+            assert active_conditions(server) == [Condition.NO_BROKER_LISTED]
             await server.drain()
 
 
 async def test_addresses_that_do_not_respond_are_not_waited_for_long() -> None:
     async with (
-        ScriptedBroker({ApiKey.METADATA: brokers()}) as listing_none,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as listing_none,
         ScriptedBroker({ApiKey.METADATA: lambda _version, _body: SILENCE}) as silent,
         asyncio.timeout(60),
     ):
@@ -73,9 +73,9 @@ async def test_addresses_that_do_not_respond_are_not_waited_for_long() -> None:
 
 async def test_another_address_that_lists_brokers_counts() -> None:
     async with (
-        ScriptedBroker({ApiKey.METADATA: brokers()}) as listing_none,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as listing_none,
         ScriptedBroker({ApiKey.METADATA: lambda _version, _body: SILENCE}) as silent,
-        ScriptedBroker({ApiKey.METADATA: brokers((1, "127.0.0.1", 9))}) as listing_one,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "127.0.0.1", 9))}) as listing_one,
     ):
         addresses = [str(each.address) for each in (listing_none, silent, listing_one)]
         upstream = read_section(Upstream, {"bootstrap": addresses, "connect_timeout_seconds": 600})

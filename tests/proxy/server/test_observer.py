@@ -28,7 +28,7 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Finding, Reason
-from tests.proxy.session.outcomes import settled
+from tests.proxy.session.outcomes import settled_outcome
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
@@ -49,7 +49,7 @@ class RecordingSink:
         pass
 
 
-class Seen:
+class RecordingObserver:
     """An observer with access to its counters, events and lines. Topics named `known-…` exist."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Seen:
         validated = ValidatedRequest(rejected=dict.fromkeys(places, rejected))
         validated.basis.update(dict.fromkeys(places, HELD_TO))
         identity = ClientIdentity("10.0.0.1:5", client_text(client_id))
-        self.observer.settled(settled(identity, request, validated))
+        self.observer.settled(settled_outcome(identity, request, validated))
 
 
 def request_of(topics: dict[str, int]) -> ProduceRequest:
@@ -88,15 +88,15 @@ def request_of(topics: dict[str, int]) -> ProduceRequest:
     return walk_produce_request(bytearray(body), 9, 0, 20_000)
 
 
-def rejection(bad: int = 3, listed: int = 3) -> Finding:
+def rejection_finding(bad: int = 3, listed: int = 3) -> Finding:
     records = tuple(BadRecord(i, 5, Reason.TIMESTAMP_TOO_OLD, "text") for i in range(listed))
     return Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "message", records, bad, records=bad)
 
 
 def test_all_bad_records_are_counted_although_few_are_listed() -> None:
-    seen = Seen()
+    seen = RecordingObserver()
     with capture_logs() as lines:
-        seen.reject("billing", {"known-payments": 1}, rejection(bad=149_796, listed=1000))
+        seen.reject("billing", {"known-payments": 1}, rejection_finding(bad=149_796, listed=1000))
 
     assert seen.counters.batch_counts["sluicegate_rejected_records"] == {
         ("known-payments", "INVALID_TIMESTAMP"): 149_796
@@ -107,9 +107,9 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
 
 
 def test_a_batch_that_breaks_rejecting_and_observing_rules_is_one_observed_batch_and_counts_for_each_rule() -> None:
-    seen, request = Seen(), request_of({"known-payments": 1})
+    seen, request = RecordingObserver(), request_of({"known-payments": 1})
     keyed, text = (
-        replace(rejection(bad), reason=Reason.RULE_VIOLATED, rules=((name, bad),))
+        replace(rejection_finding(bad), reason=Reason.RULE_VIOLATED, rules=((name, bad),))
         for name, bad in (("keyed", 3), ("text", 2))
     )
     validated = ValidatedRequest()
@@ -117,7 +117,7 @@ def test_a_batch_that_breaks_rejecting_and_observing_rules_is_one_observed_batch
     validated.reject((0, 0), keyed, ValidationBasis(TopicPolicy(mode=Mode.OBSERVE), NOW))
 
     with capture_logs():
-        seen.observer.settled(settled(ClientIdentity("10.0.0.1:5", "billing"), request, validated))
+        seen.observer.settled(settled_outcome(ClientIdentity("10.0.0.1:5", "billing"), request, validated))
 
     counters = seen.counters
     assert counters.validated_batches == {"accepted": 1}
@@ -130,9 +130,9 @@ def test_a_batch_that_breaks_rejecting_and_observing_rules_is_one_observed_batch
 
 
 def test_the_traffic_of_few_topics_has_own_series_and_a_client_with_many_topics_does_not_displace_others() -> None:
-    seen = Seen(max_topics=3)
-    seen.reject("billing", {"known-payments": 2, "invented": 1}, rejection())
-    seen.reject("hostile", {f"known-{number}": 1 for number in range(9)}, rejection())
+    seen = RecordingObserver(max_topics=3)
+    seen.reject("billing", {"known-payments": 2, "invented": 1}, rejection_finding())
+    seen.reject("hostile", {f"known-{number}": 1 for number in range(9)}, rejection_finding())
 
     assert seen.counters.topic_batches == {
         ("known-payments", "rejected"): 2,
@@ -143,11 +143,11 @@ def test_the_traffic_of_few_topics_has_own_series_and_a_client_with_many_topics_
 
 
 def test_topics_known_from_clients_only_get_a_label_after_a_brokers_response() -> None:
-    seen = Seen()
+    seen = RecordingObserver()
     with capture_logs():
-        seen.reject("c", {"invented": 2}, rejection())
+        seen.reject("c", {"invented": 2}, rejection_finding())
         seen.names.learn([(None, "invented")])
-        seen.reject("c", {"invented": 1}, rejection())
+        seen.reject("c", {"invented": 1}, rejection_finding())
 
     assert seen.observer.counted().batch_counts["sluicegate_rejected_batches"] == {
         (OTHER, "INVALID_TIMESTAMP"): 2,
@@ -160,11 +160,11 @@ def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_to
 ) -> None:
     """The clock stands still, because the test may take minutes, in which quiet kinds would be dropped."""
     monkeypatch.setattr(validation_lines, "time", SimpleNamespace(monotonic=lambda: 1000.0))
-    seen = Seen()
+    seen = RecordingObserver()
     with capture_logs() as lines:
         for i in range(3000):
-            seen.reject(f"client-{i}" + "x" * 20_000, {f"topic-{i}" + "y" * 20_000: 1}, rejection())
-        seen.reject("billing", {"known-payments": 1}, rejection())
+            seen.reject(f"client-{i}" + "x" * 20_000, {f"topic-{i}" + "y" * 20_000: 1}, rejection_finding())
+        seen.reject("billing", {"known-payments": 1}, rejection_finding())
         seen.observer.sweep()
 
     assert len(lines) <= LINES_AT_ONCE
@@ -175,12 +175,12 @@ def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_to
 
 def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop() -> None:
     """The limit is a multiple of the cost of counting and storing alone, because machines differ."""
-    seen = Seen()
+    seen = RecordingObserver()
     request = request_of({"known-payments": 10_000})
     places = [(0, p) for p in range(10_000)]
-    validated = ValidatedRequest(rejected=dict.fromkeys(places, rejection(bad=1000, listed=1000)))
+    validated = ValidatedRequest(rejected=dict.fromkeys(places, rejection_finding(bad=1000, listed=1000)))
     validated.basis.update(dict.fromkeys(places, HELD_TO))
-    outcome = settled(ClientIdentity("10.0.0.1:5", "c"), request, validated)
+    outcome = settled_outcome(ClientIdentity("10.0.0.1:5", "c"), request, validated)
 
     with capture_logs():
         took = min(cpu_seconds_of(seen.observer.settled, outcome) for _ in range(3))
@@ -197,7 +197,7 @@ def cpu_seconds_of(function: Any, *arguments: Any) -> float:
     return time.thread_time() - begin
 
 
-class Fails:
+class FailingSink:
     """A report with a bug."""
 
     def request_settled(self, _request: object) -> None:
@@ -210,10 +210,10 @@ class Fails:
 @pytest.mark.internal_error
 @pytest.mark.parametrize("of_batches", [False, True])
 def test_an_error_in_a_report_affects_no_other_report_and_is_logged(of_batches: bool) -> None:
-    seen = Seen(reports=((), (Fails(),)) if of_batches else ((Fails(),), ()))
+    seen = RecordingObserver(reports=((), (FailingSink(),)) if of_batches else ((FailingSink(),), ()))
 
     with capture_logs() as lines:
-        seen.reject("billing", {"known-payments": 1}, rejection())
+        seen.reject("billing", {"known-payments": 1}, rejection_finding())
 
     assert [line["event"] for line in lines].count("internal error, validation not reported") == 1
     assert seen.counters.internal_errors == {"unreported": 1}

@@ -34,17 +34,17 @@ from sluicegate.validation.validated_request import (
     ValidationBasis,
 )
 from sluicegate.validation.verdict import Accepted
-from tests.proxy.server.test_observer import NOW, RecordingSink, rejection, request_of
-from tests.proxy.session.outcomes import settled
+from tests.proxy.server.test_observer import NOW, RecordingSink, rejection_finding, request_of
+from tests.proxy.session.outcomes import settled_outcome
 
 PLACE = (0, 0)
 SPOT = PartitionKey("known-t", 0)
 BASIS = ValidationBasis(TopicPolicy(dead_letters="dead"), NOW)
-FOUND = rejection()
+FOUND = rejection_finding()
 OURS = ErrorCode.INVALID_TIMESTAMP
 
 
-class Reports:
+class RecordedReports:
     """All reports of one proxy."""
 
     def __init__(self) -> None:
@@ -136,13 +136,15 @@ def _story(disposition: str, response: str) -> tuple[RequestOutcome, Outcome, in
     if response == "the usual" and disposition in WITHHELD:
         error = ClientError(OURS, True)
     errors = {} if error is None else {SPOT: error}
-    request = settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated, errors=errors)
+    request = settled_outcome(
+        ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated, errors=errors
+    )
     return request, withheld if disposition in WITHHELD else forwarded, None if error is None else error.code
 
 
 @pytest.mark.parametrize(("disposition", "response"), list(product(DISPOSITIONS, RESPONSES)))
 def test_every_report_has_the_same_outcome_and_the_error_that_the_client_got(disposition: str, response: str) -> None:
-    reports = Reports()
+    reports = RecordedReports()
     request, outcome, code = _story(disposition, response)
     _, mode, changes, copies = DISPOSITIONS[disposition]
 
@@ -174,10 +176,10 @@ def test_every_report_has_the_same_outcome_and_the_error_that_the_client_got(dis
 
 @pytest.mark.parametrize("response", RESPONSES)
 def test_a_valid_batch_has_its_outcome_and_no_finding(response: str) -> None:
-    reports = Reports()
+    reports = RecordedReports()
     error, _, outcome = RESPONSES[response]
     validated = ValidatedRequest(accepted={PLACE: Accepted(3, 0)})
-    request = settled(
+    request = settled_outcome(
         ClientIdentity("10.0.0.1:5", "app"),
         request_of({SPOT.topic: 1}),
         validated,
@@ -194,13 +196,13 @@ def test_a_valid_batch_has_its_outcome_and_no_finding(response: str) -> None:
 
 @pytest.mark.parametrize("disposition", ["quarantine", "copy"])
 def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_sent_again(disposition: str) -> None:
-    reports, validated = Reports(), ValidatedRequest()
+    reports, validated = RecordedReports(), ValidatedRequest()
     DISPOSITIONS[disposition][0](validated)
     validated.basis[PLACE] = BASIS
     validated.quarantined, validated.to_retry = frozenset(), {PLACE: "the disk is full"}
 
     (line,) = reports.report_request(
-        settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated)
+        settled_outcome(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated)
     )
 
     event = event_of(reports.kept.violations[0])
@@ -218,21 +220,21 @@ def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_sent_again(disposit
 
 
 def test_suspended_enforcement_is_the_reason_why_a_batch_was_forwarded() -> None:
-    reports, validated = Reports(), ValidatedRequest()
+    reports, validated = RecordedReports(), ValidatedRequest()
     policy = TopicPolicy(dead_letters="dead").observing()
     validated.observed, validated.basis[PLACE] = {PLACE: (FOUND,)}, ValidationBasis(policy, NOW)
 
-    reports.report_request(settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
+    reports.report_request(settled_outcome(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
 
     event = event_of(reports.kept.violations[0])
     assert (event["outcome"], event["waiver"]) == ("accepted", "suspended")
 
 
 def test_a_rule_that_exceeds_its_limit_is_the_reason_why_a_batch_was_forwarded() -> None:
-    reports, validated = Reports(), ValidatedRequest()
+    reports, validated = RecordedReports(), ValidatedRequest()
     over = replace(FOUND, limit="limits.rule_cpu_seconds")
     validated.observed, validated.basis[PLACE] = {PLACE: (over,)}, BASIS
 
-    reports.report_request(settled(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
+    reports.report_request(settled_outcome(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
 
     assert event_of(reports.kept.violations[0])["waiver"] == "over_budget"

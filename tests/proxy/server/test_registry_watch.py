@@ -17,7 +17,7 @@ from sluicegate.proxy.status.status import Status
 from tests.clock import Clock
 
 
-class Registries:
+class ScriptedRegistries:
     """Registries with the failures that a test sets."""
 
     def __init__(self) -> None:
@@ -31,14 +31,14 @@ class Registries:
         self.repeated += 1
 
 
-class Survey:
+class ScriptedSurvey:
     def __init__(self) -> None:
         self.failures: dict[str, str] = {}
 
 
 @pytest.fixture
-def registries() -> Registries:
-    return Registries()
+def registries() -> ScriptedRegistries:
+    return ScriptedRegistries()
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def waiting() -> WaitingRecords:
 
 
 @pytest.fixture
-def survey() -> Survey:
-    return Survey()
+def survey() -> ScriptedSurvey:
+    return ScriptedSurvey()
 
 
 @pytest.fixture
@@ -65,17 +65,17 @@ def conditions_after_update(registries: Any, waiting: WaitingRecords, survey: An
     return conditions_after_update
 
 
-def client(name: str, topic: str) -> Waiting:
+def waiting_client(name: str, topic: str) -> Waiting:
     return Waiting(frozenset({name}), frozenset({topic}))
 
 
 def test_names_the_registry_the_reason_the_topics_and_the_number_of_clients(
-    registries: Registries, waiting: WaitingRecords, conditions_after_update: Callable[[], Mapping[str, str]]
+    registries: ScriptedRegistries, waiting: WaitingRecords, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
-    waiting.add("main", client("billing from 10.0.0.1", "orders"))
-    waiting.add("main", client("shop from 10.0.0.2", "refunds"))
-    waiting.add("main", client("billing from 10.0.0.1", "orders"))
+    waiting.add("main", waiting_client("billing from 10.0.0.1", "orders"))
+    waiting.add("main", waiting_client("shop from 10.0.0.2", "refunds"))
+    waiting.add("main", waiting_client("billing from 10.0.0.1", "orders"))
 
     assert conditions_after_update() == {
         "main": "registry main has no usable response for schemas by id and their references: Connection refused; "
@@ -87,10 +87,10 @@ def test_names_the_registry_the_reason_the_topics_and_the_number_of_clients(
 
 
 def test_waiting_clients_are_forgotten_once_the_registry_responds(
-    registries: Registries, waiting: WaitingRecords, conditions_after_update: Callable[[], Mapping[str, str]]
+    registries: ScriptedRegistries, waiting: WaitingRecords, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
-    waiting.add("main", client("billing from 10.0.0.1", "orders"))
+    waiting.add("main", waiting_client("billing from 10.0.0.1", "orders"))
     conditions_after_update()
     registries.found = {}
     conditions_after_update()
@@ -100,7 +100,7 @@ def test_waiting_clients_are_forgotten_once_the_registry_responds(
 
 
 def test_names_all_mechanisms_that_fail(
-    registries: Registries, survey: Survey, conditions_after_update: Callable[[], Mapping[str, str]]
+    registries: ScriptedRegistries, survey: ScriptedSurvey, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused", LookUp.SUBJECT: "Connection refused"}}
     survey.failures = {"main": "it fails (HTTP 500)", "other": "it fails (HTTP 500)"}
@@ -133,20 +133,20 @@ def test_a_failure_lasts_from_three_seconds_to_the_next_success_of_its_kind() ->
 def test_a_client_that_no_longer_retries_does_not_wait() -> None:
     clock = Clock()
     clients = WaitingClients(clock)
-    clients.add(client("billing", "orders"))
+    clients.add(waiting_client("billing", "orders"))
     clock.now += 30
-    clients.add(client("shop", "orders"))
+    clients.add(waiting_client("shop", "orders"))
     clock.now += 31
 
-    assert clients.now() == client("shop", "orders")
-    clients.remove(client("shop", "orders"))
+    assert clients.now() == waiting_client("shop", "orders")
+    clients.remove(waiting_client("shop", "orders"))
     assert str(clients.now()) == "no client waits"
 
 
 def test_waiting_clients_are_bounded_and_so_are_the_named_ones() -> None:
     clients = WaitingClients(Clock())
     for number in range(2000):
-        clients.add(client(f"client-{number}", "orders"))
+        clients.add(waiting_client(f"client-{number}", "orders"))
 
     assert str(clients.now()) == (
         "1000 clients wait (client-1000, client-1001, client-1002 and 997 more), topic orders"

@@ -18,11 +18,11 @@ MISSING = "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]',
 
 
 @pytest.fixture
-def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
 
 
-@pytest.mark.usefixtures("not_installed")
+@pytest.mark.usefixtures("without_exporter")
 @pytest.mark.parametrize(("kind", "workers"), [(Server, 1), (Supervisor, 2)])
 async def test_check_and_start_report_a_missing_otel_package(
     kind: type[Server] | type[Supervisor], workers: int

@@ -29,30 +29,30 @@ LOGIN = {"mechanism": "PLAIN", "username": "me", "password": "mine-alone"}
 
 
 @asynccontextmanager
-async def listening(handle: Handle) -> AsyncIterator[HostPort]:
+async def listen_with(handle: Handle) -> AsyncIterator[HostPort]:
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     yield HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
     server.close()
 
 
-async def ask(client: BrokerClient) -> object:
+async def ask_for_metadata(client: BrokerClient) -> object:
     return await client.ask(ApiKey.METADATA, METADATA_REQUEST, METADATA_RESPONSE, {"topics": []})
 
 
-async def reason(address: HostPort, **more: object) -> str:
+async def failure_reason(address: HostPort, **more: object) -> str:
     upstream = read_section(Upstream, {"bootstrap": str(address), "connect_timeout_seconds": 5, **more})
     tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
     with pytest.raises(NoBrokerResponses) as raised:
-        await ask_any_broker(upstream, tls, ask)
+        await ask_any_broker(upstream, tls, ask_for_metadata)
     return str(raised.value).removeprefix(f"{address}: ")
 
 
-async def closes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def close_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read(4)
     writer.close()
 
 
-async def alerts(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def send_tls_alert(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read(4)
     writer.write(bytes.fromhex("15030300020250"))
     writer.close()
@@ -63,8 +63,8 @@ def test_tls_to_a_plaintext_port_is_reported(run: Callable[[Awaitable[None]], No
     authority = Authority(tmp_path)
 
     async def story() -> None:
-        async with listening(closes) as address:
-            ours = await reason(address, tls={"ca_file": str(authority.file)})
+        async with listen_with(close_connection) as address:
+            ours = await failure_reason(address, tls={"ca_file": str(authority.file)})
             context = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
             with pytest.raises(UpstreamUnreachable) as raised:
                 await Dialler(context, 5, None).connect((address,), cast(Connection, asyncio.Protocol()))
@@ -76,16 +76,19 @@ def test_tls_to_a_plaintext_port_is_reported(run: Callable[[Awaitable[None]], No
 
 @pytest.mark.parametrize(
     ("handle", "words"),
-    [(closes, "closes plaintext connections: if it is a TLS port, set upstream.tls"), (alerts, "is a TLS port: set")],
+    [
+        (close_connection, "closes plaintext connections: if it is a TLS port, set upstream.tls"),
+        (send_tls_alert, "is a TLS port: set"),
+    ],
 )
 async def test_plaintext_to_a_tls_port_is_reported(handle: Handle, words: str) -> None:
-    async with listening(handle) as address:
-        assert (await reason(address)).startswith(words)
+    async with listen_with(handle) as address:
+        assert (await failure_reason(address)).startswith(words)
 
 
 async def test_a_missing_login_is_reported_with_the_key_to_set() -> None:
     async with ScriptedBroker({ApiKey.METADATA: CLOSE}) as broker:
-        assert (await reason(broker.address)).startswith("requires a login: set upstream.sasl")
+        assert (await failure_reason(broker.address)).startswith("requires a login: set upstream.sasl")
 
 
 async def test_a_login_at_a_listener_without_sasl_is_reported() -> None:
@@ -93,7 +96,7 @@ async def test_a_login_at_a_listener_without_sasl_is_reported() -> None:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
 
     async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: reject}) as broker:
-        words = await reason(broker.address, sasl=LOGIN)
+        words = await failure_reason(broker.address, sasl=LOGIN)
 
     assert words == "upstream.sasl is rejected: the broker offers no SASL here; is this the plaintext listener?"
 
@@ -104,7 +107,7 @@ async def test_a_password_file_that_is_gone_is_named(tmp_path: Path) -> None:
 
     login = {"mechanism": "PLAIN", "username": "me", "password_file": str(tmp_path / "none")}
     async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: greet}) as broker:
-        words = await reason(broker.address, sasl=login)
+        words = await failure_reason(broker.address, sasl=login)
 
     assert words == (
         f"upstream.sasl is rejected: upstream.sasl.password_file: {tmp_path}/none cannot be read: "

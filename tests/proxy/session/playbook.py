@@ -223,7 +223,7 @@ class Playbook:
         self.parts = proxy_in(runtime, environment)
         dependencies = self.parts.dependencies
         if not has_fast_path:
-            dependencies = with_produce(dependencies, ordinary=None)
+            dependencies = replace_produce_dependencies(dependencies, ordinary=None)
         self.dependencies = change(dependencies)
         self.session, self.client = self.another()
         self.broker = Outlet(self.session.broker)
@@ -276,7 +276,7 @@ def objects_of_sessions() -> Counter[str]:
     )
 
 
-def with_produce(dependencies: SessionDependencies, **changed: Any) -> SessionDependencies:
+def replace_produce_dependencies(dependencies: SessionDependencies, **changed: Any) -> SessionDependencies:
     """Return the dependencies with other values for Produce requests."""
     produce: ProduceDependencies = replace(dependencies.requests.produce, **changed)
     return replace(dependencies, requests=replace(dependencies.requests, produce=produce))

@@ -9,26 +9,26 @@ from sluicegate.proxy.session.deadlines import Deadlines, DeadlineSnapshot, Over
 NOTHING = DeadlineSnapshot(None, None, None, None, None, False, None, 0)
 
 
-def snapshot_with(**what: Any) -> DeadlineSnapshot:
+def snapshot_with_values(**what: Any) -> DeadlineSnapshot:
     values = {field: getattr(NOTHING, field) for field in DeadlineSnapshot.__slots__}
     return DeadlineSnapshot(**values | what)
 
 
-def watched(
+def overdue_at_each_look(
     looks: list[DeadlineSnapshot], frame_timeout_seconds: float = 3, idle_timeout_seconds: float = 900
 ) -> list[Overdue | None]:
     deadlines = Deadlines(frame_timeout_seconds, idle_timeout_seconds)
     return [deadlines.overdue(look, float(now)) for now, look in enumerate(looks)]
 
 
-def arriving(bytes_a_second: int, seconds: int, size: int) -> list[DeadlineSnapshot]:
+def snapshots_of_arriving_request(bytes_a_second: int, seconds: int, size: int) -> list[DeadlineSnapshot]:
     """Return snapshots of a session in which a request of `size` bytes arrives, followed by the next request."""
     sent = [min(bytes_a_second * now, size) for now in range(seconds)]
-    return [snapshot_with(request=7 if each < size else None, arrived=each, moved=each) for each in sent]
+    return [snapshot_with_values(request=7 if each < size else None, arrived=each, moved=each) for each in sent]
 
 
 def test_an_incomplete_request_is_overdue_after_its_timeout() -> None:
-    found = watched([snapshot_with(request=7, moved=5, arrived=5) for now in range(6)])
+    found = overdue_at_each_look([snapshot_with_values(request=7, moved=5, arrived=5) for now in range(6)])
 
     assert found[:4] == [None] * 4
     words = "a request has not arrived whole, and less than 98304 bytes of it came in 3 s"
@@ -37,12 +37,17 @@ def test_an_incomplete_request_is_overdue_after_its_timeout() -> None:
 
 def test_a_request_over_a_slow_link_may_take_longer_while_it_progresses() -> None:
     """17.5 MB at 0.5 MB a second take 35 s. A broker takes them: it waits for as long as bytes arrive."""
-    assert watched(arriving(500_000, 40, 17_500_000), frame_timeout_seconds=30) == [None] * 40
+    assert (
+        overdue_at_each_look(snapshots_of_arriving_request(500_000, 40, 17_500_000), frame_timeout_seconds=30)
+        == [None] * 40
+    )
 
 
 @pytest.mark.parametrize("bytes_a_second", [1, 30_000])
 def test_a_request_that_trickles_ends_after_the_time_and_the_log_names_the_limit(bytes_a_second: int) -> None:
-    found = watched(arriving(bytes_a_second, 40, 17_500_000), frame_timeout_seconds=30)
+    found = overdue_at_each_look(
+        snapshots_of_arriving_request(bytes_a_second, 40, 17_500_000), frame_timeout_seconds=30
+    )
 
     assert next(now for now, each in enumerate(found) if each is not None) == 31
     assert found[31] == Overdue(
@@ -54,56 +59,67 @@ def test_a_request_that_trickles_ends_after_the_time_and_the_log_names_the_limit
 
 
 def test_a_request_that_stops_arriving_is_overdue_after_the_same_timeout() -> None:
-    found = watched(arriving(500_000, 10, 17_500_000) + [snapshot_with(request=7, arrived=4_500_000, moved=0)] * 40, 30)
+    found = overdue_at_each_look(
+        snapshots_of_arriving_request(500_000, 10, 17_500_000)
+        + [snapshot_with_values(request=7, arrived=4_500_000, moved=0)] * 40,
+        30,
+    )
 
     assert next(now for now, each in enumerate(found) if each is not None) <= 9 + 31
 
 
 def test_each_request_has_a_time_of_its_own() -> None:
-    assert watched([snapshot_with(request=now // 3, moved=now) for now in range(20)]) == [None] * 20
+    assert overdue_at_each_look([snapshot_with_values(request=now // 3, moved=now) for now in range(20)]) == [None] * 20
 
 
 def test_slow_requests_are_cut_off_only_while_others_wait_for_memory() -> None:
-    crawling = [snapshot_with(request=now, held_of_request=100 * now, moved=now) for now in range(3)]
-    running = [snapshot_with(request=now, held_of_request=100_000 * now, moved=now) for now in range(9)]
+    crawling = [snapshot_with_values(request=now, held_of_request=100 * now, moved=now) for now in range(3)]
+    running = [snapshot_with_values(request=now, held_of_request=100_000 * now, moved=now) for now in range(9)]
 
-    assert watched([snapshot_with(request=0, moved=now) for now in range(3)]) == [None] * 3
-    assert watched(running) == [None] * 9
-    first = next(found for found in watched(crawling) if found is not None)
+    assert overdue_at_each_look([snapshot_with_values(request=0, moved=now) for now in range(3)]) == [None] * 3
+    assert overdue_at_each_look(running) == [None] * 9
+    first = next(found for found in overdue_at_each_look(crawling) if found is not None)
     assert first.limit == "limits.max_buffered_bytes"
 
 
 def test_a_response_without_progress_is_overdue() -> None:
-    assert watched([snapshot_with(response=(False, now), moved=now) for now in range(20)]) == [None] * 20
-    still = watched([snapshot_with(response=(False, 5), moved=now) for now in range(6)])
+    assert (
+        overdue_at_each_look([snapshot_with_values(response=(False, now), moved=now) for now in range(20)])
+        == [None] * 20
+    )
+    still = overdue_at_each_look([snapshot_with_values(response=(False, 5), moved=now) for now in range(6)])
     assert still[-1] == Overdue("limits.frame_timeout_seconds", "the broker sent nothing more of a response for 3 s")
 
 
 def test_a_client_that_does_not_read_is_closed_if_others_wait_for_its_memory() -> None:
-    assert watched([snapshot_with(unread=500 - now, moved=now) for now in range(9)]) == [None] * 9
-    found = watched([snapshot_with(unread=500, moved=now) for now in range(4)])
+    assert overdue_at_each_look([snapshot_with_values(unread=500 - now, moved=now) for now in range(9)]) == [None] * 9
+    found = overdue_at_each_look([snapshot_with_values(unread=500, moved=now) for now in range(4)])
     assert found[-1] is not None
     assert found[-1].limit == "limits.max_buffered_bytes"
 
 
 def test_requests_that_the_proxy_handles_have_a_deadline() -> None:
-    found = watched([snapshot_with(dealt_with=1, moved=now) for now in range(8)])
+    found = overdue_at_each_look([snapshot_with_values(dealt_with=1, moved=now) for now in range(8)])
 
     assert found[6] is None
     assert found[7] == Overdue("limits.frame_timeout_seconds", "a request was not processed within 6 s")
 
 
 def test_a_broker_that_reads_nothing_is_overdue_sooner_under_memory_pressure() -> None:
-    still = watched([snapshot_with(unsent=70_000, moved=now) for now in range(8)])
-    pressed = watched([snapshot_with(unsent=70_000, others_wait=True, moved=now) for now in range(8)])
+    still = overdue_at_each_look([snapshot_with_values(unsent=70_000, moved=now) for now in range(8)])
+    pressed = overdue_at_each_look(
+        [snapshot_with_values(unsent=70_000, others_wait=True, moved=now) for now in range(8)]
+    )
 
     assert [found is None for found in still] == [True] * 7 + [False]
     assert [found is None for found in pressed] == [True] * 4 + [False] * 4
-    assert watched([snapshot_with(unsent=70_000 - now, moved=now) for now in range(20)]) == [None] * 20
+    assert (
+        overdue_at_each_look([snapshot_with_values(unsent=70_000 - now, moved=now) for now in range(20)]) == [None] * 20
+    )
 
 
 def test_a_connection_idle_on_both_sides_is_overdue() -> None:
-    found = watched([snapshot_with(moved=10)] * 8, idle_timeout_seconds=5)
+    found = overdue_at_each_look([snapshot_with_values(moved=10)] * 8, idle_timeout_seconds=5)
 
     assert found[5] is None
     assert found[6] == Overdue("limits.idle_timeout_seconds", "nothing was sent in either direction for 5 s")

@@ -14,7 +14,7 @@ from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from tests.bounds.frames import good_batch, sized_produce_request, sized_request
-from tests.proxy.session.playbook import NOW, Playbook, with_produce
+from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
 
 CLOSED = "internal error, connection closed"
 FORWARDED = "internal error, request forwarded unvalidated"
@@ -34,16 +34,16 @@ class FailsOnTheLoop:
     previous = PreviousTimes()
 
 
-def in_a_thread(dependencies: SessionDependencies) -> SessionDependencies:
+def fail_in_a_thread(dependencies: SessionDependencies) -> SessionDependencies:
     of = dependencies.requests.produce
     scheduler = Scheduler(
         of.names.by_id, of.rules, ValidationLimits(), of.now_ms, raise_bug, dependencies.loop.call_soon
     )
-    return with_produce(dependencies, scheduler=scheduler)
+    return replace_produce_dependencies(dependencies, scheduler=scheduler)
 
 
-def on_the_loop(dependencies: SessionDependencies) -> SessionDependencies:
-    return with_produce(dependencies, scheduler=FailsOnTheLoop())
+def fail_on_the_loop(dependencies: SessionDependencies) -> SessionDependencies:
+    return replace_produce_dependencies(dependencies, scheduler=FailsOnTheLoop())
 
 
 class FailsForOneTopic:
@@ -59,8 +59,10 @@ class FailsForOneTopic:
         return self._scheduler.validate(request, *others)
 
 
-def for_one_topic(dependencies: SessionDependencies) -> SessionDependencies:
-    return with_produce(dependencies, scheduler=FailsForOneTopic(dependencies.requests.produce.scheduler))
+def fail_for_one_topic(dependencies: SessionDependencies) -> SessionDependencies:
+    return replace_produce_dependencies(
+        dependencies, scheduler=FailsForOneTopic(dependencies.requests.produce.scheduler)
+    )
 
 
 class Clock:
@@ -78,17 +80,17 @@ class Clock:
 
 
 DAMAGED = sized_produce_request(9, {b"t": [(n, good_batch(NOW)[:-1] + b"\xff") for n in range(300)]})
-PLACES = pytest.mark.parametrize(("change", "request_"), [(on_the_loop, ONE), (in_a_thread, DAMAGED)])
+PLACES = pytest.mark.parametrize(("change", "request_"), [(fail_on_the_loop, ONE), (fail_in_a_thread, DAMAGED)])
 
 
-def play_of(change: Callable[[SessionDependencies], SessionDependencies], word: str) -> Playbook:
+def session_with_bug(change: Callable[[SessionDependencies], SessionDependencies], word: str) -> Playbook:
     return Playbook(change=change, SLUICEGATE__ON_INTERNAL_ERROR=word)
 
 
 @pytest.mark.internal_error
 @PLACES
 def test_an_internal_error_closes_the_connection_by_default(change: Any, request_: bytes) -> None:
-    for play in (Playbook(change=change), play_of(change, "close")):
+    for play in (Playbook(change=change), session_with_bug(change, "close")):
         with capture_logs() as lines:
             play.from_client(request_)
             play.loop.until(lambda play=play: play.client.aborted)
@@ -101,7 +103,7 @@ def test_an_internal_error_closes_the_connection_by_default(change: Any, request
 @pytest.mark.internal_error
 @PLACES
 def test_a_request_is_forwarded_unchanged_after_an_internal_error_if_configured(change: Any, request_: bytes) -> None:
-    play = play_of(change, "forward")
+    play = session_with_bug(change, "forward")
 
     with capture_logs() as lines:
         play.from_client(request_)
@@ -119,7 +121,7 @@ def test_a_request_is_forwarded_unchanged_after_an_internal_error_if_configured(
 
 @pytest.mark.internal_error
 def test_an_internal_error_with_acks_0_awaits_no_response() -> None:
-    play = play_of(on_the_loop, "forward")
+    play = session_with_bug(fail_on_the_loop, "forward")
     request = sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, acks=0)
 
     play.from_client(request)
@@ -129,7 +131,7 @@ def test_an_internal_error_with_acks_0_awaits_no_response() -> None:
 
 
 def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
-    play = play_of(on_the_loop, "forward")
+    play = session_with_bug(fail_on_the_loop, "forward")
 
     play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]})[:-3] + b"\xff\xff\xff")
 
@@ -141,7 +143,7 @@ def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
 @pytest.mark.internal_error
 @pytest.mark.parametrize("word", ["close", "forward"])
 def test_an_error_in_the_validation_of_a_topic_affects_only_its_requests(word: str) -> None:
-    play = Playbook(change=for_one_topic, SLUICEGATE__ON_INTERNAL_ERROR=word)
+    play = Playbook(change=fail_for_one_topic, SLUICEGATE__ON_INTERNAL_ERROR=word)
     of_another = sized_produce_request(9, {b"another": [(0, good_batch(NOW))]})
 
     with capture_logs() as lines:
@@ -173,7 +175,9 @@ def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(w
 
     def with_clock(dependencies: SessionDependencies) -> SessionDependencies:
         rules = dependencies.requests.produce.rules
-        return with_produce(dependencies, ordinary=make_ordinary_requests(ValidationLimits(), 1000, clock, rules))
+        return replace_produce_dependencies(
+            dependencies, ordinary=make_ordinary_requests(ValidationLimits(), 1000, clock, rules)
+        )
 
     play = Playbook(change=with_clock, SLUICEGATE__ON_INTERNAL_ERROR=word)
 

@@ -8,13 +8,13 @@ from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.handlers.session import Session
 from tests.proxy.session.handlers.test_session import api_versions_frame, produce_frame
 from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer
-from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, Rec, alike, batch, record
+from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, Rec, batch, identical_records, record
 from tests.wire.raw_client import produce_body, topic_data
 
 _HEADER_BYTES = 61  # the header of a batch of magic 2 (KIP-98)
 
 
-def play_of(**limits: int) -> Playbook:
+def session_with_limits(**limits: int) -> Playbook:
     return Playbook(
         SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS="1h",
         **{f"SLUICEGATE__LIMITS__{key.upper()}": str(value) for key, value in limits.items()},
@@ -25,7 +25,7 @@ def counted_limits(play: Playbook) -> dict[str, int]:
     return dict(play.parts.counters.limits_reached)
 
 
-def reached_at_the_end(play: Playbook) -> dict[str, int]:
+def limits_reached_at_the_end(play: Playbook) -> dict[str, int]:
     """Return the counted limits at the end of the session, because limits in batches count when the outcome is
     known."""
     play.ends()
@@ -47,7 +47,7 @@ def send_request(play: Playbook, data: bytes) -> None:
 
 @pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_frame_bytes": 1})])
 def test_the_frame_limit_is_accepted_and_a_byte_more_closes_the_connection(size: int, beyond: dict[str, int]) -> None:
-    play = play_of(max_frame_bytes=2_000, max_buffered_bytes=20_000)
+    play = session_with_limits(max_frame_bytes=2_000, max_buffered_bytes=20_000)
 
     with capture_logs() as lines:
         play.from_client(size.to_bytes(4, "big") + produce_frame(b"", acks=-1)[4:])
@@ -59,7 +59,7 @@ def test_the_frame_limit_is_accepted_and_a_byte_more_closes_the_connection(size:
 
 
 def test_a_negative_frame_size_is_reported_without_a_limit() -> None:
-    play = play_of()
+    play = session_with_limits()
 
     play.from_client((-1).to_bytes(4, "big", signed=True) + bytes(20))
 
@@ -71,7 +71,7 @@ def test_a_negative_frame_size_is_reported_without_a_limit() -> None:
 def test_the_partition_limit_is_accepted_and_one_more_closes_the_connection(
     partitions: int, beyond: dict[str, int]
 ) -> None:
-    play = play_of(max_request_partitions=3)  # the topic itself counts as one
+    play = session_with_limits(max_request_partitions=3)  # the topic itself counts as one
 
     with capture_logs() as lines:
         play.from_client(request_to(partitions))
@@ -86,7 +86,7 @@ def test_the_partition_limit_is_accepted_and_one_more_closes_the_connection(
 @pytest.mark.parametrize(("records", "beyond"), [(4, {}), (5, {"limits.max_request_records": 1})])
 def test_the_record_limit_is_accepted_and_one_more_closes_the_connection(records: int, beyond: dict[str, int]) -> None:
     """Records of all batches and partitions count together, compressed or not, with those before."""
-    play = play_of(max_request_records=9)
+    play = session_with_limits(max_request_records=9)
     parts = (batch([Rec(NOW)] * records, GZIP), batch([Rec(NOW)] * 3), batch([Rec(NOW)] * 2))
     body = produce_body(9, [topic_data("t", *enumerate(parts))])
     many = frame_of(build_request_header(0, 9, 7, "test", 2), body)
@@ -107,7 +107,7 @@ def test_the_record_limit_is_accepted_and_one_more_closes_the_connection(records
 @pytest.mark.parametrize(("headers", "beyond"), [(2, {}), (3, {"limits.max_request_headers": 1})])
 def test_the_header_limit_is_accepted_and_one_more_rejected(headers: int, beyond: dict[str, int], codec: int) -> None:
     """Headers of all records and partitions count together; a later batch without headers passes."""
-    play = play_of(max_request_headers=5)
+    play = session_with_limits(max_request_headers=5)
     parts = [
         batch([Rec(NOW, b"k", b"v", [(b"name", b"value")] * 3)], codec),
         batch([Rec(NOW), Rec(NOW, b"k", None, [(b"", None)] * headers)], codec),
@@ -120,12 +120,12 @@ def test_the_header_limit_is_accepted_and_one_more_rejected(headers: int, beyond
 
     assert [part in play.broker.sent for part in parts] == [True, not beyond, True]
     assert not play.client.is_closing()
-    assert reached_at_the_end(play) == beyond
+    assert limits_reached_at_the_end(play) == beyond
 
 
 def large_batch(codec: int) -> tuple[bytes, int]:
     """Return a batch and the decompressed size of its payload (bytes)."""
-    payload = alike(Rec(NOW, b"", bytes(1000)), 2_000, NOW)
+    payload = identical_records(Rec(NOW, b"", bytes(1000)), 2_000, NOW)
     return batch([], codec, payload=payload, count=2_000, base_timestamp=NOW, max_timestamp=NOW), len(payload)
 
 
@@ -145,28 +145,28 @@ def decompression_case(key: str, is_beyond: bool) -> tuple[bytes, int]:
 @pytest.mark.parametrize("key", ["max_decompressed_bytes", "max_decompression_ratio", "max_decompression_window_bytes"])
 def test_a_payload_at_the_decompression_limit_is_forwarded_and_a_larger_one_rejected(key: str, is_beyond: bool) -> None:
     data, value = decompression_case(key, is_beyond)
-    play = play_of(**{key: value})
+    play = session_with_limits(**{key: value})
 
     send_request(play, data)
 
     assert (data in play.broker.sent) == (not is_beyond)
     assert not play.client.is_closing()
-    assert reached_at_the_end(play) == ({f"limits.{key}": 1} if is_beyond else {})
+    assert limits_reached_at_the_end(play) == ({f"limits.{key}": 1} if is_beyond else {})
 
 
 @pytest.mark.parametrize(("bad", "beyond"), [(2, {}), (3, {"limits.max_record_errors": 1})])
 def test_record_errors_beyond_the_response_limit_are_counted(bad: int, beyond: dict[str, int]) -> None:
-    play = play_of(max_record_errors=2)
+    play = session_with_limits(max_record_errors=2)
 
     send_request(play, batch([Rec(5)] * bad))
 
     assert not play.client.is_closing()
-    assert reached_at_the_end(play) == beyond
+    assert limits_reached_at_the_end(play) == beyond
 
 
 @pytest.mark.parametrize(("requests", "beyond"), [(1, {}), (2, {"limits.max_in_flight": 1})])
 def test_a_client_at_the_in_flight_limit_waits(requests: int, beyond: dict[str, int]) -> None:
-    play = play_of(max_in_flight=2)
+    play = session_with_limits(max_in_flight=2)
 
     play.from_client(api_versions_frame() * requests)
 
@@ -181,7 +181,7 @@ POLLED = bytes.fromhex("00000004 00000007")
 
 def test_a_partial_request_is_read_to_its_end_at_the_in_flight_limit() -> None:
     """Otherwise the request would never get a response, for which the session would wait."""
-    play = play_of(max_in_flight=1)
+    play = session_with_limits(max_in_flight=1)
 
     play.from_client(POLL[:20])
     assert play.client.is_read
@@ -193,7 +193,7 @@ def test_a_partial_request_is_read_to_its_end_at_the_in_flight_limit() -> None:
     assert play.client.is_read
 
 
-def asking(play: Playbook) -> tuple[Outlet, Session]:
+def client_that_polls(play: Playbook) -> tuple[Outlet, Session]:
     """Return another client, whose first poll its broker has received."""
     session, client = play.another()
     deliver_from_peer(session.client, client, POLL)
@@ -206,14 +206,14 @@ def asking(play: Playbook) -> tuple[Outlet, Session]:
 
 
 def test_clients_at_the_total_in_flight_limit_wait_in_their_order() -> None:
-    play = play_of(max_in_flight_total=3)
+    play = session_with_limits(max_in_flight_total=3)
     play.from_client(POLL * 2)
     assert play.client.is_read
     assert counted_limits(play) == {}
 
     with capture_logs() as lines:
-        first, session = asking(play)
-        second, _ = asking(play)
+        first, session = client_that_polls(play)
+        second, _ = client_that_polls(play)
         play.from_client(POLL)
     everybody = (first, second, play.client)
 
@@ -232,9 +232,9 @@ def test_clients_at_the_total_in_flight_limit_wait_in_their_order() -> None:
 
 
 def test_a_connection_that_closes_while_it_waits_releases_its_slot() -> None:
-    play = play_of(max_in_flight_total=1)
-    first, session = asking(play)
-    second, _ = asking(play)
+    play = session_with_limits(max_in_flight_total=1)
+    first, session = client_that_polls(play)
+    second, _ = client_that_polls(play)
     assert (first.is_read, second.is_read) == (False, False)
 
     session.close_now()
@@ -249,7 +249,7 @@ def test_a_connection_that_closes_while_it_waits_releases_its_slot() -> None:
 @pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_buffered_bytes": 1})])
 def test_large_requests_beyond_their_share_of_memory_wait(size: int, beyond: dict[str, int]) -> None:
     """Of 8,889 bytes, nine sixteenths less one largest frame are for large requests."""
-    play = play_of(max_frame_bytes=3_000, max_buffered_bytes=8_889)
+    play = session_with_limits(max_frame_bytes=3_000, max_buffered_bytes=8_889)
     empty = len(produce_frame(batch([Rec(NOW, value=bytes(1_500))]), acks=-1)) - 4 - 1_500
     frame = produce_frame(batch([Rec(NOW, value=bytes(size - empty))]), acks=-1)
     assert len(frame) == 4 + size

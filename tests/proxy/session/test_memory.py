@@ -24,19 +24,19 @@ class DeferredCalls:
         return count
 
 
-def share_of(total: int) -> tuple[MemoryShare, DeferredCalls]:
+def share_with_deferred_calls(total: int) -> tuple[MemoryShare, DeferredCalls]:
     later = DeferredCalls()
     return MemoryShare(total, later), later
 
 
-def waiter(share: MemoryShare, served: list[str], name: str) -> Gathering:
+def gathering_that_notes(share: MemoryShare, served: list[str], name: str) -> Gathering:
     return Gathering(share, lambda: served.append(name))
 
 
 def test_memory_is_granted_in_the_order_of_requests() -> None:
-    share, later = share_of(100)
+    share, later = share_with_deferred_calls(100)
     served: list[str] = []
-    here, large, small = (waiter(share, served, name) for name in ("here", "large", "small"))
+    here, large, small = (gathering_that_notes(share, served, name) for name in ("here", "large", "small"))
 
     assert here.reserve(80)
     assert not large.reserve(50)
@@ -49,9 +49,9 @@ def test_memory_is_granted_in_the_order_of_requests() -> None:
 
 
 def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
-    share, later = share_of(100)
+    share, later = share_with_deferred_calls(100)
     served: list[str] = []
-    all_of_it, gone, here = (waiter(share, served, name) for name in ("all", "gone", "here"))
+    all_of_it, gone, here = (gathering_that_notes(share, served, name) for name in ("all", "gone", "here"))
     all_of_it.reserve(100)
     gone.reserve(60)
     here.reserve(60)
@@ -62,13 +62,13 @@ def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
 
     assert served == ["here"]
     here.settle()
-    assert waiter(share, served, "next").reserve(100)
+    assert gathering_that_notes(share, served, "next").reserve(100)
 
 
 def test_half_read_frames_do_not_deadlock() -> None:
-    share, later = share_of(100)
+    share, later = share_with_deferred_calls(100)
     served: list[str] = []
-    one, two = waiter(share, served, "one"), waiter(share, served, "two")
+    one, two = gathering_that_notes(share, served, "one"), gathering_that_notes(share, served, "two")
     assert one.reserve(50)
     assert two.reserve(50)
 
@@ -86,13 +86,13 @@ def test_half_read_frames_do_not_deadlock() -> None:
 
 
 def test_thousands_of_waiting_frames_are_resumed_in_separate_turns() -> None:
-    share, later = share_of(100)
+    share, later = share_with_deferred_calls(100)
     served: list[int] = []
     first = Gathering(share, lambda: None)
     first.reserve(100)
     depth = 0
 
-    def granted(number: int) -> None:
+    def note_granted(number: int) -> None:
         nonlocal depth
         depth += 1
         assert depth == 1
@@ -100,7 +100,7 @@ def test_thousands_of_waiting_frames_are_resumed_in_separate_turns() -> None:
         waiters[number].settle()  # as a small request does, which is forwarded at once
         depth -= 1
 
-    waiters = [Gathering(share, lambda number=number: granted(number)) for number in range(10_000)]
+    waiters = [Gathering(share, lambda number=number: note_granted(number)) for number in range(10_000)]
     for each in waiters:
         assert not each.reserve(60)
 

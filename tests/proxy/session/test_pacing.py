@@ -68,16 +68,16 @@ def test_a_loop_is_late_until_it_polls_its_sockets() -> None:
     now, behind = [0.0], []
     turn = LoopLateness(behind.append, lambda: now[0])
 
-    def at(seconds: float) -> bool:
+    def lateness_at(seconds: float) -> bool:
         now[0] = seconds
         return turn.check_lateness()
 
-    assert not at(0.0004)
-    assert not at(0.0007), "only from now on is anything known"
-    assert not at(0.0011)
-    assert at(0.0013)
+    assert not lateness_at(0.0004)
+    assert not lateness_at(0.0007), "only from now on is anything known"
+    assert not lateness_at(0.0011)
+    assert lateness_at(0.0013)
     behind.pop()()
-    assert not at(0.0015)
+    assert not lateness_at(0.0015)
     assert not behind, "nothing is put behind while there is nothing to find out"
 
 
@@ -94,7 +94,7 @@ def test_an_idle_loop_is_not_late_at_its_first_work() -> None:
 def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
     loop_of: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    async def work() -> int:
+    async def take_turns() -> int:
         turn = LoopLateness(asyncio.get_running_loop().call_soon, time.monotonic)
         turns = 0
         for _ in range(5):
@@ -109,7 +109,7 @@ def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
 
     loop = loop_of()
     try:
-        assert loop.run_until_complete(work()) == 5
+        assert loop.run_until_complete(take_turns()) == 5
     finally:
         loop.close()
 

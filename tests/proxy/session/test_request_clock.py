@@ -10,7 +10,7 @@ from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.request_clock import RequestClock
 from tests.bounds.frames import good_batch, int32, sized_frame, sized_produce_request, sized_request
-from tests.proxy.session.playbook import NOW, Playbook, with_produce
+from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
 
 METADATA, HEARTBEAT = 3, 12
 Told = tuple[int, float, int]
@@ -36,11 +36,12 @@ class ScriptedClock:
 
     def hand_in(self, dependencies: SessionDependencies) -> SessionDependencies:
         return replace(
-            with_produce(dependencies, clock=self.clock), path_counts=make_path_counts(self.clock, self.failed)
+            replace_produce_dependencies(dependencies, clock=self.clock),
+            path_counts=make_path_counts(self.clock, self.failed),
         )
 
 
-def play(watch: ScriptedClock, has_fast_path: bool) -> Playbook:
+def session_with_clock(watch: ScriptedClock, has_fast_path: bool) -> Playbook:
     """Return a session whose client has received the response to its first request, without the times of that."""
     made = Playbook(has_fast_path, change=watch.hand_in)
     made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, 1))
@@ -56,7 +57,7 @@ def send_response(made: Playbook, correlation_id: int) -> None:
 
 def test_every_slow_path_request_is_timed() -> None:
     watch = ScriptedClock()
-    made = play(watch, has_fast_path=False)
+    made = session_with_clock(watch, has_fast_path=False)
 
     for number in range(2, 5):
         made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
@@ -69,7 +70,7 @@ def test_every_slow_path_request_is_timed() -> None:
 
 def test_a_streamed_request_has_an_upstream_time_only() -> None:
     watch = ScriptedClock()
-    made = play(watch, has_fast_path=False)
+    made = session_with_clock(watch, has_fast_path=False)
 
     made.from_client(sized_request(HEARTBEAT, 4, bytes(30), 2))
     watch.now += 3.0
@@ -81,7 +82,7 @@ def test_a_streamed_request_has_an_upstream_time_only() -> None:
 def test_proxy_time_begins_when_a_request_is_complete() -> None:
     """The time in which a request arrives does not count."""
     watch = ScriptedClock()
-    made = play(watch, has_fast_path=False)
+    made = session_with_clock(watch, has_fast_path=False)
     frame = sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, 2)
 
     made.from_client(frame[:30])
@@ -94,7 +95,7 @@ def test_proxy_time_begins_when_a_request_is_complete() -> None:
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 def test_fast_path_requests_are_timed_first_and_then_each_128th() -> None:
     watch = ScriptedClock()
-    made = play(watch, has_fast_path=True)
+    made = session_with_clock(watch, has_fast_path=True)
 
     for number in range(2, 272):
         made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
@@ -110,7 +111,7 @@ def test_fast_path_requests_are_timed_first_and_then_each_128th() -> None:
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 def test_each_api_is_sampled_separately_and_once_for_each_read() -> None:
     watch = ScriptedClock()
-    made = play(watch, has_fast_path=True)
+    made = session_with_clock(watch, has_fast_path=True)
 
     made.from_client(b"".join(sized_request(HEARTBEAT, 4, bytes(30), number) for number in range(2, 52)))
     made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, 52))
@@ -121,7 +122,7 @@ def test_each_api_is_sampled_separately_and_once_for_each_read() -> None:
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 def test_a_request_without_a_response_has_no_upstream_time() -> None:
     watch = ScriptedClock()
-    made = play(watch, has_fast_path=True)
+    made = session_with_clock(watch, has_fast_path=True)
 
     for number in range(2, 150):
         made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, 0, number))

@@ -19,7 +19,7 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Resume, Wait
 from sluicegate.validation.policy import ValidationLimits
 from tests.bounds.frames import good_batch, sized_produce_request
-from tests.proxy.session.playbook import NOW, Playbook, with_produce
+from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
 
 _ID = b"sixteen bytes id"
 
@@ -283,7 +283,7 @@ def _names_response() -> bytes:
 
 
 def _names() -> Playbook:
-    play = Playbook(change=partial(with_produce, scheduler=FailsAlways()))
+    play = Playbook(change=partial(replace_produce_dependencies, scheduler=FailsAlways()))
     play.from_client(sized_produce_request(13, {_ID: [(0, good_batch(NOW))]}))
     play.from_broker(_names_response())
     return play
@@ -291,7 +291,7 @@ def _names() -> Playbook:
 
 def _settings() -> Playbook:
     settings = Settings()
-    play = Playbook(change=partial(with_produce, settings=settings, scheduler=FailsAlways()))
+    play = Playbook(change=partial(replace_produce_dependencies, settings=settings, scheduler=FailsAlways()))
     play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}))
     settings.tells[0](None)
     return play
@@ -302,7 +302,7 @@ def _fails(*_: object) -> NoReturn:
 
 
 def _validation() -> Playbook:
-    play = Playbook(change=partial(with_produce, now_ms=_fails))
+    play = Playbook(change=partial(replace_produce_dependencies, now_ms=_fails))
     play.from_client(
         sized_produce_request(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})
     )  # more than the loop validates itself
@@ -333,7 +333,7 @@ def test_an_error_in_the_validation_thread_is_reported() -> None:
             FailsAlways().prepare,
             dependencies.loop.call_soon,
         )
-        return with_produce(dependencies, scheduler=scheduler)
+        return replace_produce_dependencies(dependencies, scheduler=scheduler)
 
     play = Playbook(change=whose_rejections_fail)
     damaged = good_batch(NOW)[:-1] + b"\xff"

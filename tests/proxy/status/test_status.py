@@ -23,7 +23,7 @@ def status(clock: Clock) -> Status:
     return status
 
 
-def names(status: Status) -> list[str]:
+def condition_names(status: Status) -> list[str]:
     return [str(each) for each in status.active()]
 
 
@@ -44,9 +44,9 @@ def test_an_ended_worker_needs_attention_and_keeps_the_proxy_ready(status: Statu
     assert state_of(status.active()) is State.NEEDS_ATTENTION
     assert status.not_ready() is None
     status.end(Condition.WORKER_RESTARTED, "worker 2")
-    assert names(status) == ["worker_restarted: worker 3: exit code -9"]
+    assert condition_names(status) == ["worker_restarted: worker 3: exit code -9"]
     status.end(Condition.WORKER_RESTARTED)
-    assert names(status) == []
+    assert condition_names(status) == []
 
 
 def test_a_condition_of_several_subjects_follows_a_list_of_them(status: Status, clock: Clock) -> None:
@@ -60,7 +60,7 @@ def test_a_condition_of_several_subjects_follows_a_list_of_them(status: Status, 
         ("topic c: unknown", 105_000),
     ]
     status.set_all(failing, {})
-    assert names(status) == []
+    assert condition_names(status) == []
 
 
 def test_another_detail_keeps_the_time_of_the_beginning(status: Status, clock: Clock) -> None:
@@ -71,7 +71,7 @@ def test_another_detail_keeps_the_time_of_the_beginning(status: Status, clock: C
     (active,) = status.active()
     assert (active.detail, active.since_ms) == ("unknown mechanism", 100_000)
     status.set(Condition.PROXY_LOGIN_REJECTED, None)
-    assert names(status) == []
+    assert condition_names(status) == []
 
 
 def test_a_restart_ends_a_minute_after_its_last_report(status: Status, clock: Clock) -> None:
@@ -80,13 +80,13 @@ def test_a_restart_ends_a_minute_after_its_last_report(status: Status, clock: Cl
     status.begin(Condition.WORKER_RESTARTED, "4 restarts")
     clock.now += 59
     status.beat()
-    assert names(status) == ["worker_restarted: 4 restarts"]
+    assert condition_names(status) == ["worker_restarted: 4 restarts"]
     clock.now += 2
     status.beat()
-    assert names(status) == []
+    assert condition_names(status) == []
 
 
-class Watched(dict[str, str]):
+class WatchedDetails(dict[str, str]):
     """Details by subject, which note the state whenever they are read."""
 
     def __init__(self, status: Status, seen: list[State], **details: str) -> None:
@@ -109,13 +109,13 @@ def test_exchanging_two_conditions_shows_no_state_in_between(status: Status) -> 
 
     status.exchange(
         {
-            Condition.UPSTREAM_UNREACHABLE: Watched(status, seen),
-            Condition.NO_BROKER_LISTED: Watched(status, seen, kafka="kafka responds, but lists no broker"),
+            Condition.UPSTREAM_UNREACHABLE: WatchedDetails(status, seen),
+            Condition.NO_BROKER_LISTED: WatchedDetails(status, seen, kafka="kafka responds, but lists no broker"),
         }
     )
 
     assert len(seen) == 4 and set(seen) == {State.NOT_SERVING}
-    assert names(status) == ["no_broker_listed: kafka responds, but lists no broker"]
+    assert condition_names(status) == ["no_broker_listed: kafka responds, but lists no broker"]
 
 
 def test_the_metric_of_conditions_has_each_condition(status: Status) -> None:
@@ -143,7 +143,7 @@ def test_an_event_loop_that_does_not_move_is_not_live(status: Status, clock: Clo
     clock.now += 11
 
     assert status.not_live() == "the event loop has not moved for 11 s"
-    assert names(status) == ["event_loop_stuck: the event loop has not moved for 11 s"]
+    assert condition_names(status) == ["event_loop_stuck: the event loop has not moved for 11 s"]
     status.beat()
     assert status.not_live() is None
 
@@ -203,9 +203,14 @@ def test_a_success_of_another_worker_refutes_an_older_failure() -> None:
 
 
 def test_a_condition_of_two_workers_names_the_clients_of_both() -> None:
-    def waiting(name: str, topic: str) -> ActiveCondition:
+    def condition_with_waiting_client(name: str, topic: str) -> ActiveCondition:
         who = Waiting(frozenset({name}), frozenset({topic}))
         return replace(active_condition(Condition.REGISTRY_UNREACHABLE, "refused"), subject="main", waiting=who)
 
-    (is_condition_shown,) = of_workers([(1, [waiting("billing", "orders")]), (2, [waiting("shop", "refunds")])])
+    (is_condition_shown,) = of_workers(
+        [
+            (1, [condition_with_waiting_client("billing", "orders")]),
+            (2, [condition_with_waiting_client("shop", "refunds")]),
+        ]
+    )
     assert is_condition_shown.text == "refused; 2 clients wait (billing, shop), topics orders, refunds"

@@ -77,10 +77,10 @@ def test_figures_are_those_of_the_scrape_and_a_rejected_request_names_client_top
             lambda: stable_series(collector.metrics) == stable_series(scraped_series(proxy)), what="equal figures"
         )
 
-        def clients() -> set[object]:
+        def client_ids_of_spans() -> set[object]:
             return {values_of(span.attributes)["messaging.client.id"] for span in list(collector.spans)}
 
-        eventually(lambda: clients() == {"honest", "in-nanoseconds"}, what="spans of both")
+        eventually(lambda: client_ids_of_spans() == {"honest", "in-nanoseconds"}, what="spans of both")
         eventually(lambda: proxy.metric("sluicegate_otel_spans_total") == len(collector.spans), what="all spans")
 
         assert {name for name, _ in collector.metrics} == {name for name, _ in scraped_series(proxy)}

@@ -42,7 +42,7 @@ def collector() -> Iterator[OtlpCollector]:
         yield made
 
 
-def metrics_to(keys: Otel, counters: Counters) -> MetricPush:
+def push_metrics_to(keys: Otel, counters: Counters) -> MetricPush:
     return MetricPush(
         lambda: [GaugeMetricFamily("now", "Now.", 5)], Collector(keys), RESOURCE, 0.05, counters, WriteHealth()
     )
@@ -53,7 +53,7 @@ def short_timeout_settings(collector: OtlpCollector) -> Otel:
     return Otel(endpoint=collector.endpoint, timeout_seconds=0.5)
 
 
-def spans_to(keys: Otel, counters: Counters) -> SpanPush:
+def push_spans_to(keys: Otel, counters: Counters) -> SpanPush:
     return SpanPush(Collector(keys), RESOURCE, counters, WriteHealth())
 
 
@@ -77,7 +77,7 @@ def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_
 ) -> None:
     file, counters = tmp_path / "headers", Counters()
     file.write_text("authorization=Bearer%20one,x-tenant=a\n")
-    with closing(metrics_to(Otel(endpoint=collector.endpoint + "/otlp/", headers_file=str(file)), counters)):
+    with closing(push_metrics_to(Otel(endpoint=collector.endpoint + "/otlp/", headers_file=str(file)), counters)):
         eventually(lambda: collector.asked)
         file.write_text("authorization=Bearer%20two\n")
         eventually(lambda: collector.asked[-1][1]["authorization"] == "Bearer two")
@@ -92,7 +92,7 @@ def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_
 
 def test_spans_are_retried_when_the_collector_asks_for_it(collector: OtlpCollector) -> None:
     collector.status, counters = 503, Counters()
-    push = spans_to(Otel(endpoint=collector.endpoint), counters)
+    push = push_spans_to(Otel(endpoint=collector.endpoint), counters)
     push.keep(SEEN)
     eventually(lambda: collector.asked)
     collector.status = 200
@@ -117,7 +117,7 @@ def test_a_rejecting_collector_is_logged_once_and_counted_each_time(
     collector: OtlpCollector, status: int, words: str
 ) -> None:
     collector.status, collector.answer, counters = status, b"<b>its own words</b>", Counters()
-    with capture_logs() as lines, closing(metrics_to(short_timeout_settings(collector), counters)):
+    with capture_logs() as lines, closing(push_metrics_to(short_timeout_settings(collector), counters)):
         eventually(lambda: counters.otel_metrics_failed >= 3)
 
     assert [line["reason"] for line in lines] == [words]
@@ -131,7 +131,7 @@ def test_a_response_of_another_type_is_a_success_unless_it_is_html(
     collector: OtlpCollector, kind: str, answer: bytes, sent: bool
 ) -> None:
     collector.headers["content-type"], collector.answer, counters = kind, answer, Counters()
-    with closing(metrics_to(Otel(endpoint=collector.endpoint), counters)):
+    with closing(push_metrics_to(Otel(endpoint=collector.endpoint), counters)):
         eventually(lambda: counters.otel_metrics_sent + counters.otel_metrics_failed)
 
     assert bool(counters.otel_metrics_sent) is sent
@@ -141,7 +141,7 @@ def test_points_that_the_collector_rejects_count_as_failed(collector: OtlpCollec
     answer, counters = ExportTraceServiceResponse(), Counters()
     answer.partial_success.rejected_spans = 1
     collector.answer = answer.SerializeToString()
-    push = spans_to(Otel(endpoint=collector.endpoint), counters)
+    push = push_spans_to(Otel(endpoint=collector.endpoint), counters)
     push.keep(SEEN)
     push.keep(SEEN)
     push.close()
@@ -166,7 +166,7 @@ def test_a_collector_outage_blocks_no_caller_and_the_queue_is_bounded(
         keys = Otel(endpoint=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout_seconds=0.3)
         what(listening)
         with capture_logs() as lines:
-            push = spans_to(keys, counters)
+            push = push_spans_to(keys, counters)
             began = time.thread_time()
             for _ in range(5000):
                 push.keep(SEEN)
@@ -206,7 +206,7 @@ def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socke
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=respond, args=(listening,), daemon=True).start()
         keys = Otel(endpoint=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout_seconds=0.5)
-        with capture_logs() as lines, closing(metrics_to(keys, counters)):
+        with capture_logs() as lines, closing(push_metrics_to(keys, counters)):
             eventually(lambda: counters.otel_metrics_failed)
 
     assert lines[0]["reason"] == words
@@ -219,9 +219,9 @@ def test_a_collector_with_tls_must_be_trusted(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.chain, certificate.key)
     with running_collector(context) as collector:
-        with capture_logs() as lines, closing(metrics_to(Otel(endpoint=collector.endpoint), counters)):
+        with capture_logs() as lines, closing(push_metrics_to(Otel(endpoint=collector.endpoint), counters)):
             eventually(lambda: counters.otel_metrics_failed)
         assert "name its CA in tls.ca_file" in lines[0]["reason"]
         trusting = Otel(endpoint=collector.endpoint, tls=ServerTls(ca_file=str(authority.file)))
-        with closing(metrics_to(trusting, counters)):
+        with closing(push_metrics_to(trusting, counters)):
             eventually(lambda: counters.otel_metrics_sent)

@@ -13,8 +13,8 @@ from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTra
 from sluicegate.proxy.telemetry.span_push import span_of
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Accepted
-from tests.proxy.server.test_observer import HELD_TO, NOW, rejection, request_of
-from tests.proxy.session.outcomes import settled
+from tests.proxy.server.test_observer import HELD_TO, NOW, rejection_finding, request_of
+from tests.proxy.session.outcomes import settled_outcome
 
 RESOURCE = Resource({})
 CLIENT = ClientIdentity("[2001:db8::1]:5", "billing", "librdkafka", "2.6", "User:alice")
@@ -34,7 +34,9 @@ class TracedRequests:
         self.now = at
         request = request_of({"payments": 1})
         self.traces.request_settled(
-            settled(CLIENT, request, validated, None, NOW, proxy_seconds=0.25, upstream_seconds=upstream_seconds)
+            settled_outcome(
+                CLIENT, request, validated, None, NOW, proxy_seconds=0.25, upstream_seconds=upstream_seconds
+            )
         )
 
 
@@ -43,7 +45,7 @@ def valid_request() -> ValidatedRequest:
 
 
 def rejected_request(places: int = 1) -> ValidatedRequest:
-    validated = ValidatedRequest(rejected={(0, p): rejection() for p in range(places)})
+    validated = ValidatedRequest(rejected={(0, p): rejection_finding() for p in range(places)})
     validated.basis.update(dict.fromkeys(validated.rejected, HELD_TO))
     return validated
 
@@ -132,7 +134,7 @@ def test_names_of_clients_are_cut_and_escaped() -> None:
     validated.basis[0, 0] = HELD_TO
 
     traced.traces.request_settled(
-        settled(ClientIdentity("10.0.0.1:5", client_text("c\x1b" + "x" * 20_000)), request, validated)
+        settled_outcome(ClientIdentity("10.0.0.1:5", client_text("c\x1b" + "x" * 20_000)), request, validated)
     )
 
     span = span_of(traced.kept[0], RESOURCE)

@@ -17,7 +17,7 @@ from tests.pipeline.bearers import CLIENT, SECRET, token_endpoint
 from tests.registry.stand_in import StandIn, http_response
 
 
-def keys(url: str, secret: str = SECRET, tls: ServerTls | None = None) -> OauthClient:
+def oauth_client(url: str, secret: str = SECRET, tls: ServerTls | None = None) -> OauthClient:
     return OauthClient(token_url=url, client_id=CLIENT, client_secret=SecretText(secret), scope="a b", tls=tls)
 
 
@@ -88,12 +88,12 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
 )
 def test_each_unusable_response_has_its_own_message(status: str, body: bytes, words: str) -> None:
     with StandIn(lambda client, _: client.sendall(http_response(status, body))) as there:
-        assert words in failure_of(keys(f"{there.url}/token"))
+        assert words in failure_of(oauth_client(f"{there.url}/token"))
 
 
 def test_a_slow_or_absent_token_endpoint_is_an_error() -> None:
     with StandIn(lambda client, _: there.drip_bytes(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1000)) as there:
-        client = keys(f"{there.url}/token")
+        client = oauth_client(f"{there.url}/token")
         assert "no response within 0.3 s" in failure_of(client, 0.3)
     assert "Connection refused" in failure_of(client)
 
@@ -111,7 +111,7 @@ def test_a_slow_or_absent_token_endpoint_is_an_error() -> None:
 def test_a_lifetime_may_be_missing_a_text_or_long(stated: str, lifetime_ms: int) -> None:
     body = f'{{"access_token": "t"{stated}}}'.encode()
     with StandIn(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
-        assert TokenEndpoint(configured_client(keys(there.url), "o")).fetch() == GrantedToken("t", lifetime_ms)
+        assert TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch() == GrantedToken("t", lifetime_ms)
 
 
 def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
@@ -161,7 +161,7 @@ def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
 def test_a_busy_endpoint_says_when_to_ask_again(status: str, headers: tuple[str, ...], pause: float) -> None:
     answering = StandIn(lambda client, _: client.sendall(http_response(status, b"", *headers)))
     with answering as there, pytest.raises(TokenMissing) as raised:
-        TokenEndpoint(configured_client(keys(there.url), "o")).fetch()
+        TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch()
 
     assert raised.value.is_temporary
     assert f"it fails (HTTP {status[:3]})" in str(raised.value)
@@ -174,7 +174,7 @@ def test_a_rejection_is_permanent(status: str) -> None:
         StandIn(lambda client, _: client.sendall(http_response(status))) as there,
         pytest.raises(TokenMissing) as raised,
     ):
-        TokenEndpoint(configured_client(keys(there.url), "o")).fetch()
+        TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch()
 
     assert not raised.value.is_temporary
 
@@ -186,7 +186,7 @@ def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
         client.sendall(http_response(statuses.pop(0), b'{"access_token": "t", "expires_in": 100}', "Retry-After: 20"))
 
     with StandIn(respond) as there:
-        cache = TokenCache(TokenEndpoint(configured_client(keys(there.url), "o")).fetch, lambda: now[0])
+        cache = TokenCache(TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch, lambda: now[0])
         for second in (0, 1, 19.9):
             now[0] = second
             with pytest.raises(TokenMissing, match=r"HTTP 429\); it is asked again after 20 s") as raised:
@@ -209,7 +209,7 @@ def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
 def test_a_query_of_the_endpoints_url_is_sent() -> None:
     """RFC 6749, 3.2: the endpoint's URL may have a query, and the pipeline's settings allow one."""
     with StandIn(lambda client, _: client.sendall(http_response("200 OK", b'{"access_token": "t"}'))) as there:
-        client = replace(configured_client(keys(there.url), "o"), token_url=f"{there.url}/token?tenant=a")
+        client = replace(configured_client(oauth_client(there.url), "o"), token_url=f"{there.url}/token?tenant=a")
         TokenEndpoint(client).fetch()
 
     assert there.heads[0].startswith(b"POST /token?tenant=a HTTP/1.1")

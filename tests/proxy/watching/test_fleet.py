@@ -33,7 +33,7 @@ from tests.proxy.live.test_merged_state import state_with, view_with
 A, B = HostPort("a", 9650), HostPort("b", 9650)
 
 
-class Proxies:
+class ScriptedProxies:
     """The states of the proxies A and B, and a clock that the test sets."""
 
     def __init__(self) -> None:
@@ -57,20 +57,20 @@ class Proxies:
 
 
 @pytest.fixture
-def proxies() -> Proxies:
-    return Proxies()
+def proxies() -> ScriptedProxies:
+    return ScriptedProxies()
 
 
 @pytest.fixture
-def fleet(proxies: Proxies) -> Iterator[Fleet]:
+def fleet(proxies: ScriptedProxies) -> Iterator[Fleet]:
     fleet = Fleet(lambda: [A, B], lambda proxy: f"token of {proxy.host}", proxies.read, lambda: proxies.now)
     yield fleet
     proxies.slow.set()
     fleet.close()
 
 
-def test_the_metrics_of_a_fleet_follow_each_proxy(fleet: Fleet, proxies: Proxies) -> None:
-    def metrics() -> dict[str, dict[str, float]]:
+def test_the_metrics_of_a_fleet_follow_each_proxy(fleet: Fleet, proxies: ScriptedProxies) -> None:
+    def fleet_metric_values() -> dict[str, dict[str, float]]:
         found = text_string_to_metric_families(generate_latest(MetricsCollector(lambda: fleet_metrics(fleet))).decode())
         return {
             f.name.removeprefix("sluicegate_fleet_proxy_"): {s.labels["proxy"]: s.value for s in f.samples}
@@ -80,7 +80,7 @@ def test_the_metrics_of_a_fleet_follow_each_proxy(fleet: Fleet, proxies: Proxies
     both = {"a:9650": 1.0, "b:9650": 1.0}
     seen_at = {"a:9650": NOW / 1000, "b:9650": (NOW + 1000) / 1000}
     ages = {"a:9650": 0.0, "b:9650": 0.0}
-    assert metrics() == {
+    assert fleet_metric_values() == {
         "reachable": both,
         "serving": both,
         "last_seen_timestamp_seconds": seen_at,
@@ -89,14 +89,14 @@ def test_the_metrics_of_a_fleet_follow_each_proxy(fleet: Fleet, proxies: Proxies
 
     proxies.states[B] = StateUnavailable("connection refused")
     proxies.now += 15
-    after = metrics()
+    after = fleet_metric_values()
 
     assert after["reachable"] == after["serving"] == both | {"b:9650": 0.0}
     assert after["last_seen_timestamp_seconds"] == seen_at
     assert after["state_age_seconds"] == ages | {"b:9650": 15.0}
 
 
-def test_two_proxies_are_summed_and_each_is_listed(fleet: Fleet, proxies: Proxies) -> None:
+def test_two_proxies_are_summed_and_each_is_listed(fleet: Fleet, proxies: ScriptedProxies) -> None:
     state = fleet.live_state(EVERYTHING)
 
     assert state["history"]["records"] == [15, 15, 0]
@@ -118,7 +118,9 @@ def test_a_fleet_query_returns_only_new_entries(fleet: Fleet) -> None:
     assert state["violations"] == []
 
 
-def test_an_unreachable_proxy_is_named_and_leaves_the_sum_after_ten_seconds(fleet: Fleet, proxies: Proxies) -> None:
+def test_an_unreachable_proxy_is_named_and_leaves_the_sum_after_ten_seconds(
+    fleet: Fleet, proxies: ScriptedProxies
+) -> None:
     fleet.live_state(EVERYTHING)
     proxies.states[B] = StateUnavailable("Connection refused")
     proxies.now += 5
@@ -136,7 +138,7 @@ def test_an_unreachable_proxy_is_named_and_leaves_the_sum_after_ten_seconds(flee
     assert (condition["condition"], condition["detail"]) == ("proxy_unreachable", "b:9650: Connection refused")
 
 
-def test_a_proxy_that_hangs_delays_no_other_for_long_and_is_asked_once(fleet: Fleet, proxies: Proxies) -> None:
+def test_a_proxy_that_hangs_delays_no_other_for_long_and_is_asked_once(fleet: Fleet, proxies: ScriptedProxies) -> None:
     proxies.slow.clear()
     for _ in range(3):
         state = fleet.live_state(EVERYTHING)
@@ -146,12 +148,12 @@ def test_a_proxy_that_hangs_delays_no_other_for_long_and_is_asked_once(fleet: Fl
     assert [proxy for proxy, _ in proxies.tokens].count(B) == 1
 
 
-def test_a_fleet_without_reachable_proxies_is_not_serving(proxies: Proxies) -> None:
-    def unresolved() -> list[HostPort]:
+def test_a_fleet_without_reachable_proxies_is_not_serving(proxies: ScriptedProxies) -> None:
+    def raise_name_not_known() -> list[HostPort]:
         raise OSError(-2, "Name or service not known")
 
     proxies.states = {A: StateUnavailable("401 Token required"), B: StateUnavailable("gone")}
-    for find in (unresolved, lambda: [A, B]):
+    for find in (raise_name_not_known, lambda: [A, B]):
         fleet = Fleet(find, lambda _: None, proxies.read)
         try:
             state = fleet.live_state(EVERYTHING)
@@ -162,7 +164,7 @@ def test_a_fleet_without_reachable_proxies_is_not_serving(proxies: Proxies) -> N
     assert [each["reason"] for each in state["fleet"]] == ["401 Token required", "gone"]
 
 
-def test_an_invalid_state_or_token_of_one_proxy_affects_no_other(proxies: Proxies) -> None:
+def test_an_invalid_state_or_token_of_one_proxy_affects_no_other(proxies: ScriptedProxies) -> None:
     broken: LiveState = {**state_with(view_with("a", {}), []), "history": {"begin": "x"}}  # type: ignore[typeddict-item]  # that is broken
     proxies.states[A] = broken
 

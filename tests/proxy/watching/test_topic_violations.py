@@ -37,7 +37,7 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def of_files(topic: str, *files: Path) -> list[RecordedGroup]:
+def groups_of_topic(topic: str, *files: Path) -> list[RecordedGroup]:
     counts = ViolationCounts(Wanted(topic))
     read_files(counts, files)
     return counts.groups()
@@ -53,7 +53,7 @@ def counted_groups(
 
 
 def test_each_client_has_its_reasons_times_and_an_example(file: Path) -> None:
-    assert list(lines_about("payments", of_files("payments", file), KNOWN)) == [
+    assert list(lines_about("payments", groups_of_topic("payments", file), KNOWN)) == [
         "payments: 2 clients with violations since 2027-01-15T07:00:00Z (event files)",
         "billing (lib 1.0, 192.0.2.1:5)",
         "  timestamp_in_future: 2 batches, 10 bad records, 2027-01-15T08:00:00Z to 2027-01-15T08:00:05Z; rejected",
@@ -88,13 +88,13 @@ def test_each_client_with_an_owner_names_it_also_if_the_topic_has_another(tmp_pa
 
     assert lines[1] == "billing (lib 1.0, 192.0.2.1:5), owner: billing\\n (#billing)"
     assert lines[4] == "shipping (lib 1.0, 192.0.2.1:5)"
-    assert lines == list(lines_about("payments", of_files("payments", file), KNOWN))
+    assert lines == list(lines_about("payments", groups_of_topic("payments", file), KNOWN))
 
 
 def test_a_file_and_a_running_proxy_give_the_same_lines(file: Path) -> None:
     of_live = [group for group in _violation_groups(*EVENTS) if group["topic"] == "payments"]
 
-    of_file = of_files("payments", file)
+    of_file = groups_of_topic("payments", file)
 
     assert list(lines_about("payments", of_file, KNOWN)) == list(lines_about("payments", of_live, KNOWN))
 
@@ -129,14 +129,14 @@ def _violation_groups(*events: ViolationEvent) -> list[ViolationGroupState]:
 
 
 def test_a_topic_without_violations_is_reported(file: Path) -> None:
-    (line,) = lines_about("quiet", of_files("quiet", file), KNOWN)
+    (line,) = lines_about("quiet", groups_of_topic("quiet", file), KNOWN)
 
     assert line == f"quiet: no violations recorded {KNOWN}"
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EventsUnreadable, match=r"nowhere\.jsonl cannot be read: No such file"):
-        of_files("t", tmp_path / "nowhere.jsonl")
+        groups_of_topic("t", tmp_path / "nowhere.jsonl")
 
 
 def test_events_are_counted_by_owner_and_rule_and_filtered_by_both() -> None:

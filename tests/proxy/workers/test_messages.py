@@ -14,7 +14,7 @@ LARGE = bytes(4 << 20)  # more than any pipe takes at once: it arrives in pieces
 WAIT_SECONDS = 60
 
 
-def running() -> set[str]:
+def running_thread_names() -> set[str]:
     """Return the names of the running threads."""
     return {thread.name for thread in threading.enumerate()}
 
@@ -63,7 +63,7 @@ def test_a_closed_loop_gets_no_messages() -> None:
     there.send(1)
 
     inbox.close()
-    assert "of a closed loop" not in running()
+    assert "of a closed loop" not in running_thread_names()
     here.close()
     there.close()
 
@@ -88,7 +88,7 @@ def test_an_outbox_ends_when_the_other_process_has_ended() -> None:
     there.close()
 
     outbox.close()
-    assert "to an ended process" not in running()
+    assert "to an ended process" not in running_thread_names()
 
     outbox.send("nobody hears this")
     here.close()

@@ -81,7 +81,7 @@ async def test_a_worker_that_is_restarted_meanwhile_compiles_and_adopts_too() ->
     first = stage.workers[0]
     restarted = ScriptedWorker(stage.supervisor, 2)
 
-    def replaced(word: object) -> None:
+    def replace_worker_at_compile(word: object) -> None:
         first.requests.append(word)
         if isinstance(word, Compile):
             stage.supervisor._workers.add(restarted.known)
@@ -89,7 +89,7 @@ async def test_a_worker_that_is_restarted_meanwhile_compiles_and_adopts_too() ->
         elif isinstance(word, Adopt):
             first._respond(Adopted(word.number))
 
-    first.send = replaced  # type: ignore[method-assign]  # a spy
+    first.send = replace_worker_at_compile  # type: ignore[method-assign]  # a spy
 
     await stage.supervisor.adopt(SECOND)
 

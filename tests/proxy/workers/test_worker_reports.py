@@ -17,7 +17,7 @@ from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers
 from sluicegate.proxy.workers.worker_reports import WorkerReports
 
 
-class Proxy:
+class SupervisedWorkers:
     """A supervisor's status, and workers that have reported at some time."""
 
     def __init__(self) -> None:
@@ -41,9 +41,9 @@ class Proxy:
 
 
 @pytest.fixture
-async def proxy() -> Proxy:
+async def proxy() -> SupervisedWorkers:
     await asyncio.sleep(0)
-    return Proxy()
+    return SupervisedWorkers()
 
 
 SILENT = (
@@ -68,7 +68,7 @@ class WatchedStatus(Status):
         self.seen.append(state_of(self.active()))
 
 
-async def test_a_proxy_whose_first_worker_cannot_serve_is_never_ready(proxy: Proxy) -> None:
+async def test_a_proxy_whose_first_worker_cannot_serve_is_never_ready(proxy: SupervisedWorkers) -> None:
     proxy.status = status = WatchedStatus()
     proxy.reports = WorkerReports(proxy.workers, status, Counters())
     none_listed = ActiveCondition(Condition.NO_BROKER_LISTED, State.NOT_SERVING, "kafka", "lists no broker", 1)
@@ -78,7 +78,7 @@ async def test_a_proxy_whose_first_worker_cannot_serve_is_never_ready(proxy: Pro
     assert set(status.seen) == {State.NOT_SERVING}
 
 
-async def test_one_silent_worker_of_three_needs_attention_and_no_restart(proxy: Proxy) -> None:
+async def test_one_silent_worker_of_three_needs_attention_and_no_restart(proxy: SupervisedWorkers) -> None:
     for index, seconds_ago in ((1, 0), (2, 60), (3, 0)):
         proxy.add(index, seconds_ago)
 
@@ -88,7 +88,7 @@ async def test_one_silent_worker_of_three_needs_attention_and_no_restart(proxy: 
     assert proxy.status.not_ready() is None
 
 
-async def test_a_silent_worker_that_reports_again_is_not_silent(proxy: Proxy) -> None:
+async def test_a_silent_worker_that_reports_again_is_not_silent(proxy: SupervisedWorkers) -> None:
     worker = proxy.add(2, 6)
     proxy.add(1, 0)
     assert proxy.active == [SILENT]
@@ -97,7 +97,7 @@ async def test_a_silent_worker_that_reports_again_is_not_silent(proxy: Proxy) ->
     assert proxy.active == []
 
 
-async def test_the_silence_of_all_workers_asks_for_a_restart(proxy: Proxy) -> None:
+async def test_the_silence_of_all_workers_asks_for_a_restart(proxy: SupervisedWorkers) -> None:
     for index in (1, 2):
         proxy.add(index, 11)
 
@@ -105,7 +105,7 @@ async def test_the_silence_of_all_workers_asks_for_a_restart(proxy: Proxy) -> No
     assert proxy.status.not_live() == "no worker has reported for 10 s"
 
 
-async def test_old_reports_of_a_silent_worker_are_not_shown(proxy: Proxy) -> None:
+async def test_old_reports_of_a_silent_worker_are_not_shown(proxy: SupervisedWorkers) -> None:
     kind = Condition.BROKER_UNREACHABLE
     proxy.add(2, 6, ActiveCondition(kind, kind.type.state, "broker 1", "broker 1 at b:9092: refused", 1))
     proxy.add(1, 0)
@@ -113,15 +113,17 @@ async def test_old_reports_of_a_silent_worker_are_not_shown(proxy: Proxy) -> Non
     assert proxy.active == [SILENT]
 
 
-async def test_a_scrape_does_not_wait_for_a_silent_worker(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scrape_does_not_wait_for_a_silent_worker(
+    proxy: SupervisedWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Otherwise scrapes with a short interval would queue up, and all of them would be late."""
     monkeypatch.setattr(worker_reports, "_FRESH_SECONDS", 600.0)
     silent, other = proxy.add(2, 60), proxy.add(1, 0)
 
-    def responds(_command: object) -> None:
+    def respond_now(_command: object) -> None:
         other.last_message_at = time.monotonic()
 
-    for worker, send in ((silent, lambda _command: None), (other, responds)):
+    for worker, send in ((silent, lambda _command: None), (other, respond_now)):
         worker.outbox = cast(Any, SimpleNamespace(is_behind=False, send=send))
 
     async with asyncio.timeout(60):

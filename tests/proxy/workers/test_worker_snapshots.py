@@ -13,17 +13,17 @@ from sluicegate.proxy.workers.worker_snapshots import WorkerSnapshots
 LATE = "the figures of worker 2 are missing here: it has not responded in time"
 
 
-def details(found: tuple[list[LiveState], list[ActiveCondition]]) -> tuple[list[LiveState], list[str]]:
+def states_and_details(found: tuple[list[LiveState], list[ActiveCondition]]) -> tuple[list[LiveState], list[str]]:
     states, missing = found
     assert {each.condition for each in missing} <= {Condition.WORKER_UNRESPONSIVE}
     return states, [each.detail for each in missing]
 
 
-def state_by(by: str) -> LiveState:
+def state_of_version(by: str) -> LiveState:
     return cast(LiveState, {"version": by})
 
 
-class Worker:
+class ScriptedWorker:
     """A worker that responds to each request in a later loop iteration."""
 
     def __init__(self, look: WorkerSnapshots, index: int, takes_connections: bool = True) -> None:
@@ -33,7 +33,7 @@ class Worker:
         self._look = look
 
     @property
-    def outbox(self) -> "Worker":
+    def outbox(self) -> "ScriptedWorker":
         return self
 
     def send(self, request: SnapshotRequest, /) -> None:
@@ -44,15 +44,15 @@ class Worker:
         self.answers(request)
 
     def answers(self, request: SnapshotRequest) -> None:
-        self._look.received(self.index, WorkerSnapshot(state_by(f"worker {self.index}"), request.number))
+        self._look.received(self.index, WorkerSnapshot(state_of_version(f"worker {self.index}"), request.number))
 
 
-class UnresponsiveWorker(Worker):
+class UnresponsiveWorker(ScriptedWorker):
     def _hears(self, request: SnapshotRequest) -> None:
         """Receive a request without a response."""
 
 
-class Ending(Worker):
+class EndingWorker(ScriptedWorker):
     def _hears(self, request: SnapshotRequest) -> None:
         self._look.ended(self.index)
 
@@ -60,17 +60,20 @@ class Ending(Worker):
 async def test_snapshots_of_all_workers_are_collected() -> None:
     look = WorkerSnapshots(60)
 
-    found = await look.ask([Worker(look, 1), Worker(look, 2)], EVERYTHING)
+    found = await look.ask([ScriptedWorker(look, 1), ScriptedWorker(look, 2)], EVERYTHING)
 
-    assert found == ([state_by("worker 1"), state_by("worker 2")], [])
+    assert found == ([state_of_version("worker 1"), state_of_version("worker 2")], [])
 
 
 async def test_a_worker_without_a_response_in_time_is_named_and_not_asked_again() -> None:
     look = WorkerSnapshots(0.05)
-    quick, stuck = Worker(look, 1), UnresponsiveWorker(look, 2)
+    quick, stuck = ScriptedWorker(look, 1), UnresponsiveWorker(look, 2)
 
     for _ in range(2):
-        assert details(await look.ask([quick, stuck], EVERYTHING)) == ([state_by("worker 1")], [LATE])
+        assert states_and_details(await look.ask([quick, stuck], EVERYTHING)) == (
+            [state_of_version("worker 1")],
+            [LATE],
+        )
 
     assert (len(quick.asked), len(stuck.asked)) == (2, 1)
 
@@ -78,10 +81,10 @@ async def test_a_worker_without_a_response_in_time_is_named_and_not_asked_again(
 async def test_a_late_snapshot_is_dropped_and_its_worker_is_asked_again() -> None:
     look = WorkerSnapshots(0.05)
     late = UnresponsiveWorker(look, 2)
-    assert details(await look.ask([late], EVERYTHING)) == ([], [LATE])
+    assert states_and_details(await look.ask([late], EVERYTHING)) == ([], [LATE])
 
     late.answers(late.asked[0])
-    assert details(await look.ask([late], EVERYTHING)) == ([], [LATE])
+    assert states_and_details(await look.ask([late], EVERYTHING)) == ([], [LATE])
 
     assert [request.number for request in late.asked] == [1, 2]
 
@@ -89,9 +92,11 @@ async def test_a_late_snapshot_is_dropped_and_its_worker_is_asked_again() -> Non
 async def test_an_ended_worker_is_not_awaited_and_a_starting_one_is_named() -> None:
     look = WorkerSnapshots(60)
 
-    found = await look.ask([Worker(look, 1), Ending(look, 2), Worker(look, 3, takes_connections=False)], EVERYTHING)
+    found = await look.ask(
+        [ScriptedWorker(look, 1), EndingWorker(look, 2), ScriptedWorker(look, 3, takes_connections=False)], EVERYTHING
+    )
 
-    assert details(found) == (
-        [state_by("worker 1")],
+    assert states_and_details(found) == (
+        [state_of_version("worker 1")],
         [LATE, "the figures of worker 3 are missing here: it has not started yet"],
     )

@@ -43,7 +43,7 @@ def validate_batches(
     return found
 
 
-def fixing(fix: TimeFix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
+def policy_with_fix(fix: TimeFix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
     return replace(policy, fix=fix)
 
 
@@ -65,7 +65,7 @@ def test_a_fix_replaces_bad_timestamps_and_keeps_good_ones(fix: TimeFix, time: i
     original = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)
     wanted = [Rec(NOW - 7), Rec(becomes, b"key", b"value", [(b"h", None)]), Rec(-1)]
 
-    found = validate_batches(fixing(fix), original)
+    found = validate_batches(policy_with_fix(fix), original)
 
     assert found.rejected == {}
     assert found.accepted[0, 0].records == 3
@@ -82,9 +82,11 @@ def test_the_previous_time_is_that_of_the_last_record_or_of_the_partition() -> N
     previous = PreviousTimes()
     bad = Rec(NOW * 1_000_000)
 
-    nothing = validate_batches(fixing(TimeFix.PREVIOUS), batch([bad]), previous=previous)
-    within = validate_batches(fixing(TimeFix.PREVIOUS), batch([Rec(NOW - 50), Rec(NOW - 90), bad]), previous=previous)
-    later = validate_batches(fixing(TimeFix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
+    nothing = validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([bad]), previous=previous)
+    within = validate_batches(
+        policy_with_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 50), Rec(NOW - 90), bad]), previous=previous
+    )
+    later = validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
 
     assert nothing.rejected[0, 0].reason is Reason.TIMESTAMP_IN_FUTURE
     assert within.fixed[0, 0].finding.bad_records[0].fixed == NOW - 50
@@ -95,8 +97,8 @@ def test_the_previous_time_is_that_of_the_last_record_or_of_the_partition() -> N
 def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
     previous = PreviousTimes()
 
-    found = validate_batches(fixing(TimeFix.PREVIOUS), batch([Rec(NOW - 5), Rec(NOW - 9)]), previous=previous)
-    validate_batches(fixing(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
+    found = validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 5), Rec(NOW - 9)]), previous=previous)
+    validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
 
     assert found.fixed == {}
     assert previous.time_of("t", 0) == NOW - 5
@@ -114,7 +116,7 @@ def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
     ],
 )
 def test_batches_with_other_violations_are_not_fixed(fix: TimeFix, original: bytes) -> None:
-    plain, found = validate_batches(BOUNDED, original), validate_batches(fixing(fix), original)
+    plain, found = validate_batches(BOUNDED, original), validate_batches(policy_with_fix(fix), original)
 
     assert found.fixed == {}
     assert found.rejected == plain.rejected != {}
@@ -130,14 +132,14 @@ def test_a_batch_that_breaks_another_rule_too_is_rejected_for_all_of_it() -> Non
 
 
 def test_a_time_that_is_plausible_in_no_unit_is_rejected() -> None:
-    found = validate_batches(fixing(TimeFix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
+    found = validate_batches(policy_with_fix(TimeFix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
 
     assert found.fixed == {}
     assert found.rejected[0, 0].bad_count == 2
 
 
 def test_old_requests_and_messages_are_not_fixed() -> None:
-    found = validate_batches(fixing(TimeFix.NOW), message(1, b"v", timestamp=5), version=2)
+    found = validate_batches(policy_with_fix(TimeFix.NOW), message(1, b"v", timestamp=5), version=2)
 
     assert found.fixed == {}
     assert set(found.rejected) == {(0, 0)}
@@ -152,7 +154,7 @@ def test_an_observed_topic_is_not_fixed() -> None:
 @pytest.mark.parametrize("codec", [NONE, LZ4])
 def test_a_large_fix_raises_out_of_time(codec: int) -> None:
     with pytest.raises(OutOfTime):
-        validate_batches(fixing(TimeFix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
+        validate_batches(policy_with_fix(TimeFix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
 
 
 def test_the_partitions_with_a_previous_time_are_bounded() -> None:
@@ -174,8 +176,8 @@ def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good
     plain = 0 if codec == NONE else 150_000  # the compressed size counts; twice that would be rejected
     limits = ValidationLimits(max_decompressed_bytes=plain, max_request_headers=2 * len(times))
 
-    assert validate_batches(fixing(fix), good, limits=limits).rejected == {}
-    found = validate_batches(fixing(fix), original, limits=limits)
+    assert validate_batches(policy_with_fix(fix), good, limits=limits).rejected == {}
+    found = validate_batches(policy_with_fix(fix), original, limits=limits)
 
     assert found.rejected == {}
     assert set(found.fixed) == {(0, 0)}
@@ -185,7 +187,7 @@ def test_a_batch_after_a_fixed_one_has_the_rest_of_the_limits() -> None:
     original = batch([Rec(NOW * 1_000_000, None, b"v" * 60_000)], LZ4)
     limits = ValidationLimits(max_decompressed_bytes=130_000)
 
-    found = validate_batches(fixing(TimeFix.NOW), original, original, original, limits=limits)
+    found = validate_batches(policy_with_fix(TimeFix.NOW), original, original, original, limits=limits)
 
     assert set(found.fixed) == {(0, 0), (0, 1)}
     assert found.rejected[0, 2].reason is Reason.DECOMPRESSION_LIMIT
@@ -197,7 +199,7 @@ def test_a_better_compression_ratio_of_a_fixed_batch_is_not_rejected() -> None:
     original = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
     limits = ValidationLimits(max_decompression_ratio=1, ratio_free_bytes=len(value) + 100)
 
-    assert set(validate_batches(fixing(TimeFix.NOW), original, limits=limits).fixed) == {(0, 0)}
+    assert set(validate_batches(policy_with_fix(TimeFix.NOW), original, limits=limits).fixed) == {(0, 0)}
 
 
 @pytest.mark.parametrize("ago", [5_000, 2 * HOUR, 30 * HOUR])
@@ -205,8 +207,12 @@ def test_the_previous_time_with_rehearsed_bounds_is_the_latest_good_one(ago: int
     policy = replace(BOUNDED, before_max_ms=48 * HOUR, rehearsed=RehearsedBounds((HOUR, 24 * HOUR), (60_000,)))
     previous = PreviousTimes()
 
-    validate_batches(fixing(TimeFix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous)
-    fixed = validate_batches(fixing(TimeFix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous).fixed
+    validate_batches(
+        policy_with_fix(TimeFix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous
+    )
+    fixed = validate_batches(
+        policy_with_fix(TimeFix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous
+    ).fixed
 
     assert fixed[0, 0].finding.bad_records[0].fixed == NOW - ago
 
@@ -214,9 +220,9 @@ def test_the_previous_time_with_rehearsed_bounds_is_the_latest_good_one(ago: int
 def test_a_batch_without_times_sets_no_previous_time() -> None:
     previous = PreviousTimes()
 
-    validate_batches(fixing(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
-    validate_batches(fixing(TimeFix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
-    validate_batches(fixing(TimeFix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
+    validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
+    validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
+    validate_batches(policy_with_fix(TimeFix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
 
     assert previous.time_of("t", 0) is None
 
@@ -229,8 +235,8 @@ def test_a_previous_time_fix_waits_for_requests_in_flight() -> None:
     bad = batch([Rec(NOW * 1_000_000)])
 
     with pytest.raises(PreviousTimeInFlight):
-        validate_batches(fixing(TimeFix.PREVIOUS), bad, previous=previous)
+        validate_batches(policy_with_fix(TimeFix.PREVIOUS), bad, previous=previous)
     under_way.clear()
 
-    fixed = validate_batches(fixing(TimeFix.PREVIOUS), bad, previous=previous).fixed
+    fixed = validate_batches(policy_with_fix(TimeFix.PREVIOUS), bad, previous=previous).fixed
     assert fixed[0, 0].finding.bad_records[0].fixed == NOW - 9

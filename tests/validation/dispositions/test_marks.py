@@ -61,7 +61,7 @@ def read(data: bytes) -> list[tuple[int, bytes | None, bytes | None, list[Any]]]
     return [(each.timestamp, each.key, each.value, each.headers) for each in one]
 
 
-def forwarded(data: bytes, **options: Any) -> bytes:
+def forwarded_batch(data: bytes, **options: Any) -> bytes:
     found = validate_batch(data, **options)
     assert not found.rejected
     return found.replacements().get((0, 0), data)
@@ -87,7 +87,7 @@ def test_each_bad_record_has_all_its_violations_and_everything_else_stays(codec:
     producer = {"producer_id": 7, "producer_epoch": 3, "base_sequence": 11, "flags": TRANSACTIONAL}
     data = batch([each for each, _ in RECORDS], CODECS[codec], **producer)
 
-    made = forwarded(data)
+    made = forwarded_batch(data)
 
     headers = [[(name.decode(), value) for name, value in rec.headers] + marks for rec, marks in RECORDS]
     assert read(made) == [
@@ -98,7 +98,7 @@ def test_each_bad_record_has_all_its_violations_and_everything_else_stays(codec:
 
 
 def test_a_good_batch_is_forwarded_byte_for_byte() -> None:
-    assert forwarded(batch([Rec(NOW, b"k", b"slu", [(b"other", b"sluicegate.rule")])])) == batch(
+    assert forwarded_batch(batch([Rec(NOW, b"k", b"slu", [(b"other", b"sluicegate.rule")])])) == batch(
         [Rec(NOW, b"k", b"slu", [(b"other", b"sluicegate.rule")])]
     )
 
@@ -108,7 +108,7 @@ def test_a_producers_own_marks_are_renamed_also_in_good_records(value: bytes) ->
     own = [(b"sluicegate.rule", b"x"), (b"a", b"1"), (b"sluicegate.reason", None), (b"sluicegate.rules", b"")]
     marks = mark_headers(RULE, "short") if len(value) > 3 else []
 
-    ((*_, headers),) = read(forwarded(batch([Rec(NOW, b"k", value, own)])))
+    ((*_, headers),) = read(forwarded_batch(batch([Rec(NOW, b"k", value, own)])))
 
     renamed = [("renamed.sluicegate.rule", b"x"), ("a", b"1"), ("renamed.sluicegate.reason", None)]
     assert headers == [*renamed, ("sluicegate.rules", b""), *marks]
@@ -117,14 +117,14 @@ def test_a_producers_own_marks_are_renamed_also_in_good_records(value: bytes) ->
 def test_only_what_is_forwarded_without_validation_keeps_its_headers() -> None:
     data = batch([Rec(NOW, None, b"v", [(b"sluicegate.rule", b"x")])])
 
-    assert forwarded(data, client="b") == data
+    assert forwarded_batch(data, client="b") == data
 
 
 def test_a_batch_that_exceeds_the_topics_size_with_its_marks_is_rejected_as_by_a_broker() -> None:
     data = batch([Rec(NOW, None, b"v")])
-    size = len(forwarded(data))
+    size = len(forwarded_batch(data))
 
-    assert forwarded(data, size=f"max.message.bytes: {size}") != data
+    assert forwarded_batch(data, size=f"max.message.bytes: {size}") != data
     rejected = validate_batch(data, f"max.message.bytes: {size - 1}").rejected[0, 0]
     assert (rejected.code, rejected.reason.value) == (10, "batch_too_large")
 
@@ -143,7 +143,7 @@ def test_violations_of_both_kinds_are_reported_and_rules_that_observe_mark_nothi
 def test_messages_without_headers_are_accepted_if_good_and_rejected_if_bad(magic: int) -> None:
     good, bad = (message(magic, b"v", key=key, timestamp=NOW) for key in (b"k", None))
 
-    assert forwarded(good, version=2) == good
+    assert forwarded_batch(good, version=2) == good
     assert validate_batch(bad, version=2).rejected[0, 0].rules == (("keyed", 1),)
 
 
@@ -160,7 +160,7 @@ def test_removing_the_marks_of_a_stored_batch_restores_the_sent_one(codec: str) 
     sent = batch(records, CODECS[codec])
     limits = limits_of(load(read_yaml(FILE.replace("SIZE", ""), "f"), {}).config)
 
-    found = without_marks(memoryview(forwarded(sent)), limits, Decompressor())
+    found = without_marks(memoryview(forwarded_batch(sent)), limits, Decompressor())
 
     assert found is not None and read(found) == read(sent)
     assert without_marks(memoryview(batch(records[:1], CODECS[codec])), limits, Decompressor()) is None

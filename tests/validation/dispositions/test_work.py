@@ -22,7 +22,7 @@ from sluicegate.validation.policy import TimeFix, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client, Mode
-from tests.wire.batches import CODECS, Rec, alike, batch
+from tests.wire.batches import CODECS, Rec, batch, identical_records
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
@@ -75,7 +75,7 @@ TOPICS = sorted({*TOPIC_OF_MODE.values(), *TOPIC_OF_FIX.values(), *TOPIC_OF_MODU
 
 
 def _many(rec: Rec, count: int) -> tuple[bytes, int]:
-    return alike(rec, count, NOW), count
+    return identical_records(rec, count, NOW), count
 
 
 INPUTS: dict[str, Callable[[], tuple[bytes, int]]] = {

@@ -31,7 +31,7 @@ _MARK, _RULE = b"sluicegate.reason", b"sluicegate.rule"
 LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 8, 16, 32, 64
 
 
-class Input(NamedTuple):
+class HostileBatch(NamedTuple):
     """`make`: from the size (bytes of records) to a batch."""
 
     name: str
@@ -86,12 +86,12 @@ def _plain(size: int) -> tuple[bytes, int]:
 def _in(codec: int, packed: Callable[[bytes], bytes], **fields: int) -> Callable[[int], bytes]:
     """Return a function that makes a batch of late records whose payload `packed` compresses."""
 
-    def make(size: int) -> bytes:
+    def make_batch(size: int) -> bytes:
         payload, count = _plain(size)
         known = {"count": count, "base_timestamp": LATE, "max_timestamp": LATE} | fields
         return batch([], codec, compressed=packed(payload), **known)
 
-    return make
+    return make_batch
 
 
 def _parts(payload: bytes, size: int) -> list[bytes]:
@@ -127,7 +127,7 @@ def _old(size: int) -> bytes:
 
 
 OF_RECORDS = [
-    Input(f"times {time}, {header}, {codec}", _shape(CODECS[codec], TIMES[time], *HEADERS[header]))
+    HostileBatch(f"times {time}, {header}, {codec}", _shape(CODECS[codec], TIMES[time], *HEADERS[header]))
     for i, time in enumerate(TIMES)
     for j, header in enumerate(HEADERS)
     if (i + j) % 2 == 0 or time == "late"
@@ -135,26 +135,28 @@ OF_RECORDS = [
 ]
 
 OF_FRAMES = [
-    Input("many gzip members", _in(GZIP, lambda p: b"".join(gzip.compress(part, 0) for part in _parts(p, 500)))),
-    Input("many zstd frames", _in(ZSTD, lambda p: b"".join(zstandard.compress(part) for part in _parts(p, 100)))),
-    Input("a zstd dictionary", _in(ZSTD, _with_dictionary)),
-    Input("lz4 blocks of seven bytes", _in(LZ4, _lz4_blocks)),
-    Input("xerial chunks of 100 bytes", _in(XERIAL, _xerial_chunks)),
-    Input("half a gzip member", _in(GZIP, lambda p: gzip.compress(p)[:-50])),
-    Input("a count of 2^31 - 1", _in(NONE, lambda p: p, count=2**31 - 1)),
-    Input("a base at the end of int64", _in(ZSTD, zstandard.compress, base_timestamp=2**63 - 1)),
-    Input("one record after many is missing", _in(ZSTD, lambda p: zstandard.compress(p[:-5]))),
-    Input("a time of append", _in(ZSTD, zstandard.compress, flags=LOG_APPEND_TIME)),
-    Input(
+    HostileBatch("many gzip members", _in(GZIP, lambda p: b"".join(gzip.compress(part, 0) for part in _parts(p, 500)))),
+    HostileBatch(
+        "many zstd frames", _in(ZSTD, lambda p: b"".join(zstandard.compress(part) for part in _parts(p, 100)))
+    ),
+    HostileBatch("a zstd dictionary", _in(ZSTD, _with_dictionary)),
+    HostileBatch("lz4 blocks of seven bytes", _in(LZ4, _lz4_blocks)),
+    HostileBatch("xerial chunks of 100 bytes", _in(XERIAL, _xerial_chunks)),
+    HostileBatch("half a gzip member", _in(GZIP, lambda p: gzip.compress(p)[:-50])),
+    HostileBatch("a count of 2^31 - 1", _in(NONE, lambda p: p, count=2**31 - 1)),
+    HostileBatch("a base at the end of int64", _in(ZSTD, zstandard.compress, base_timestamp=2**63 - 1)),
+    HostileBatch("one record after many is missing", _in(ZSTD, lambda p: zstandard.compress(p[:-5]))),
+    HostileBatch("a time of append", _in(ZSTD, zstandard.compress, flags=LOG_APPEND_TIME)),
+    HostileBatch(
         "a transaction", _in(GZIP, gzip.compress, flags=TRANSACTIONAL, producer_id=7, producer_epoch=0, base_sequence=0)
     ),
-    Input("control records", _in(ZSTD, zstandard.compress, flags=CONTROL)),
-    Input("a horizon of deletion", _in(ZSTD, zstandard.compress, flags=DELETE_HORIZON)),
-    Input("numbers of five bytes", _overlong),
-    Input("messages of magic 1", _old),
-    Input("a value of zeros", lambda size: batch([Rec(LATE, None, bytes(size))], ZSTD)),
-    Input("a key of zeros", lambda size: batch([Rec(LATE, bytes(size), None)], LZ4)),
-    Input("empty batches in a row", lambda size: batch([], count=0, base_timestamp=LATE) * (size // 61)),
+    HostileBatch("control records", _in(ZSTD, zstandard.compress, flags=CONTROL)),
+    HostileBatch("a horizon of deletion", _in(ZSTD, zstandard.compress, flags=DELETE_HORIZON)),
+    HostileBatch("numbers of five bytes", _overlong),
+    HostileBatch("messages of magic 1", _old),
+    HostileBatch("a value of zeros", lambda size: batch([Rec(LATE, None, bytes(size))], ZSTD)),
+    HostileBatch("a key of zeros", lambda size: batch([Rec(LATE, bytes(size), None)], LZ4)),
+    HostileBatch("empty batches in a row", lambda size: batch([], count=0, base_timestamp=LATE) * (size // 61)),
 ]
 
 BATCHES = [*OF_RECORDS, *OF_FRAMES]

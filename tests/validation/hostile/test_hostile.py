@@ -112,7 +112,7 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def configured() -> Iterator[tuple[Rulebook, ValidationLimits]]:
+def configured_rules() -> Iterator[tuple[Rulebook, ValidationLimits]]:
     config = load(read_yaml(FILE, "f"), {}).config
     process = RulesProcess(RuleLimits(2.0, 256 * MIB), WaitBudget())
     yield rulebook_of(config, SchemaRules({}, process)), limits_of(config)
@@ -156,7 +156,7 @@ def _frozen() -> Iterator[None]:
     gc.unfreeze()
 
 
-def held_by_cycles() -> int:
+def bytes_held_by_cycles() -> int:
     """Return the bytes of long contents that wait for the garbage collector; many requests may come before it runs."""
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
@@ -170,19 +170,19 @@ def held_by_cycles() -> int:
 
 @pytest.mark.parametrize(("topic", "make"), CASES)
 def test_hostile_input_yields_often_and_uses_bounded_memory(
-    topic: str, make: Callable[[int], bytes], configured: tuple[Rulebook, ValidationLimits]
+    topic: str, make: Callable[[int], bytes], configured_rules: tuple[Rulebook, ValidationLimits]
 ) -> None:
     data = make(SIZE)
     gc.collect()
     gc.disable()
     try:
-        work = MeasuredValidation(configured, topic, data)
-        held = held_by_cycles()
+        work = MeasuredValidation(configured_rules, topic, data)
+        held = bytes_held_by_cycles()
         longest = work.longest
         if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also increases processor time
-            longest = min(longest, MeasuredValidation(configured, topic, data).longest)
+            longest = min(longest, MeasuredValidation(configured_rules, topic, data).longest)
         tracemalloc.start()
-        MeasuredValidation(configured, topic, data)
+        MeasuredValidation(configured_rules, topic, data)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

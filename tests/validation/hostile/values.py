@@ -13,7 +13,7 @@ WINDOW = 64 * 1024
 """Long texts are read in windows of this size; what lies across the end of one is read differently."""
 
 
-class Value(NamedTuple):
+class HostileValueMaker(NamedTuple):
     """`make`: from the size (bytes) to a value of about this size."""
 
     name: str
@@ -21,16 +21,16 @@ class Value(NamedTuple):
     make: Callable[[int], bytes]
 
 
-def _json(name: str, make: Callable[[int], bytes]) -> Value:
-    return Value(f"JSON: {name}", Format.JSON, make)
+def _json(name: str, make: Callable[[int], bytes]) -> HostileValueMaker:
+    return HostileValueMaker(f"JSON: {name}", Format.JSON, make)
 
 
-def _avro(name: str, make: Callable[[int], bytes]) -> Value:
-    return Value(f"Avro: {name}", Format.AVRO, make)
+def _avro(name: str, make: Callable[[int], bytes]) -> HostileValueMaker:
+    return HostileValueMaker(f"Avro: {name}", Format.AVRO, make)
 
 
-def _protobuf(name: str, make: Callable[[int], bytes]) -> Value:
-    return Value(f"Protobuf: {name}", Format.PROTOBUF, make)
+def _protobuf(name: str, make: Callable[[int], bytes]) -> HostileValueMaker:
+    return HostileValueMaker(f"Protobuf: {name}", Format.PROTOBUF, make)
 
 
 def _times(start: bytes, part: bytes, end: bytes) -> Callable[[int], bytes]:
@@ -48,13 +48,13 @@ def _fields(part: bytes, name: bytes = b"") -> Callable[[int], bytes]:
 def _across_windows(part: bytes) -> Callable[[int], bytes]:
     """Return a function that puts `part` across the end of each window of a masked string, at each position."""
 
-    def make(size: int) -> bytes:
+    def make_value(size: int) -> bytes:
         text = bytearray(b'{"mail":"')
         for at in range(WINDOW, size + WINDOW, WINDOW):
             text += b"a" * (at - len(text) - 1 - at // WINDOW % len(part)) + part
         return bytes(text) + b'"}'
 
-    return make
+    return make_value
 
 
 def _distinct(key: Callable[[int], str]) -> Callable[[int], bytes]:

@@ -53,7 +53,7 @@ _TOLERANCE = 20 if is_compiled() else 2000
 """Machines differ, and this is no benchmark. A rule that forgets its bound takes a thousand times what it says."""
 
 
-def written_for(name: str) -> tuple[Any, ...]:
+def example_keys(name: str) -> tuple[Any, ...]:
     """Return valid values for a key of the section `value`."""
     section = section_of(KEYS[name].annotation)
     if section is None:
@@ -70,7 +70,7 @@ def rules_of(name: str, written: Any) -> list[RecordRule]:
 @pytest.mark.parametrize("name", KEYS)
 def test_each_condition_on_a_value_becomes_a_rule(name: str) -> None:
     where = "content_rules.py" if section_of(KEYS[name].annotation) is not None else "from_keys.py"
-    for written in written_for(name):
+    for written in example_keys(name):
         assert rules_of(name, written), (
             f"config/content_keys.py takes `value: {{{name}: {written}}}`, and no rule is made of it: register its "
             f"kind in {where} (validation/rules/)"
@@ -85,7 +85,7 @@ def test_each_registered_rule_kind_can_be_configured() -> None:
 
 @pytest.mark.parametrize("name", CONTENT_RULES)
 def test_a_registered_kind_says_whether_it_is_costly(name: str) -> None:
-    for rule in rules_of(name, written_for(name)[0]):
+    for rule in rules_of(name, example_keys(name)[0]):
         assert isinstance(getattr(rule, "is_costly", None), bool), (
             f"{type(rule).__name__} has no is_costly. True: records for which fault() spends more than INLINE_STEPS go "
             "to the rules process. False promises that there are none"
@@ -96,7 +96,7 @@ def test_a_registered_kind_says_whether_it_is_costly(name: str) -> None:
 @pytest.mark.parametrize("name", KEYS)
 def test_hostile_values_take_no_longer_than_their_declared_cost(name: str, what: str) -> None:
     sent = record(HOSTILE[what])
-    for rule in (rule for written in written_for(name) for rule in rules_of(name, written)):
+    for rule in (rule for written in example_keys(name) for rule in rules_of(name, written)):
         kind = f"{type(rule).__name__} (`{name}`)"
         began = thread_time_ns()
         steps = steps_of(rule.fault, sent)

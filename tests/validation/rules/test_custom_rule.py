@@ -65,7 +65,7 @@ _NOW = 1_800_000_000_000
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a distribution with a custom rule, like pip."""
     (tmp_path / "begins_rule.py").write_text(SOURCE)
     info = tmp_path / "begins_rule-1.dist-info"
@@ -76,7 +76,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "begins_rule", raising=False)
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed_rule")
 def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
     rule = custom_rule("begins", {"begins": "a"})
 
@@ -87,7 +87,7 @@ def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
     assert len(words) == 500
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed_rule")
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -102,7 +102,7 @@ def test_a_custom_rule_that_fails_is_a_permanent_fault(value: bytes, said: str) 
     assert value.decode() not in str(raised.value)
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed_rule")
 def test_a_custom_rule_may_report_an_outage_of_its_dependency() -> None:
     with pytest.raises(Outage, match="the other side is away"):
         custom_rule("begins", {"begins": "a"}).fault(record(b"out"))
@@ -118,7 +118,7 @@ def validate_batch(value: bytes, more: str = "") -> ValidatedRequest:
     return validate_request(request, {}, lambda _: policy, limits_of(config), lambda: _NOW, Decompressor(), budget)
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed_rule")
 def test_a_custom_rule_that_fails_is_no_outage_that_forwards_the_batch() -> None:
     """KIP-467: a record is rejected with INVALID_RECORD (87), a fatal error that names it."""
     found = validate_batch(b"divide").rejected[0, 0]
@@ -131,25 +131,25 @@ def test_a_custom_rule_that_fails_is_no_outage_that_forwards_the_batch() -> None
     assert not validate_batch(b"divide", ", mode: observe").rejected
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed_rule")
 def test_attributes_of_a_rule_may_have_any_other_meaning() -> None:
     assert custom_rule("words", {}).parts
 
 
 def test_the_rule_check_reports_old_attribute_names() -> None:
-    class Old:
+    class OldAttributeNames:
         parts = Part.VALUE
         is_slow = False
 
         def complaint(self, _record: RuledRecord) -> str | None:
             return None
 
-    old: Any = Old()
-    with pytest.raises(AssertionError, match="Old has complaint, which is now fault: rename it"):
+    old: Any = OldAttributeNames()
+    with pytest.raises(AssertionError, match="OldAttributeNames has complaint, which is now fault: rename it"):
         check_rule(old)
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed_rule")
 @pytest.mark.parametrize(
     ("entry_point", "said"),
     [

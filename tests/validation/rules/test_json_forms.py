@@ -23,7 +23,7 @@ from sluicegate.validation.rules.rule import INLINE_STEPS, StepBudget
 from sluicegate.validation.rules.schemas.json_form import NoJsonForm
 from sluicegate.validation.rules.schemas.json_form import date as date_text
 from tests.validation.rules.avro.test_schema import ORDER
-from tests.validation.rules.cel.test_schema_expressions import PROTO, avro
+from tests.validation.rules.cel.test_schema_expressions import PROTO, avro_data
 from tests.validation.rules.steps import steps_of
 
 
@@ -69,7 +69,7 @@ AT = datetime(2026, 11, 27, 12, 0, 5, 250_000, UTC)
     ],
 )  # fmt: skip
 def test_a_type_of_avro_that_json_lacks_has_one_form(schema: Any, value: Any, text: str) -> None:
-    found = AvroJson(plan_of(schema)).text(avro(schema, value), StepBudget()).decode()
+    found = AvroJson(plan_of(schema)).text(avro_data(schema, value), StepBudget()).decode()
 
     assert found == text or float(found) == float(text)
 
@@ -82,7 +82,7 @@ def json_with_floats(text: str | bytes) -> Any:
 def test_the_json_form_of_avro_has_the_values_that_fastavro_reads() -> None:
     form = AvroJson(plan_of(ORDER))
     for order in generate_many(ORDER, 300):
-        data = avro(ORDER, order)
+        data = avro_data(ORDER, order)
         read = fastavro.schemaless_reader(BytesIO(data), ORDER)
         expected = json.dumps(read, default=lambda raw: b64encode(raw).decode())
         assert json_with_floats(form.text(data, StepBudget())) == json_with_floats(expected)
@@ -164,9 +164,11 @@ def test_a_field_without_presence_is_always_there_and_others_only_if_they_are_se
 def test_data_without_a_json_form_are_reported_and_costly_data_are_known_in_advance() -> None:
     empty = {"type": "array", "items": {"type": "record", "name": "Nothing", "fields": []}}
     form = AvroJson(plan_of(empty))
-    assert form.text(avro(empty, [{}] * 100), StepBudget()) == json.dumps([{}] * 100, separators=(",", ":")).encode()
+    assert (
+        form.text(avro_data(empty, [{}] * 100), StepBudget()) == json.dumps([{}] * 100, separators=(",", ":")).encode()
+    )
     with pytest.raises(NoJsonForm, match="more than 100 items without bytes"):
-        form.text(avro(empty, [{}] * 101), StepBudget())
+        form.text(avro_data(empty, [{}] * 101), StepBudget())
     assert steps_of(form.text, bytes(1 << 20)) > INLINE_STEPS
 
     kind = class_of(MORE_PROTO, "forms.All")

@@ -29,7 +29,7 @@ from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSch
 from tests.oracle.kafka_java import ROOT
 from tests.validation.rules.inline_rule import InlineRule
 from tests.validation.rules.json.random_json import RandomJson
-from tests.validation.rules.test_content_rules import rules_of, written_for
+from tests.validation.rules.test_content_rules import example_keys, rules_of
 
 pytestmark = pytest.mark.skipif(not is_compiled(), reason="there are no native checks: nothing was compiled")
 
@@ -159,7 +159,7 @@ def test_a_native_check_accepts_no_record_that_its_rule_rejects(name: str) -> No
 
 @pytest.mark.parametrize("name", CONTENT_RULES)
 def test_every_registered_kind_passes_the_check_for_authors(name: str) -> None:
-    for written in written_for(name):
+    for written in example_keys(name):
         for rule in rules_of(name, written):
             check_rule(rule, _ORDERS)
 
@@ -231,7 +231,7 @@ def test_the_check_for_authors_finds_a_custom_rule_that_fails_for_some_bytes(
 def test_a_rule_sees_only_the_parts_that_it_needs() -> None:
     seen = set()
 
-    class Seen(InlineRule):
+    class RecordingRule(InlineRule):
         parts = Part.KEY
         is_slow = False
 
@@ -239,5 +239,5 @@ def test_a_rule_sees_only_the_parts_that_it_needs() -> None:
             seen.add((record.value, record.headers))
             return None
 
-    assert check_rule(Seen()) == 0
+    assert check_rule(RecordingRule()) == 0
     assert seen == {(None, ())}

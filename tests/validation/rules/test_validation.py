@@ -164,14 +164,14 @@ SEVERAL = (
 ENFORCED = policy_with_rules(*SEVERAL)
 
 
-def findings(found: ValidatedRequest) -> Iterator[Finding]:
+def observed_findings(found: ValidatedRequest) -> Iterator[Finding]:
     yield from found.rejected.values()
     yield from (each for several in found.observed.values() for each in several)
     yield from (each for marked in found.marked.values() for each in marked.findings)
 
 
-def by_rule(found: ValidatedRequest) -> Counter[str]:
-    return sum((Counter(dict(each.rules)) for each in findings(found)), Counter())
+def violations_by_rule(found: ValidatedRequest) -> Counter[str]:
+    return sum((Counter(dict(each.rules)) for each in observed_findings(found)), Counter())
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,14 @@ def test_each_rule_counts_the_same_records_in_each_mode(policy: TopicPolicy, ver
 
     found = validate_partitions(policy, data, version=version)
 
-    assert by_rule(found) == by_rule(validate_partitions(ENFORCED, data, version=version))
-    assert by_rule(found) == {"keyed": 2, "text": 3, "small": 2, "few": 2, "traced": 3 if version == 8 else 5}
+    assert violations_by_rule(found) == violations_by_rule(validate_partitions(ENFORCED, data, version=version))
+    assert violations_by_rule(found) == {
+        "keyed": 2,
+        "text": 3,
+        "small": 2,
+        "few": 2,
+        "traced": 3 if version == 8 else 5,
+    }
     if policy.mode is Mode.OBSERVE:
         ((deciding, other),) = found.observed.values()
         assert [name for name, _ in deciding.rules] == ["keyed", "small"], "for what mode reject rejects it, first"
@@ -217,7 +223,7 @@ def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mod
 
     found = validate_partitions(policy, batch([Rec(NOW, None)]))
 
-    assert [(each.reason, each.rules) for each in findings(found)] == [
+    assert [(each.reason, each.rules) for each in observed_findings(found)] == [
         (Reason.RULE_VIOLATED, (("keyed", 1),)),
         (Reason.DEPENDENCY_UNAVAILABLE, (("down", 0),)),
         (Reason.REQUEST_RULE_VIOLATED, (("idem", 0),)),
@@ -339,7 +345,7 @@ def test_bytes_are_counted_once_for_each_rule_that_reads_them(version: int, part
     old = b"".join(message(version - 1, value, key=key, timestamp=NOW) for _ in range(10))
     data = batch([Rec(NOW, key, value)] * 10) if version == 8 else old
 
-    def turns_with(*parts: Part) -> int:
+    def count_turns(*parts: Part) -> int:
         turns = 0
 
         def give_way() -> None:
@@ -354,9 +360,9 @@ def test_bytes_are_counted_once_for_each_rule_that_reads_them(version: int, part
         )
         return turns
 
-    unread = turns_with(Part.NONE, Part.NONE)
-    assert turns_with(part, Part.NONE) == unread + 10
-    assert turns_with(part, part) == unread + 20
+    unread = count_turns(Part.NONE, Part.NONE)
+    assert count_turns(part, Part.NONE) == unread + 10
+    assert count_turns(part, part) == unread + 20
 
 
 def test_observed_record_errors_are_bounded_for_all_partitions_of_a_request() -> None:
@@ -412,19 +418,19 @@ def test_too_many_headers_are_rejected_if_a_rule_reads_headers() -> None:
 
 
 def test_messages_of_many_rules_are_cut() -> None:
-    class Long(RecordingRule):
+    class LongRule(RecordingRule):
         def fault(self, record: RuledRecord) -> str | None:
             return "x" * 100_000
 
     found = validate_partitions(
-        policy_with_rules(*(NamedRule(f"r{n}", Long(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE)
+        policy_with_rules(*(NamedRule(f"r{n}", LongRule(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE)
     )
     assert all(len(record.message) < 3000 for record in found.rejected[0, 0].bad_records)
     assert len(found.rejected[0, 0].rules) == 100
 
 
 def test_violations_of_a_batch_are_explained_as_long_as_that_is_cheap() -> None:
-    class Explains(RecordingRule):
+    class ExplainingRule(RecordingRule):
         def __init__(self, explanation: str | None, steps: int) -> None:
             super().__init__(Part.VALUE)
             self.explained: list[bytes | None] = []
@@ -439,7 +445,7 @@ def test_violations_of_a_batch_are_explained_as_long_as_that_is_cheap() -> None:
             record.budget.spend(self.steps)
             return self.words
 
-    first, second = Explains("is bad at /a", 10), Explains("is bad at /b", INLINE_STEPS + 1)
+    first, second = ExplainingRule("is bad at /a", 10), ExplainingRule("is bad at /b", INLINE_STEPS + 1)
     values = [b"", b"x", b"y", b"z"]
     records = batch([Rec(NOW, value=value) for value in values])
     found = validate_partitions(policy_with_rules(NamedRule("a", first), NamedRule("b", second)), records, records)
@@ -452,14 +458,14 @@ def test_violations_of_a_batch_are_explained_as_long_as_that_is_cheap() -> None:
 
 
 def test_a_rule_with_cheap_explanations_explains_a_thousand_records() -> None:
-    class Explains(RecordingRule):
+    class ExplainingRule(RecordingRule):
         def fault(self, record: RuledRecord) -> str | None:
             return "is bad"
 
         def description(self, record: RuledRecord) -> str | None:
             return "is bad at /a"
 
-    found = validate_partitions(policy_with_rules(NamedRule("a", Explains(Part.VALUE))), batch([Rec(NOW)] * 1500))
+    found = validate_partitions(policy_with_rules(NamedRule("a", ExplainingRule(Part.VALUE))), batch([Rec(NOW)] * 1500))
 
     explained = [record.message.endswith("at /a") for record in found.rejected[0, 0].bad_records]
     assert explained == [True] * 1000
@@ -474,13 +480,13 @@ class NamesSchemas(RecordingRule):
         return "is wrong" if record.value == b"wrong" else None
 
 
-def by_schema(on_schema_error: OnSchemaError, *values: bytes, mode: Mode = Mode.REJECT) -> ValidatedRequest:
+def validate_by_schema(on_schema_error: OnSchemaError, *values: bytes, mode: Mode = Mode.REJECT) -> ValidatedRequest:
     rule = NamedRule("body", NamesSchemas(Part.VALUE), mode, on_schema_error=on_schema_error)
     return validate_partitions(policy_with_rules(rule), batch([Rec(NOW, value=value) for value in values], NONE))
 
 
 def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
-    found = by_schema(OnSchemaError.REJECT, b"good", b"bad", b"good", b"wrong").rejected[0, 0]
+    found = validate_by_schema(OnSchemaError.REJECT, b"good", b"bad", b"good", b"wrong").rejected[0, 0]
 
     assert (found.code, found.reason, found.bad_count) == (ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, 2)
     assert [record.index for record in found.bad_records] == [1, 3]
@@ -488,7 +494,7 @@ def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
 
 
 def test_a_record_with_an_unusable_schema_is_retriable_or_forwarded_if_configured() -> None:
-    retriable = by_schema(OnSchemaError.RETRIABLE, b"good", b"bad").rejected[0, 0]
+    retriable = validate_by_schema(OnSchemaError.RETRIABLE, b"good", b"bad").rejected[0, 0]
     assert (retriable.code, retriable.reason, retriable.bad_count) == (
         ErrorCode.REQUEST_TIMED_OUT,
         Reason.SCHEMA_UNUSABLE,
@@ -496,16 +502,16 @@ def test_a_record_with_an_unusable_schema_is_retriable_or_forwarded_if_configure
     )
     assert "schema 7 of registry main" in (retriable.message or "")
 
-    forwarded = by_schema(OnSchemaError.FORWARD, b"good", b"bad")
+    forwarded = validate_by_schema(OnSchemaError.FORWARD, b"good", b"bad")
     assert not forwarded.rejected
     assert forwarded.observed[0, 0][0].reason is Reason.SCHEMA_UNUSABLE
-    observed = by_schema(OnSchemaError.RETRIABLE, b"bad", mode=Mode.OBSERVE)
+    observed = validate_by_schema(OnSchemaError.RETRIABLE, b"bad", mode=Mode.OBSERVE)
     assert not observed.rejected
 
 
 @pytest.mark.parametrize("on_schema_error", [OnSchemaError.RETRIABLE, OnSchemaError.FORWARD])
 def test_records_beside_an_unusable_schema_are_still_validated(on_schema_error: OnSchemaError) -> None:
-    found = by_schema(on_schema_error, b"bad", b"wrong").rejected[0, 0]
+    found = validate_by_schema(on_schema_error, b"bad", b"wrong").rejected[0, 0]
     assert (found.code, found.bad_count) == (ErrorCode.INVALID_RECORD, 1)
 
 
@@ -571,7 +577,7 @@ def test_an_outage_ends_the_look_ahead() -> None:
 
 
 def test_costly_records_leave_the_event_loop_and_yield_after_each() -> None:
-    class Steps(RecordingRule):
+    class StepCountingRule(RecordingRule):
         def __init__(self, of_records: tuple[int, ...]) -> None:
             super().__init__(Part.NONE)  # without compiled code no rule about content runs on the event loop
             self.of_records = of_records
@@ -580,16 +586,16 @@ def test_costly_records_leave_the_event_loop_and_yield_after_each() -> None:
             record.budget.spend(self.of_records[record.index])
             return super().fault(record)
 
-    def of_steps(*steps: int, most_at_once: int = 1 << 62) -> int:
+    def count_turns_of_steps(*steps: int, most_at_once: int = 1 << 62) -> int:
         turns: list[int] = []
         records = batch([Rec(NOW) for _ in steps], NONE)
-        policy = policy_with_rules(NamedRule("steps", Steps(steps)))
+        policy = policy_with_rules(NamedRule("steps", StepCountingRule(steps)))
         validate_partitions(policy, records, most_at_once=most_at_once, give_way=lambda: turns.append(0))
         return len(turns)
 
     on_the_loop = 64 * 1024
-    assert of_steps(100, 1000, most_at_once=on_the_loop) < 2
+    assert count_turns_of_steps(100, 1000, most_at_once=on_the_loop) < 2
     with pytest.raises(OutOfTime):
-        of_steps(5_000, most_at_once=on_the_loop)
-    assert of_steps(*[20_000] * 10) >= 10
-    assert of_steps(UNBOUNDED, UNBOUNDED) >= 2
+        count_turns_of_steps(5_000, most_at_once=on_the_loop)
+    assert count_turns_of_steps(*[20_000] * 10) >= 10
+    assert count_turns_of_steps(UNBOUNDED, UNBOUNDED) >= 2

@@ -76,10 +76,10 @@ def test_a_value_that_cannot_be_masked_is_named_without_its_content(text: bytes,
 
 
 def _strict(text: bytes) -> Any:
-    def no(_name: str) -> None:
+    def reject_constant(_name: str) -> None:
         raise ValueError
 
-    return json.loads(text.decode(), parse_constant=no)
+    return json.loads(text.decode(), parse_constant=reject_constant)
 
 
 def test_masking_accepts_only_valid_json_and_changes_only_sensitive_fields() -> None:

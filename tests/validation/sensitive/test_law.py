@@ -61,7 +61,7 @@ class WorkIntervals:
         self._last = time.thread_time()
 
 
-def outcome(values: Values, data: bytes, worked: Callable[[int], None]) -> MaskedValue | Exception | None:
+def masking_outcome(values: Values, data: bytes, worked: Callable[[int], None]) -> MaskedValue | Exception | None:
     try:
         return values.masked(record(data), worked, LONGEST)
     except (Unmaskable, SchemaError, OverLimit) as error:
@@ -72,7 +72,7 @@ def work_intervals_of(values: Values, data: bytes) -> WorkIntervals:
     gc.disable()
     try:
         found = WorkIntervals()
-        outcome(values, data, found.worked)
+        masking_outcome(values, data, found.worked)
         found.worked(0)
     finally:
         gc.enable()
@@ -82,7 +82,7 @@ def work_intervals_of(values: Values, data: bytes) -> WorkIntervals:
 def peak_of(values: Values, data: bytes) -> tuple[int, MaskedValue | Exception | None]:
     tracemalloc.start()
     try:
-        found = outcome(values, data, lambda _work: None)
+        found = masking_outcome(values, data, lambda _work: None)
         return tracemalloc.get_traced_memory()[1], found
     finally:
         tracemalloc.stop()
@@ -153,25 +153,25 @@ def test_a_masked_value_may_have_the_largest_size(format: Format, more: int) -> 
 
 
 def test_an_interrupted_mask_can_start_again() -> None:
-    class Stop(Exception):
+    class StopWork(Exception):
         pass
 
     for hostile in HOSTILE_VALUES:
         values, data = VALUES[hostile.format](), hostile.make(3_000)
-        expected = outcome(VALUES[hostile.format](), data, lambda _work: None)
+        expected = masking_outcome(VALUES[hostile.format](), data, lambda _work: None)
         calls = 0
 
-        def worked(_work: int, stop_at: int) -> None:
+        def stop_at_call(_work: int, stop_at: int) -> None:
             nonlocal calls
             calls += 1
             if calls == stop_at:
-                raise Stop
+                raise StopWork
 
         for stop_at in (1, 2, 9):
             calls = 0
-            with contextlib.suppress(Stop, Unmaskable, OverLimit):
-                values.masked(record(data), partial(worked, stop_at=stop_at), LONGEST)
-        found = outcome(values, data, lambda _work: None)
+            with contextlib.suppress(StopWork, Unmaskable, OverLimit):
+                values.masked(record(data), partial(stop_at_call, stop_at=stop_at), LONGEST)
+        found = masking_outcome(values, data, lambda _work: None)
 
         assert found == expected or str(found) == str(expected), hostile.name
 
@@ -191,7 +191,7 @@ def shared_parts(properties: int, parts: int) -> str:
     )
 
 
-def tagged(content: Content) -> SchemaValues:
+def values_by_tag(content: Content) -> SchemaValues:
     policy = FieldPolicy("s", (("a", "b"),), Action.MASK, "***", tags=frozenset({"PII"}))
     return SchemaValues([policy], (tree_of([policy]),), SingleSchema(content))
 
@@ -216,8 +216,8 @@ def test_finding_the_tags_of_a_schema_yields_regularly(name: str) -> None:
     make, data = COSTLY_SCHEMAS[name]
     content = make()
 
-    found = work_intervals_of(tagged(content), data)
-    peak, _ = peak_of(tagged(content), data)
+    found = work_intervals_of(values_by_tag(content), data)
+    peak, _ = peak_of(values_by_tag(content), data)
 
     assert found.longest <= LONGEST_STRETCH_SECONDS * slowness()
     assert peak <= 24 * MIB
@@ -226,7 +226,7 @@ def test_finding_the_tags_of_a_schema_yields_regularly(name: str) -> None:
 def test_a_json_schema_whose_places_share_many_parts_is_rejected() -> None:
     make, data = COSTLY_SCHEMAS["JSON, 100 properties of 3,000 parts"]
 
-    assert "more than 100000 parts" in str(outcome(tagged(make()), data, lambda _work: None))
+    assert "more than 100000 parts" in str(masking_outcome(values_by_tag(make()), data, lambda _work: None))
 
 
 def test_memory_for_many_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

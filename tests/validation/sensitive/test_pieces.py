@@ -52,7 +52,7 @@ BROKEN = [
 ]
 
 
-def outcome(text: bytes, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> bytes | str:
+def masked_text(text: bytes, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> bytes | str:
     monkeypatch.setattr(json_fields, "PIECE_BYTES", piece_bytes)
     monkeypatch.setattr(texts, "PIECE_BYTES", piece_bytes)
     writer = ValueWriter(text, 1 << 24, lambda _work: None)
@@ -64,38 +64,38 @@ def outcome(text: bytes, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> b
 
 
 def is_json(text: bytes) -> bool:
-    def no(_name: str) -> None:
+    def reject_constant(_name: str) -> None:
         raise ValueError
 
     try:
-        json.loads(text.decode(), parse_constant=no)
+        json.loads(text.decode(), parse_constant=reject_constant)
     except ValueError:
         return False
     return True
 
 
-def expected(value: Any) -> Any:
+def expected_value(value: Any) -> Any:
     """Return what a reader of the masked text finds."""
     if isinstance(value, list):
-        return [expected(each) for each in value]
+        return [expected_value(each) for each in value]
     if not isinstance(value, dict):
         return value
     found = {}
     for name, inner in value.items():
         if name in ("mail", "key"):
-            found[name] = with_masked_fields(inner, name)
+            found[name] = mask_fields(inner, name)
         elif name == "any":
-            found[name] = {key: with_masked_fields(each, "mail") for key, each in inner.items()}
+            found[name] = {key: mask_fields(each, "mail") for key, each in inner.items()}
         elif name == "n\u00e9\U0001f600":
-            found[name] = {key: with_masked_fields(each, "mail") if key == "x" else each for key, each in inner.items()}
+            found[name] = {key: mask_fields(each, "mail") if key == "x" else each for key, each in inner.items()}
         else:
-            found[name] = expected(inner)
+            found[name] = expected_value(inner)
     return found
 
 
-def with_masked_fields(value: Any, name: str) -> Any:
+def mask_fields(value: Any, name: str) -> Any:
     if isinstance(value, list):
-        return [with_masked_fields(each, name) for each in value]
+        return [mask_fields(each, name) for each in value]
     if value is None:
         return None
     if name == "mail":
@@ -105,9 +105,9 @@ def with_masked_fields(value: Any, name: str) -> Any:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_readers_find_the_masked_fields_wherever_pieces_end(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = expected(json.loads(text))
+    wanted = expected_value(json.loads(text))
 
-    found = [outcome(text, monkeypatch, size) for size in (WHOLE, *SIZES)]
+    found = [masked_text(text, monkeypatch, size) for size in (WHOLE, *SIZES)]
 
     assert json.loads(found[0]) == wanted
     assert set(found) == {found[0]}
@@ -117,7 +117,7 @@ def test_readers_find_the_masked_fields_wherever_pieces_end(text: bytes, monkeyp
 def test_a_broken_text_is_reported_alike_wherever_pieces_end(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_json(text)
 
-    found = {outcome(text, monkeypatch, size) for size in (WHOLE, *SIZES)}
+    found = {masked_text(text, monkeypatch, size) for size in (WHOLE, *SIZES)}
 
     assert len(found) == 1
     assert isinstance(found.pop(), str)
@@ -131,9 +131,9 @@ def test_changed_texts_have_one_outcome_wherever_pieces_end(monkeypatch: pytest.
         for _ in range(random.randrange(1, 3)):
             at = random.randrange(len(text))
             text[at : at + random.randrange(3)] = random.choice(pieces)
-        whole = outcome(bytes(text), monkeypatch, WHOLE)
+        whole = masked_text(bytes(text), monkeypatch, WHOLE)
 
-        assert outcome(bytes(text), monkeypatch, random.choice(SIZES)) == whole
+        assert masked_text(bytes(text), monkeypatch, random.choice(SIZES)) == whole
         if not is_json(bytes(text)):
             assert isinstance(whole, str)
         taken += isinstance(whole, bytes)

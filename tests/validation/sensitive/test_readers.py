@@ -29,15 +29,15 @@ Paths = list[tuple[str, tuple[str, ...]]]
 PATHS: Paths = [(action, path_of(path)) for action, paths in FIELDS.items() for path in paths]
 
 
-def expected(value: Any, paths: Paths) -> Any:
+def expected_value(value: Any, paths: Paths) -> Any:
     """Return what a reader finds after masking."""
     if isinstance(value, list):
-        return [expected(each, paths) for each in value]
+        return [expected_value(each, paths) for each in value]
     if isinstance(value, dict):
         found = {}
         for name, inner in value.items():
             left = [(action, path[1:]) for action, path in paths if path and path[0] in ("*", name.strip("[]"))]
-            found[name] = expected(inner, left)
+            found[name] = expected_value(inner, left)
         return found
     here = [action for action, path in paths if not path]
     if value is None or not here:
@@ -81,20 +81,20 @@ def test_readers_find_only_the_named_fields_changed(hostile: HostileValue, size:
 
     found = mask_data(hostile.format, data)
 
-    wanted = expected(before, PATHS)
+    wanted = expected_value(before, PATHS)
     assert read(hostile.format, found) == wanted
     assert (found != data) is hostile.is_masked
 
 
 def _person(random: Random, depth: int = 0) -> dict[str, Any]:
-    def text() -> str | None:
+    def random_text() -> str | None:
         return random.choice([None, "", "a", "\u00e9" * 70, "\U0001f600" * 4_000, "x" * 140])
 
     return {
-        "mail": text(),
-        "key": text(),
-        "mails": [text() for _ in range(random.randrange(4))],
-        "by_name": {random.choice("ab\u20ac") * i: text() for i in range(random.randrange(4))},
+        "mail": random_text(),
+        "key": random_text(),
+        "mails": [random_text() for _ in range(random.randrange(4))],
+        "by_name": {random.choice("ab\u20ac") * i: random_text() for i in range(random.randrange(4))},
         "inner": [None if random.random() < 0.3 else _person(random, depth + 1) for _ in range(random.randrange(3))]
         if depth < 4
         else [],
@@ -110,13 +110,13 @@ def test_random_avro_is_read_with_only_the_named_fields_changed() -> None:
         fastavro.schemaless_writer(out, avro_schema(), _person(random))
         data = out.getvalue()
 
-        assert read(Format.AVRO, mask_data(Format.AVRO, data)) == expected(read(Format.AVRO, data), PATHS)
+        assert read(Format.AVRO, mask_data(Format.AVRO, data)) == expected_value(read(Format.AVRO, data), PATHS)
 
 
 def test_random_protobuf_is_read_with_only_the_named_fields_changed() -> None:
     random, new = Random(58), protobuf_content().named(b"\0")[0][0]._new
 
-    def fill(person: Any, depth: int) -> None:
+    def fill_person(person: Any, depth: int) -> None:
         texts = ["", "a", "\u00e9" * 70, "\U0001f600" * 4_000]
         for name in random.sample(["mail", "key", "note"], 2):
             setattr(person, name, random.choice(texts))
@@ -126,16 +126,18 @@ def test_random_protobuf_is_read_with_only_the_named_fields_changed() -> None:
         person.by_name[random.choice(texts)] = random.choice(texts)
         person.raw = b"\xff" * random.randrange(200)
         if depth < 3:
-            fill(person.by_number[random.choice([0, -5, 1 << 40])], depth + 1)
+            fill_person(person.by_number[random.choice([0, -5, 1 << 40])], depth + 1)
             for _ in range(random.randrange(3)):
-                fill(person.inner.add(), depth + 1)
+                fill_person(person.inner.add(), depth + 1)
 
     for _ in range(60):
         person = new()
-        fill(person, 0)
+        fill_person(person, 0)
         data = person.SerializeToString()
 
-        assert read(Format.PROTOBUF, mask_data(Format.PROTOBUF, data)) == expected(read(Format.PROTOBUF, data), PATHS)
+        assert read(Format.PROTOBUF, mask_data(Format.PROTOBUF, data)) == expected_value(
+            read(Format.PROTOBUF, data), PATHS
+        )
 
 
 KEY_TYPES = [

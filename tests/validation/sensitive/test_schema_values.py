@@ -27,7 +27,7 @@ LONG = "*" * 200
 FRAMING = b"\0\0\0\0\x07"
 
 
-class Framed:
+class FramedSchema:
     """Finds the same schema for all records, which have an id before the data. `indexes`: the message indexes of
     Protobuf, from a header."""
 
@@ -46,12 +46,12 @@ class Framed:
         return self._indexes + record.value if self._indexes else record.value[len(FRAMING) :]
 
 
-def fields(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK) -> FieldPolicy:
+def field_policy(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK) -> FieldPolicy:
     return FieldPolicy("s", tuple(map(path_of, paths)), action, LONG, b"k" * 16, frozenset(tags))
 
 
 def mask_value(content: Content, value: bytes, policy: FieldPolicy, indexes: bytes = b"") -> bytes:
-    values = SchemaValues([policy], (tree_of([policy]),), Framed(content, indexes))
+    values = SchemaValues([policy], (tree_of([policy]),), FramedSchema(content, indexes))
     found = values.masked(record(value), lambda _work: None, 1 << 24)
     return value if found is None else found.data
 
@@ -89,7 +89,7 @@ def avro_bytes(schema: Any, value: Any) -> bytes:
     return out.getvalue()
 
 
-def with_changes(changes: dict[str, Any]) -> dict[str, Any]:
+def order_with_changes(changes: dict[str, Any]) -> dict[str, Any]:
     return {**ORDER, **changes}
 
 
@@ -99,20 +99,20 @@ ITEMS = [{"sku": LONG, "n": 1}, {"sku": LONG, "n": -1}]
 @pytest.mark.parametrize(
     ("policy", "changes"),
     [
-        (fields("mail"), {"mail": LONG}),
-        (fields("items.sku"), {"items": ITEMS}),
-        (fields("labels.eu"), {"labels": {"eu": LONG, "count": 5, "us": "y"}}),
-        (fields("next.id"), {"next": {**ORDER["next"], "id": LONG}}),
-        (fields("*.id", "id"), {"next": {**ORDER["next"], "id": LONG}, "id": LONG}),
-        (fields("absent", "mail.inner", "items.sku.x"), {}),
-        (fields(tags=("PII",)), {"mail": LONG, "items": ITEMS}),
-        (fields("id", tags=("MAIL", "OTHER")), {"mail": LONG, "id": LONG}),
+        (field_policy("mail"), {"mail": LONG}),
+        (field_policy("items.sku"), {"items": ITEMS}),
+        (field_policy("labels.eu"), {"labels": {"eu": LONG, "count": 5, "us": "y"}}),
+        (field_policy("next.id"), {"next": {**ORDER["next"], "id": LONG}}),
+        (field_policy("*.id", "id"), {"next": {**ORDER["next"], "id": LONG}, "id": LONG}),
+        (field_policy("absent", "mail.inner", "items.sku.x"), {}),
+        (field_policy(tags=("PII",)), {"mail": LONG, "items": ITEMS}),
+        (field_policy("id", tags=("MAIL", "OTHER")), {"mail": LONG, "id": LONG}),
     ],
 )
 def test_avro_readers_see_only_the_named_fields_changed(policy: FieldPolicy, changes: dict[str, Any]) -> None:
     found = mask_value(avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
 
-    assert found == FRAMING + avro_bytes(AVRO, with_changes(changes))
+    assert found == FRAMING + avro_bytes(AVRO, order_with_changes(changes))
 
 
 def test_masking_updates_the_sizes_of_avro_blocks() -> None:
@@ -123,7 +123,7 @@ def test_masking_updates_the_sizes_of_avro_blocks() -> None:
     assert fastavro.schemaless_reader(io.BytesIO(data), schema) == {"a": ["x", "y", ""], "n": 7}
     only_n = {**schema, "fields": [{"name": "n", "type": "int"}]}
 
-    found = mask_value(avro_content(json.dumps(schema)), FRAMING + data, fields("a"))[5:]
+    found = mask_value(avro_content(json.dumps(schema)), FRAMING + data, field_policy("a"))[5:]
 
     assert fastavro.schemaless_reader(io.BytesIO(found), schema) == {"a": [LONG] * 3, "n": 7}
     assert fastavro.schemaless_reader(io.BytesIO(found), schema, only_n) == {"n": 7}
@@ -133,17 +133,17 @@ def test_masking_updates_the_sizes_of_avro_blocks() -> None:
 @pytest.mark.parametrize(
     ("data", "policy", "words"),
     [
-        (avro_bytes(AVRO, ORDER)[:-1], fields("mail"), "not Avro of its schema"),
-        (avro_bytes(AVRO, ORDER) + b"\0", fields("mail"), "not Avro of its schema"),
-        (b"", fields("mail"), "not Avro of its schema"),
-        (b"\x04", fields("mail"), "not Avro of its schema"),
-        (avro_bytes(AVRO, ORDER), fields("raw"), "raw is bytes"),
-        (avro_bytes(AVRO, ORDER), fields("labels"), "labels is a map"),
-        (avro_bytes(AVRO, ORDER), fields("labels.count"), "is a number"),
-        (avro_bytes(AVRO, ORDER), fields("next"), "next is a record"),
-        (avro_bytes(AVRO, ORDER), fields("items.n"), "is a number"),
-        (avro_bytes(AVRO, ORDER), fields(tags=("LABEL",)), "labels is a number"),
-        (avro_bytes(AVRO, ORDER), fields(tags=("PII",), action=Action.REJECT), "Order.mail is not allowed"),
+        (avro_bytes(AVRO, ORDER)[:-1], field_policy("mail"), "not Avro of its schema"),
+        (avro_bytes(AVRO, ORDER) + b"\0", field_policy("mail"), "not Avro of its schema"),
+        (b"", field_policy("mail"), "not Avro of its schema"),
+        (b"\x04", field_policy("mail"), "not Avro of its schema"),
+        (avro_bytes(AVRO, ORDER), field_policy("raw"), "raw is bytes"),
+        (avro_bytes(AVRO, ORDER), field_policy("labels"), "labels is a map"),
+        (avro_bytes(AVRO, ORDER), field_policy("labels.count"), "is a number"),
+        (avro_bytes(AVRO, ORDER), field_policy("next"), "next is a record"),
+        (avro_bytes(AVRO, ORDER), field_policy("items.n"), "is a number"),
+        (avro_bytes(AVRO, ORDER), field_policy(tags=("LABEL",)), "labels is a number"),
+        (avro_bytes(AVRO, ORDER), field_policy(tags=("PII",), action=Action.REJECT), "Order.mail is not allowed"),
     ],
 )
 def test_avro_that_cannot_be_masked_is_not_stored(data: bytes, policy: FieldPolicy, words: str) -> None:
@@ -157,11 +157,14 @@ def test_truncated_avro_is_rejected() -> None:
 
     for size in range(len(data)):
         with pytest.raises(Unmaskable):
-            mask_value(content, FRAMING + data[:size], fields("mail"))
+            mask_value(content, FRAMING + data[:size], field_policy("mail"))
 
 
 def test_a_bytes_schema_has_no_sensitive_fields() -> None:
-    assert mask_value(serialized_avro_content('"bytes"'), FRAMING + b"x", fields("x", tags=("PII",))) == FRAMING + b"x"
+    assert (
+        mask_value(serialized_avro_content('"bytes"'), FRAMING + b"x", field_policy("x", tags=("PII",)))
+        == FRAMING + b"x"
+    )
 
 
 PROTO = """
@@ -216,22 +219,22 @@ def set_all(order: Any, *names: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "change"),
     [
-        (fields("mail"), lambda o: set_all(o, "mail")),
-        (fields("text"), lambda o: set_all(o, "text")),
-        (fields("items.sku"), lambda o: [set_all(each, "sku") for each in o.items]),
-        (fields("labels.eu"), lambda o: o.labels.update({"eu": LONG})),
-        (fields("others"), lambda o: o.others.__setitem__(slice(None), [LONG, LONG])),
-        (fields(r"by_number.-4.sku"), lambda o: set_all(o.by_number[-4], "sku")),
-        (fields("by_number.4.sku", "absent", "mail.x"), lambda _o: None),
-        (fields("next.*.sku"), lambda o: set_all(o.next.items[0], "sku")),
+        (field_policy("mail"), lambda o: set_all(o, "mail")),
+        (field_policy("text"), lambda o: set_all(o, "text")),
+        (field_policy("items.sku"), lambda o: [set_all(each, "sku") for each in o.items]),
+        (field_policy("labels.eu"), lambda o: o.labels.update({"eu": LONG})),
+        (field_policy("others"), lambda o: o.others.__setitem__(slice(None), [LONG, LONG])),
+        (field_policy(r"by_number.-4.sku"), lambda o: set_all(o.by_number[-4], "sku")),
+        (field_policy("by_number.4.sku", "absent", "mail.x"), lambda _o: None),
+        (field_policy("next.*.sku"), lambda o: set_all(o.next.items[0], "sku")),
         (
-            fields(tags=("PII",)),
+            field_policy(tags=("PII",)),
             lambda o: [
                 *(set_all(each, "mail") for each in (o, o.next)),
                 *(set_all(each, "sku") for each in (*o.items, *o.next.items, o.by_number[-4])),
             ],
         ),
-        (fields(tags=("LABEL",)), lambda o: o.labels.update({"eu": LONG, "us": LONG})),
+        (field_policy(tags=("LABEL",)), lambda o: o.labels.update({"eu": LONG, "us": LONG})),
     ],
 )
 @pytest.mark.parametrize("indexes", [b"", b"\0"])
@@ -255,16 +258,16 @@ def test_protobuf_readers_see_only_the_named_fields_changed(policy: FieldPolicy,
 @pytest.mark.parametrize(
     ("body", "policy", "words"),
     [
-        (b"\x12\x05ab", fields("mail"), "not Protobuf of its schema"),
-        (b"\x12\x02a\xff", fields("mail"), "not Protobuf of its schema"),
-        (b"\x1b", fields("mail"), "not Protobuf of its schema"),
-        (b"\x1c", fields("mail"), "not Protobuf of its schema"),
-        (b"\x00\x00", fields("mail"), "not Protobuf of its schema"),
-        (b"\x0f", fields("mail"), "not Protobuf of its schema"),
-        (b"\x22\x01x", fields("raw"), "raw is bytes"),
-        (b"\x30\x05", fields("number"), "number is a number"),
-        (b"\x1a\x02\x10\x01", fields("items"), "items is a message"),
-        (b"\x0a\x02\x12\x00", fields("labels"), "labels is a map"),
+        (b"\x12\x05ab", field_policy("mail"), "not Protobuf of its schema"),
+        (b"\x12\x02a\xff", field_policy("mail"), "not Protobuf of its schema"),
+        (b"\x1b", field_policy("mail"), "not Protobuf of its schema"),
+        (b"\x1c", field_policy("mail"), "not Protobuf of its schema"),
+        (b"\x00\x00", field_policy("mail"), "not Protobuf of its schema"),
+        (b"\x0f", field_policy("mail"), "not Protobuf of its schema"),
+        (b"\x22\x01x", field_policy("raw"), "raw is bytes"),
+        (b"\x30\x05", field_policy("number"), "number is a number"),
+        (b"\x1a\x02\x10\x01", field_policy("items"), "items is a message"),
+        (b"\x0a\x02\x12\x00", field_policy("labels"), "labels is a map"),
     ],
 )
 def test_protobuf_that_cannot_be_masked_is_not_stored(body: bytes, policy: FieldPolicy, words: str) -> None:
@@ -274,7 +277,7 @@ def test_protobuf_that_cannot_be_masked_is_not_stored(body: bytes, policy: Field
 
 def test_invalid_message_indexes_are_rejected() -> None:
     with pytest.raises(Unmaskable, match="message indexes"):
-        mask_value(proto_content(), FRAMING + b"\x02\x10" + b"\x12\x01x", fields("mail"))
+        mask_value(proto_content(), FRAMING + b"\x02\x10" + b"\x12\x01x", field_policy("mail"))
 
 
 def test_masks_groups_and_map_entries_with_the_key_last() -> None:
@@ -283,7 +286,7 @@ def test_masks_groups_and_map_entries_with_the_key_last() -> None:
     new = content.named(b"\0")[0][0]._new
     body = b"\x0b\x12\x01x\x0c" + b"\x1a\x06\x12\x01v\x0a\x01k"
 
-    found = mask_value(content, FRAMING + b"\0" + body, fields("g.s", "m.k"))[6:]
+    found = mask_value(content, FRAMING + b"\0" + body, field_policy("g.s", "m.k"))[6:]
 
     read = new.FromString(found)
     assert (read.g.s, dict(read.m)) == (LONG, {"k": LONG})
@@ -299,7 +302,7 @@ message M {
 }"""
 
 
-def wrapped() -> tuple[Any, Any]:
+def wrapped_message() -> tuple[Any, Any]:
     content: Any = indexed_protobuf_content(descriptor_set_of(OWN_NAME, WRAPPED, {}))
     message = content.named(b"\0")[0][0]._new()
     message.one.value = "a"
@@ -311,14 +314,14 @@ def wrapped() -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("policy", "changed"),
     [
-        (fields(tags=("PII",)), (LONG, LONG, LONG)),
-        (fields("one"), (LONG, "b", "c")),
-        (fields("one.value", "many"), (LONG, LONG, "c")),
-        (fields("by_key.*"), ("a", "b", LONG)),
+        (field_policy(tags=("PII",)), (LONG, LONG, LONG)),
+        (field_policy("one"), (LONG, "b", "c")),
+        (field_policy("one.value", "many"), (LONG, LONG, "c")),
+        (field_policy("by_key.*"), ("a", "b", LONG)),
     ],
 )
 def test_a_wrapped_string_is_masked_as_a_string(policy: FieldPolicy, changed: tuple[str, ...]) -> None:
-    content, message = wrapped()
+    content, message = wrapped_message()
 
     found = mask_value(content, FRAMING + b"\0" + message.SerializeToString(), policy)[6:]
 
@@ -329,13 +332,13 @@ def test_a_wrapped_string_is_masked_as_a_string(policy: FieldPolicy, changed: tu
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (fields("one", action=Action.REJECT), "one is not allowed"),
-        (fields("any.mail"), "any is a google.protobuf.Any"),
-        (fields("*.mail"), r"\* is a google.protobuf.Any"),
+        (field_policy("one", action=Action.REJECT), "one is not allowed"),
+        (field_policy("any.mail"), "any is a google.protobuf.Any"),
+        (field_policy("*.mail"), r"\* is a google.protobuf.Any"),
     ],
 )
 def test_a_wrapped_or_packed_message_is_rejected(policy: FieldPolicy, words: str) -> None:
-    content, message = wrapped()
+    content, message = wrapped_message()
     message.any.Pack(message)
 
     with pytest.raises(Unmaskable, match=words):
@@ -357,7 +360,7 @@ def test_data_of_two_message_types_are_rejected_if_one_of_them_is(name: str, act
     content = indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
 
     with pytest.raises(Unmaskable):
-        mask_value(content, FRAMING + b"\x04\x00\x02" + body, fields(name, action=action))
+        mask_value(content, FRAMING + b"\x04\x00\x02" + body, field_policy(name, action=action))
 
 
 JSON: dict[str, Any] = {
@@ -386,7 +389,9 @@ JSON: dict[str, Any] = {
 def test_tagged_fields_of_a_json_schema_are_masked(tag: str, expected: dict[str, Any]) -> None:
     order = {"mail": "a", "lines": [{"sku": "b"}], "next": {"mail": "c", "id": "i"}, "id": "o", "x": "y"}
 
-    found = mask_value(json_schema_content(json.dumps(JSON)), FRAMING + json.dumps(order).encode(), fields(tags=(tag,)))
+    found = mask_value(
+        json_schema_content(json.dumps(JSON)), FRAMING + json.dumps(order).encode(), field_policy(tags=(tag,))
+    )
 
     assert json.loads(found[5:]) == expected
 
@@ -412,7 +417,7 @@ REFERENCES = {"other.json": json.dumps({"definitions": {"a b": AT_MAIL}})}
 )
 def test_a_tag_is_found_wherever_the_schema_has_it(schema: dict[str, Any]) -> None:
     found = mask_value(
-        json_schema_content(json.dumps(schema), REFERENCES), FRAMING + b'{"mail": "a"}', fields(tags=("PII",))
+        json_schema_content(json.dumps(schema), REFERENCES), FRAMING + b'{"mail": "a"}', field_policy(tags=("PII",))
     )
 
     assert json.loads(found[5:]) == {"mail": LONG}
@@ -433,14 +438,14 @@ def test_a_record_whose_tags_cannot_be_found_is_rejected(schema: dict[str, Any])
     content = json_schema_content(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}))
 
     with pytest.raises(SchemaError, match="schema 7 cannot be used"):
-        mask_value(content, FRAMING + b'{"mail": "a"}', fields(tags=("PII",)))
+        mask_value(content, FRAMING + b'{"mail": "a"}', field_policy(tags=("PII",)))
 
 
 def test_values_of_a_recursive_schema_leave_no_objects() -> None:
     properties = {name: {"$ref": "#"} for name in "abcdefgh"}
     content = json_schema_content(json.dumps({"properties": {**properties, "mail": TAGGED}}))
-    policy = fields(tags=("PII",))
-    values = SchemaValues([policy], (tree_of([policy]),), Framed(content))
+    policy = field_policy(tags=("PII",))
+    values = SchemaValues([policy], (tree_of([policy]),), FramedSchema(content))
     before = len(gc.get_objects())
 
     for i in range(8**4):
@@ -455,12 +460,12 @@ def test_values_of_a_recursive_schema_leave_no_objects() -> None:
 
 @pytest.mark.parametrize("squeeze", [lambda data: data[::-1], lambda data: b"longer than before " + data[::-1]])
 def test_a_compressed_sensitive_value_is_rejected(squeeze: Callable[[bytes], bytes]) -> None:
-    class Compressed(Framed):
+    class CompressedSchema(FramedSchema):
         def _data(self, record: RuledRecord) -> bytes:
             return b'{"mail": "me"}'
 
-    policy = fields("mail")
-    values = SchemaValues([policy], (tree_of([policy]),), Compressed(json_schema_content("{}")))
+    policy = field_policy("mail")
+    values = SchemaValues([policy], (tree_of([policy]),), CompressedSchema(json_schema_content("{}")))
 
     with pytest.raises(Unmaskable, match="compressed by its serializer"):
         values.masked(record(squeeze(b'{"mail": "me"}')), lambda _work: None, 1 << 24)
@@ -484,9 +489,9 @@ def test_a_serialized_value_is_masked_after_its_id(language: str) -> None:
     data = serializer(value, SerializationContext("orders", MessageField.VALUE))
     content = serialized_avro_content(text) if is_avro else json_schema_content(text)
 
-    found = mask_value(content, data, fields(tags=("PII",)))
+    found = mask_value(content, data, field_policy(tags=("PII",)))
 
     if is_avro:
-        assert found == data[:5] + avro_bytes(AVRO, with_changes({"mail": LONG, "items": ITEMS}))
+        assert found == data[:5] + avro_bytes(AVRO, order_with_changes({"mail": LONG, "items": ITEMS}))
     else:
         assert (found[:5], json.loads(found[5:])) == (data[:5], {**value, "mail": LONG})

@@ -29,11 +29,11 @@ from tests.broker.certificates import Authority, Certificate
 NOW = datetime.now(UTC)
 
 
-def flaws(tls: ListenTls, now: datetime = NOW) -> list[tuple[Severity, str]]:
+def flaw_levels_and_texts(tls: ListenTls, now: datetime = NOW) -> list[tuple[Severity, str]]:
     return [(flaw.level, str(flaw)) for flaw in flaws_of(files_for_clients(tls), now)]
 
 
-def encrypted(own: Certificate, password: str) -> Path:
+def encrypt_key(own: Certificate, password: str) -> Path:
     key = serialization.load_pem_private_key(own.key.read_bytes(), None)
     how = serialization.BestAvailableEncryption(password.encode())
     own.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how))
@@ -44,7 +44,9 @@ def test_valid_certificates_have_no_flaws(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own = authority.sign("own", expires=NOW + timedelta(days=400))
 
-    assert flaws(ListenTls(**own.files, client_auth="required", client_ca_file=str(authority.file))) == []
+    assert (
+        flaw_levels_and_texts(ListenTls(**own.files, client_auth="required", client_ca_file=str(authority.file))) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_an_expired_or_soon_expiring_certificate_is_a_flaw(
 ) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=days))
 
-    ((found, said),) = flaws(ListenTls(**own.files))
+    ((found, said),) = flaw_levels_and_texts(ListenTls(**own.files))
 
     assert found is level
     assert said.startswith(f"listen.tls.certificate_file: {own.chain} {words}")
@@ -69,7 +71,7 @@ def test_an_expired_or_soon_expiring_certificate_is_a_flaw(
 def test_a_certificate_that_is_not_valid_yet_is_a_warning(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
 
-    ((level, said),) = flaws(ListenTls(**own.files), datetime(1990, 1, 1, tzinfo=UTC))
+    ((level, said),) = flaw_levels_and_texts(ListenTls(**own.files), datetime(1990, 1, 1, tzinfo=UTC))
 
     assert level is Severity.WARNING
     assert "is not valid before" in said
@@ -114,7 +116,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_key(
 
 def test_a_swapped_certificate_and_key_are_named(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own")
-    found = flaws(ListenTls(certificate_file=str(own.key), key_file=str(own.chain)))
+    found = flaw_levels_and_texts(ListenTls(certificate_file=str(own.key), key_file=str(own.chain)))
 
     assert [said.rpartition("; ")[2] for _, said in found] == ["it contains a key", "it contains a certificate"]
 
@@ -132,16 +134,16 @@ def test_a_foreign_key_and_an_unordered_chain_are_errors(tmp_path: Path) -> None
 
 def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
-    encrypted(own, "old")
+    encrypt_key(own, "old")
     password = tmp_path / "password"
     password.write_text("old\n")
     tls = ListenTls(**own.files, key_password_file=str(password))
     context = context_for_clients(tls, RequestedNames())
     before = context.current()
-    assert flaws(tls) == []
+    assert flaw_levels_and_texts(tls) == []
 
     Authority(tmp_path, "second").sign("own")
-    encrypted(own, "new")
+    encrypt_key(own, "new")
     context.follow()
     assert context.current() is before  # the new password is not there yet
     password.write_text("new\n")

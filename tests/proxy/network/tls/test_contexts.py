@@ -23,13 +23,15 @@ from sluicegate.proxy.network.tls.contexts import (
 from tests.broker.certificates import Authority, Certificate
 
 
-def signed_by_itself(
+def self_signed_certificate(
     folder: Path, *attributes: tuple[x509.ObjectIdentifier, str], also: tuple[x509.GeneralName, ...] = ()
 ) -> Certificate:
-    return with_name(folder, x509.Name([x509.NameAttribute(kind, value) for kind, value in attributes]), also)
+    return certificate_with_name(
+        folder, x509.Name([x509.NameAttribute(kind, value) for kind, value in attributes]), also
+    )
 
 
-def with_name(folder: Path, name: x509.Name, also: tuple[x509.GeneralName, ...] = ()) -> Certificate:
+def certificate_with_name(folder: Path, name: x509.Name, also: tuple[x509.GeneralName, ...] = ()) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
     builder = (
@@ -45,7 +47,7 @@ def with_name(folder: Path, name: x509.Name, also: tuple[x509.GeneralName, ...] 
     return Certificate(folder / "own", made.public_bytes(serialization.Encoding.PEM), pem)
 
 
-def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None = None) -> ssl.SSLObject:
+def handshake_in_memory(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None = None) -> ssl.SSLObject:
     """Run a handshake in memory; return the server's end."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [
@@ -64,18 +66,18 @@ def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None =
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
 @pytest.mark.parametrize("who_is_old", ["client", "broker"])
 def test_handshakes_below_tls_1_2_are_rejected(who_is_old: str, tmp_path: Path) -> None:
-    own = signed_by_itself(tmp_path, (NameOID.COMMON_NAME, "alice"))
+    own = self_signed_certificate(tmp_path, (NameOID.COMMON_NAME, "alice"))
     ends = {
         "broker": context_for_clients(ListenTls(**own.files), RequestedNames()).current(),
         "client": context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False)).current(),
     }
-    assert handshake(ends["broker"], ends["client"]).version() in ("TLSv1.2", "TLSv1.3")
+    assert handshake_in_memory(ends["broker"], ends["client"]).version() in ("TLSv1.2", "TLSv1.3")
     old = ends[who_is_old]
     old.set_ciphers("ALL:@SECLEVEL=0")
     old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
 
     with pytest.raises(ssl.SSLError):
-        handshake(ends["broker"], ends["client"])
+        handshake_in_memory(ends["broker"], ends["client"])
 
 
 @pytest.mark.parametrize(
@@ -106,11 +108,11 @@ def test_handshakes_below_tls_1_2_are_rejected(who_is_old: str, tmp_path: Path) 
 def test_a_certificates_principal_is_the_one_that_kafka_makes_of_it(
     attributes: tuple[tuple[x509.ObjectIdentifier, str], ...], tmp_path: Path
 ) -> None:
-    own = signed_by_itself(tmp_path, *attributes)
+    own = self_signed_certificate(tmp_path, *attributes)
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
     client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake(context_for_clients(tls, RequestedNames()).current(), client.current())
+    met = handshake_in_memory(context_for_clients(tls, RequestedNames()).current(), client.current())
 
     assert principal_of(met) == f"User:{own.subject}"
 
@@ -119,11 +121,11 @@ def test_several_attributes_of_one_part_are_joined_as_kafka_joins_them(tmp_path:
     pair = ((NameOID.COMMON_NAME, "etl"), (NameOID.EMAIL_ADDRESS, "etl@example.com"))
     parts = [[(NameOID.ORGANIZATION_NAME, "o")], [(NameOID.USER_ID, "7"), (NameOID.COMMON_NAME, "x")], pair]
     rdns = [x509.RelativeDistinguishedName([x509.NameAttribute(*each) for each in part]) for part in parts]
-    own = with_name(tmp_path, x509.Name(rdns))
+    own = certificate_with_name(tmp_path, x509.Name(rdns))
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
     client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake(context_for_clients(tls, RequestedNames()).current(), client.current())
+    met = handshake_in_memory(context_for_clients(tls, RequestedNames()).current(), client.current())
 
     assert principal_of(met) == f"User:{own.subject}"
 
@@ -136,11 +138,13 @@ def test_certificate_names_are_the_common_name_and_the_alternative_names(tmp_pat
         x509.IPAddress(IPv4Address("192.0.2.7")),
         x509.DirectoryName(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "not-a-name-of-its-own")])),
     )
-    own = signed_by_itself(tmp_path, (NameOID.ORGANIZATION_NAME, "o"), (NameOID.COMMON_NAME, "billing"), also=also)
+    own = self_signed_certificate(
+        tmp_path, (NameOID.ORGANIZATION_NAME, "o"), (NameOID.COMMON_NAME, "billing"), also=also
+    )
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
     client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake(context_for_clients(tls, RequestedNames()).current(), client.current())
+    met = handshake_in_memory(context_for_clients(tls, RequestedNames()).current(), client.current())
 
     uri = "spiffe://example.com/billing"
     assert certificate_names(met) == ("billing", "billing.example.com", "billing@example.com", uri, "192.0.2.7")
@@ -152,7 +156,7 @@ def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_
     server = context_for_clients(ListenTls(**authority.sign("server", "broker-1.test").files), names)
     client = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
 
-    met = handshake(server.current(), client.current(), "broker-1.test")
+    met = handshake_in_memory(server.current(), client.current(), "broker-1.test")
 
     assert names.of(met) == "broker-1.test"
     assert principal_of(met) is None

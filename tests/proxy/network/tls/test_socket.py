@@ -15,11 +15,11 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.proxy.network.wires import (
     ConnectionWithPeer,
-    Tls,
-    contexts,
+    TlsPeer,
     for_tls_sockets,
-    framed,
     over_native_tls,
+    proxy_and_peer_contexts,
+    random_frame,
     wait_until,
 )
 
@@ -30,7 +30,7 @@ THROUGH_TLS_AT_ONCE = 52 * 1024
 
 @for_tls_sockets
 async def test_all_bytes_before_an_immediate_tls_close_are_delivered(wire: ConnectionWithPeer) -> None:
-    data = framed(MUCH)
+    data = random_frame(MUCH)
     wire.told.answer = lambda _data: hold_for_a_turn(wire)
 
     await wire.send(data)
@@ -48,7 +48,7 @@ def hold_for_a_turn(wire: ConnectionWithPeer) -> None:
 @for_tls_sockets
 async def test_buffered_bytes_are_delivered_before_the_end(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
-    await wire.send(framed(5_000))
+    await wire.send(random_frame(5_000))
     wire.peer.shutdown(socket.SHUT_WR)
     await asyncio.sleep(0)
     before = len(wire.told.received)
@@ -63,8 +63,8 @@ async def test_buffered_bytes_are_delivered_before_the_end(wire: ConnectionWithP
 
 @for_tls_sockets
 async def test_a_tls_close_alert_is_an_end_after_which_writing_still_works(wire: ConnectionWithPeer) -> None:
-    assert isinstance(wire.speaks, Tls)
-    encrypted = wire.speaks.encrypted(framed(100))
+    assert isinstance(wire.speaks, TlsPeer)
+    encrypted = wire.speaks.encrypted(random_frame(100))
     with pytest.raises(ssl.SSLWantReadError):
         wire.speaks.tls.unwrap()
     await wire.send_raw(encrypted + wire.speaks.outgoing.read())
@@ -84,7 +84,7 @@ async def test_a_close_sends_a_tls_alert_and_discards_what_the_peer_still_sends(
 
     assert await wire.read(100) == b"the last"
     assert wire.speaks.has_ended
-    await wire.send(framed(200_000))
+    await wire.send(random_frame(200_000))
     assert "lost" not in wire.told.events
     wire.peer.shutdown(socket.SHUT_WR)
 
@@ -95,7 +95,7 @@ async def test_a_close_sends_a_tls_alert_and_discards_what_the_peer_still_sends(
 
 @for_tls_sockets
 async def test_an_undecryptable_record_ends_the_connection_after_the_earlier_ones(wire: ConnectionWithPeer) -> None:
-    good, broken = wire.speaks.encrypted(framed(1_000)), bytearray(wire.speaks.encrypted(framed(1_000)))
+    good, broken = wire.speaks.encrypted(random_frame(1_000)), bytearray(wire.speaks.encrypted(random_frame(1_000)))
     broken[-1] ^= 1
 
     await wire.send_raw(good + broken)
@@ -109,7 +109,7 @@ async def test_an_undecryptable_record_ends_the_connection_after_the_earlier_one
 
 @for_tls_sockets
 async def test_plaintext_after_the_handshake_ends_the_connection(wire: ConnectionWithPeer) -> None:
-    await wire.send_raw(framed(100))
+    await wire.send_raw(random_frame(100))
 
     await wire.told.lost.wait()
     assert isinstance(wire.told.error, ssl.SSLError)
@@ -118,7 +118,7 @@ async def test_plaintext_after_the_handshake_ends_the_connection(wire: Connectio
 
 @for_tls_sockets
 async def test_tls_data_is_decrypted_when_it_arrives_byte_by_byte(wire: ConnectionWithPeer) -> None:
-    data = framed(300)
+    data = random_frame(300)
 
     for byte in wire.speaks.encrypted(data):
         await wire.send_raw(bytes([byte]))
@@ -145,7 +145,7 @@ async def test_the_bytes_decrypted_in_one_turn_are_bounded(wire: ConnectionWithP
         in_turn = 0
 
     wire.told.answer = count
-    data = framed(MUCH)
+    data = random_frame(MUCH)
 
     await wire.send(data)
 
@@ -166,7 +166,7 @@ async def test_small_parts_are_sent_as_one_tls_record(wire: ConnectionWithPeer) 
             encrypted, opened = encrypted + piece, wire.speaks.opened(piece)
 
     assert opened == b"a" + b"b" * 100 + b"c"
-    assert records_in(encrypted) == contexts()[0].num_tickets + 1
+    assert records_in(encrypted) == proxy_and_peer_contexts()[0].num_tickets + 1
 
 
 def records_in(encrypted: bytes) -> int:
@@ -187,10 +187,10 @@ def test_bytes_right_after_the_handshake_are_delivered(run: object, version: ssl
         ours, peer = socket.socketpair()
         ours.setblocking(False)
         peer.setblocking(False)
-        theirs = Tls()
+        theirs = TlsPeer()
         theirs.tls.context.maximum_version = version
         try:
-            shaking = loop.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
+            shaking = loop.create_task(tls_handshake.handshake_with_client(ours, proxy_and_peer_contexts()[0]))
             await theirs.shake_hands(peer)
             data = os.urandom(100)
             await loop.sock_sendall(peer, theirs.encrypted(data))
@@ -213,7 +213,7 @@ def test_client_gets_a_tls_alert_after_a_failed_handshake(run: object) -> None:
         ours.setblocking(False)
         peer.setblocking(False)
         with ours, peer:
-            shaking = asyncio.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
+            shaking = asyncio.create_task(tls_handshake.handshake_with_client(ours, proxy_and_peer_contexts()[0]))
             await asyncio.get_running_loop().sock_sendall(peer, bytes.fromhex("16 0301 0005") + b"hello")
             with pytest.raises(ssl.SSLError):
                 await shaking
@@ -223,7 +223,7 @@ def test_client_gets_a_tls_alert_after_a_failed_handshake(run: object) -> None:
     run(story())
 
 
-class Watched:
+class WatchedTlsInput:
     """Wraps TLS input and records the largest number of pending bytes."""
 
     def __init__(self, incoming: ssl.MemoryBIO) -> None:
@@ -263,13 +263,13 @@ async def test_little_goes_through_tls_at_once_because_its_buffers_never_shrink(
     ours, peer = socket.socketpair()
     ours.setblocking(False)
     peer.setblocking(False)
-    theirs, ends = Tls(), TlsConnectionPair()
+    theirs, ends = TlsPeer(), TlsConnectionPair()
     with ours, peer:
-        shaking = asyncio.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
+        shaking = asyncio.create_task(tls_handshake.handshake_with_client(ours, proxy_and_peer_contexts()[0]))
         await theirs.shake_hands(peer)
         handshake = await shaking
         theirs.opened(await asyncio.get_running_loop().sock_recv(peer, 1 << 16))  # session tickets
-    watched = Watched(handshake.incoming)
+    watched = WatchedTlsInput(handshake.incoming)
     watching = tls_handshake.Handshake(handshake.tls, cast(ssl.MemoryBIO, watched), handshake.outgoing)
     encrypted = new_encrypted_buffer()
     behind_tls = TlsSocket(watching, cast(Connection, ends), encrypted)

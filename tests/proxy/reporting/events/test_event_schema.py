@@ -13,7 +13,7 @@ from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 from sluicegate.validation.event_schema import EVENT_FIELDS
 from tests.proxy.live.events import rejected_event
 from tests.proxy.reporting.events.test_violation_writer import REHEARSAL
-from tests.wire.published_schema import problems_of
+from tests.wire.published_schema import schema_mismatches
 
 DOCS = Path(__file__).parents[4] / "docs"
 
@@ -27,7 +27,7 @@ def test_the_published_schema_is_generated_from_the_fields() -> None:
 
 @pytest.mark.parametrize("event", [rejected_event(), REHEARSAL], ids=["violation", "rehearsal"])
 def test_events_match_the_published_schema(event: Event) -> None:
-    assert problems_of(event_of(event)) == []
+    assert schema_mismatches(event_of(event)) == []
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_events_match_the_published_schema(event: Event) -> None:
     ],
 )
 def test_events_that_do_not_match_the_schema_are_found(changed: dict[str, Any], problem: str) -> None:
-    assert problem in "; ".join(problems_of(event_of(rejected_event()) | changed))
+    assert problem in "; ".join(schema_mismatches(event_of(rejected_event()) | changed))
 
 
 def test_the_page_describes_every_field() -> None:

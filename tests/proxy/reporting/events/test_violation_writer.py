@@ -61,7 +61,7 @@ def finding_with_bad_records(count: int) -> Finding:
     return Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE, "message", tuple(bad), count, records=99)
 
 
-def batch(topic: str, partition: int) -> BatchOutcome:
+def rejected_batch(topic: str, partition: int) -> BatchOutcome:
     """A rejected batch."""
     return BatchOutcome(topic, None, partition, 99, 500, Outcome.REJECTED, ErrorCode.INVALID_TIMESTAMP, basis=HELD_TO)
 
@@ -70,14 +70,14 @@ def one_violation(partition: int = 0, client_id: str = "c", topic: str = "t", ba
     client = client_details(ClientIdentity("127.0.0.1:5", client_id))
     return violation_event(
         client,
-        batch(topic, partition),
+        rejected_batch(topic, partition),
         ReportedFinding(Mode.REJECT, finding_with_bad_records(bad)),
         ORIGIN,
         max_records=10,
     )
 
 
-def file_at(
+def violation_file_at(
     path: Path,
     counters: Counters,
     queue_size: int = 10_000,
@@ -95,7 +95,7 @@ def partitions_in(path: Path) -> list[int]:
 def test_an_event_has_client_verdict_and_reason() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
     finding = ReportedFinding(Mode.REJECT, finding_with_bad_records(25))
-    kept = violation_event(client_details(identity), batch("payments", 3), finding, ORIGIN, max_records=2)
+    kept = violation_event(client_details(identity), rejected_batch("payments", 3), finding, ORIGIN, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
     assert event_of(kept) == {
@@ -227,7 +227,7 @@ def test_a_rehearsal_has_the_count_of_each_bound() -> None:
 
 def test_an_event_lists_a_limited_number_of_bad_records_and_counts_all() -> None:
     finding = ReportedFinding(Mode.REJECT, finding_with_bad_records(1000))
-    kept = violation_event(client_details(ClientIdentity("p")), batch("t", 0), finding, ORIGIN, max_records=10)
+    kept = violation_event(client_details(ClientIdentity("p")), rejected_batch("t", 0), finding, ORIGIN, max_records=10)
 
     assert len(kept.bad_records) == 10
     assert event_of(kept)["bad_records"] == 1000
@@ -235,7 +235,7 @@ def test_an_event_lists_a_limited_number_of_bad_records_and_counts_all() -> None
 
 def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> None:
     counters = Counters()
-    sink = file_at(tmp_path / "v.jsonl", counters)
+    sink = violation_file_at(tmp_path / "v.jsonl", counters)
     texts = ["\ud800", "\udfff\ud800", "\x9b31m", "\u2028\u2029", "a\nb\r", "\x00\x1b", "x" * 1_000_000, "\U0001f600"]
     for partition, text in enumerate(texts):
         sink.write(one_violation(partition, client_id=text, topic=text))
@@ -251,7 +251,7 @@ def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> No
 
 def test_an_event_that_cannot_be_encoded_is_counted_and_the_next_ones_are_written(tmp_path: Path) -> None:
     counters = Counters()
-    sink = file_at(tmp_path / "v.jsonl", counters)
+    sink = violation_file_at(tmp_path / "v.jsonl", counters)
     sink.write(one_violation(0)._replace(reason=None))
     sink.write(one_violation(1))
     sink.close()
@@ -262,7 +262,7 @@ def test_an_event_that_cannot_be_encoded_is_counted_and_the_next_ones_are_writte
 
 def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
     path = tmp_path / "violations.jsonl"
-    sink = file_at(path, Counters())
+    sink = violation_file_at(path, Counters())
     sink.write(one_violation(1))
     eventually(lambda: path.read_text().count("\n") == 1)
     path.rename(tmp_path / "old.jsonl")
@@ -275,7 +275,7 @@ def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> No
 
 def test_a_full_queue_drops_events_and_counts_them(tmp_path: Path) -> None:
     counters = Counters()
-    sink = file_at(tmp_path / "v.jsonl", counters, queue_size=1)
+    sink = violation_file_at(tmp_path / "v.jsonl", counters, queue_size=1)
     for _ in range(5000):
         sink.write(one_violation())
     sink.close()
@@ -286,7 +286,7 @@ def test_a_full_queue_drops_events_and_counts_them(tmp_path: Path) -> None:
 
 def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
     counters = Counters()
-    sink = file_at(tmp_path / "v.jsonl", counters, queue_size=1_000_000)
+    sink = violation_file_at(tmp_path / "v.jsonl", counters, queue_size=1_000_000)
     with (tmp_path / "v.jsonl").open("rb") as other:
         flock(other, LOCK_EX)
         large = one_violation()._replace(message="m" * 4000)
@@ -304,7 +304,7 @@ def test_a_folder_that_is_gone_is_a_failing_destination_until_events_are_written
     folder, counters = tmp_path / "folder", Counters()
     folder.mkdir()
     path = folder / "violations.jsonl"
-    file = file_at(path, counters, health=health)
+    file = violation_file_at(path, counters, health=health)
     path.unlink()
     folder.rmdir()
     file.write(one_violation())
@@ -324,7 +324,7 @@ def test_a_deleted_folder_loses_events_but_not_the_writer(tmp_path: Path) -> Non
     folder = tmp_path / "gone"
     folder.mkdir()
     counters = Counters()
-    sink = file_at(folder / "v.jsonl", counters)
+    sink = violation_file_at(folder / "v.jsonl", counters)
     (folder / "v.jsonl").unlink()
     folder.rmdir()
     with capture_logs() as lines:
@@ -339,7 +339,7 @@ def test_a_deleted_folder_loses_events_but_not_the_writer(tmp_path: Path) -> Non
     assert [(line["reason"], line["log_level"]) for line in lines] == [("No such file or directory", "error")]
 
 
-def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str, Any]:
+def run_with_file_size_limit(path: Path, room: int, body: str) -> dict[str, Any]:
     """Runs `body` where a file may have `room` bytes, as on a full disk; gives what it prints as JSON."""
     program = f"""
         import json, resource, sys
@@ -375,7 +375,7 @@ def test_a_full_disk_corrupts_no_line_and_counts_lost_events(tmp_path: Path) -> 
     room(resource.RLIM_INFINITY)
     sink.write(one_violation(1000))
     """
-    told = in_a_process_with_little_room(path, 5000, body)
+    told = run_with_file_size_limit(path, 5000, body)
 
     written = partitions_in(path)
     assert written == [*range(len(written) - 1), 1000]
@@ -396,7 +396,7 @@ def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: P
     room(resource.RLIM_INFINITY)
     sink.write(one_violation(1000))
     """
-    in_a_process_with_little_room(path, 5000, body)
+    run_with_file_size_limit(path, 5000, body)
 
     *whole, piece, last = path.read_text().split("\n")[:-1]
     assert all(json.loads(line) for line in whole)
@@ -408,7 +408,7 @@ def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: P
 def test_a_partial_line_of_another_process_is_ended_first(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     path.write_text('{"schema_version": 1, "ti')
-    sink = file_at(path, Counters())
+    sink = violation_file_at(path, Counters())
     sink.write(one_violation(1))
     sink.close()
 
@@ -419,7 +419,7 @@ def test_a_partial_line_of_another_process_is_ended_first(tmp_path: Path) -> Non
 
 def test_a_full_file_is_renamed_and_replaces_the_previous_one(tmp_path: Path) -> None:
     path, before = tmp_path / "v.jsonl", tmp_path / "v.jsonl.1"
-    sink = file_at(path, Counters(), max_file_bytes=2000)
+    sink = violation_file_at(path, Counters(), max_file_bytes=2000)
     for n in range(100):
         sink.write(one_violation(n))
     sink.close()
@@ -448,7 +448,7 @@ def test_only_one_of_several_writers_renames_and_no_event_is_lost(
     )  # the test does not depend on the speed of the processes
     monkeypatch.setattr("sluicegate.proxy.reporting.events.violation_writer._AT_THE_END_SECONDS", 60)
     several = [Counters() for _ in range(4)]
-    sinks = [file_at(tmp_path / "v.jsonl", counters, max_file_bytes=20_000) for counters in several]
+    sinks = [violation_file_at(tmp_path / "v.jsonl", counters, max_file_bytes=20_000) for counters in several]
     threads = [
         threading.Thread(target=lambda sink=sink: [sink.write(one_violation(n)) for n in range(500)]) for sink in sinks
     ]
@@ -471,7 +471,7 @@ def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> 
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     counters = Counters()
-    sink = file_at(path, counters)
+    sink = violation_file_at(path, counters)
     for n in range(3000):
         sink.write(one_violation(n))
 
@@ -486,13 +486,13 @@ def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> 
 def test_a_pipe_without_a_reader_is_rejected_at_the_start_instead_of_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="No such device"):
-        file_at(tmp_path / "pipe", Counters())
+        violation_file_at(tmp_path / "pipe", Counters())
 
 
 def test_a_lock_held_by_another_program_loses_events_after_a_second_and_is_logged(tmp_path: Path) -> None:
     counters = Counters()
     path = tmp_path / "v.jsonl"
-    sink = file_at(path, counters)
+    sink = violation_file_at(path, counters)
     with path.open("rb") as stranger, capture_logs() as lines:
         flock(stranger, LOCK_EX)
         sink.write(one_violation(1))

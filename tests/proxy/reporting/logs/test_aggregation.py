@@ -20,7 +20,7 @@ INTERVAL = 60
 Told = tuple[str, str, int, int]
 
 
-class Lines:
+class AggregatedLines:
     """Kinds are (who, topic); wider ones keep the topic."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Lines:
 
 
 def test_the_first_line_is_written_at_once_and_repetitions_are_counted() -> None:
-    lines = Lines()
+    lines = AggregatedLines()
     for second in range(30):
         lines.note("a", second, records=2)
 
@@ -56,7 +56,7 @@ def test_the_first_line_is_written_at_once_and_repetitions_are_counted() -> None
 
 
 def test_lines_of_different_kinds_are_written_separately() -> None:
-    lines = Lines()
+    lines = AggregatedLines()
     lines.note("a", 0)
     lines.note("b", 0)
 
@@ -64,7 +64,7 @@ def test_lines_of_different_kinds_are_written_separately() -> None:
 
 
 def test_a_line_after_a_quiet_interval_is_written_at_once() -> None:
-    lines = Lines()
+    lines = AggregatedLines()
     lines.note("a", 0)
     lines.of.sweep(60)
     lines.note("a", 61)
@@ -73,7 +73,7 @@ def test_a_line_after_a_quiet_interval_is_written_at_once() -> None:
 
 
 def test_flush_writes_all_counted_lines() -> None:
-    lines = Lines()
+    lines = AggregatedLines()
     lines.note("a", 0)
     lines.note("a", 1)
     lines.of.flush()
@@ -82,7 +82,7 @@ def test_flush_writes_all_counted_lines() -> None:
 
 
 def test_endless_clients_cost_bounded_lines_and_none_is_left_out_of_the_count() -> None:
-    lines = Lines()
+    lines = AggregatedLines()
     for i in range(10_000):
         lines.note(f"client-{i}", 0)
     assert len(lines.written) <= LINES_AT_ONCE
@@ -94,7 +94,7 @@ def test_endless_clients_cost_bounded_lines_and_none_is_left_out_of_the_count() 
 
 
 def test_an_honest_topic_has_its_line_among_endless_clients_of_another() -> None:
-    lines = Lines()
+    lines = AggregatedLines()
     for i in range(10_000):
         lines.note(f"client-{i}", 0, topic="attacked")
     lines.note("billing", 0, records=7, topic="payments")
@@ -105,7 +105,7 @@ def test_an_honest_topic_has_its_line_among_endless_clients_of_another() -> None
 
 
 def test_a_minute_has_at_most_two_thousand_lines() -> None:
-    lines = Lines()
+    lines = AggregatedLines()
     numbers = itertools.count()
     for second in range(60):
         for _ in range(500):
@@ -118,7 +118,7 @@ def test_a_minute_has_at_most_two_thousand_lines() -> None:
 
 
 def test_a_long_unused_kind_is_replaced() -> None:
-    lines = Lines()
+    lines = AggregatedLines()
     for i in range(MAX_KINDS):
         lines.note(f"client-{i}", 0)
     for second in range(1, 60):
@@ -129,7 +129,7 @@ def test_a_long_unused_kind_is_replaced() -> None:
 
 
 def test_memory_is_bounded_for_any_names() -> None:
-    lines = Lines()
+    lines = AggregatedLines()
     tracemalloc.start()
     try:
         for i in range(20_000):

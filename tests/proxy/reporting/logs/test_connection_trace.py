@@ -16,12 +16,12 @@ HEARTBEAT, METADATA, PRODUCE, API_VERSIONS, SASL_HANDSHAKE = 12, 3, 0, 18, 17
 SECRET = b"swordfish"
 
 
-def request(key: int, version: int, body: bytes, correlation_id: int = 7, client: str = "orders") -> bytes:
+def traced_request(key: int, version: int, body: bytes, correlation_id: int = 7, client: str = "orders") -> bytes:
     flexible = {PRODUCE: 9, METADATA: 9, HEARTBEAT: 4, API_VERSIONS: 3, SASL_HANDSHAKE: 99}[key]
     return frame_of(build_request_header(key, version, correlation_id, client, 2 if version >= flexible else 1), body)
 
 
-def good_and_bad(*times: int) -> bytes:
+def good_and_bad_requests(*times: int) -> bytes:
     return produce_body(7, [topic_data("t", (0, batch([Rec(time, value=SECRET) for time in times])))])
 
 
@@ -43,9 +43,9 @@ def without_varying_fields(lines: list[dict[str, object]]) -> list[dict[str, obj
 def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
-        play.from_client(request(PRODUCE, 7, good_and_bad(NOW)))
+        play.from_client(traced_request(PRODUCE, 7, good_and_bad_requests(NOW)))
         play.from_broker(produce_response(0))
-        play.from_client(request(HEARTBEAT, 1, b"\0\1g\0\0\0\1\0\1m", correlation_id=8))
+        play.from_client(traced_request(HEARTBEAT, 1, b"\0\1g\0\0\0\1\0\1m", correlation_id=8))
         play.from_broker(frame_of(struct.pack(">iih", 8, 0, 25)))
         play.session.client.eof_received()
         play.loop.turns()
@@ -67,7 +67,7 @@ def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
 def test_a_rejection_is_traced_with_the_clients_error() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
-        play.from_client(request(PRODUCE, 7, good_and_bad(NOW * 1000)))
+        play.from_client(traced_request(PRODUCE, 7, good_and_bad_requests(NOW * 1000)))
         play.from_broker(frame_of(struct.pack(">ii", -1, 0)))  # log start offsets, which the proxy requested
         play.from_broker(produce_response(2))
 
@@ -77,7 +77,7 @@ def test_a_rejection_is_traced_with_the_clients_error() -> None:
 def test_a_pause_is_traced_with_its_reason() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
-        play.from_client(request(METADATA, 1, b"\0\0\0\0"))
+        play.from_client(traced_request(METADATA, 1, b"\0\0\0\0"))
 
     assert next(line for line in lines if line["event"] in ("paused", "resumed")) | {"connection": 0} == {
         "event": "paused",
@@ -93,8 +93,8 @@ def test_only_the_configured_client_is_traced_from_its_first_line() -> None:
     with capture_logs() as lines:
         for client in ("payments", "orders"):
             play = Playbook(**only_orders)
-            play.from_client(request(METADATA, 1, b"\0\0\0\0", client=client))
-            play.from_client(request(METADATA, 1, b"\0\0\0\0", client=client))
+            play.from_client(traced_request(METADATA, 1, b"\0\0\0\0", client=client))
+            play.from_client(traced_request(METADATA, 1, b"\0\0\0\0", client=client))
 
     followed = [line for line in lines if line["log_level"] == "debug"]
     assert [line["event"] for line in followed if line["event"] not in ("paused", "resumed")] == [
@@ -109,7 +109,7 @@ def test_only_the_configured_client_is_traced_from_its_first_line() -> None:
 def test_no_connection_is_traced_by_default() -> None:
     with capture_logs() as lines:
         play = Playbook()
-        play.from_client(request(PRODUCE, 7, good_and_bad(NOW)))
+        play.from_client(traced_request(PRODUCE, 7, good_and_bad_requests(NOW)))
 
     assert lines == []
 
@@ -117,7 +117,7 @@ def test_no_connection_is_traced_by_default() -> None:
 def test_a_login_is_traced_without_its_token() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
-        play.from_client(request(SASL_HANDSHAKE, 0, b"\0\5PLAIN"))
+        play.from_client(traced_request(SASL_HANDSHAKE, 0, b"\0\5PLAIN"))
         play.from_broker(frame_of(struct.pack(">ihi", 7, 0, 0)))
         play.from_client(frame_of(b"\0alice\0" + SECRET))
 

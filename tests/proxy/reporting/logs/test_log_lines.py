@@ -17,7 +17,7 @@ from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 
 
-def as_json(line: dict[str, Any]) -> bytes:
+def json_line(line: dict[str, Any]) -> bytes:
     return json.dumps(line).encode() + b"\n"
 
 
@@ -25,7 +25,7 @@ def lost_lines_fields(count: int) -> dict[str, Any]:
     return {"lost": count}
 
 
-def program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
+def logging_program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
     """A process that logs as `sluicegate run` does; `log` is at hand."""
     text = f"""
         import logging, os, sys, time, warnings, structlog
@@ -41,7 +41,7 @@ def program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
 def lines_of(body: str, log_format: str = "json") -> list[str]:
     """What a program writes to standard error within the block."""
     block = f'with queued_logging(Log(format="{log_format}")):\n' + textwrap.indent(textwrap.dedent(body), "    ")
-    process = program(block, stderr=subprocess.PIPE)
+    process = logging_program(block, stderr=subprocess.PIPE)
     _, told = process.communicate(timeout=30)
     assert process.returncode == 0, told
     return told.decode("utf-8").split("\n")[:-1]
@@ -57,7 +57,7 @@ def test_a_full_disk_blocks_no_caller_and_lost_lines_are_counted() -> None:
     print(log_lines_dropped())
     """
     with Path("/dev/full").open("wb") as full:
-        process = program(body, stderr=full, stdout=subprocess.PIPE)
+        process = logging_program(body, stderr=full, stdout=subprocess.PIPE)
         told, _ = process.communicate(timeout=30)
 
     assert process.returncode == 0
@@ -74,7 +74,7 @@ def test_an_unread_pipe_blocks_no_caller_and_no_shutdown() -> None:
         warnings.warn("what the interpreter says")
         print(time.monotonic() - begin < 10, log_lines_dropped() >= 20_000 - 10_000 - 1000)
     """
-    process = program(body, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = logging_program(body, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.wait(40) == 0
         assert process.stdout is not None
@@ -86,7 +86,7 @@ def test_an_unread_pipe_blocks_no_caller_and_no_shutdown() -> None:
 
 def test_one_line_reports_the_lost_lines_when_the_pipe_is_read_again() -> None:
     reading, writing = os.pipe()
-    writer = LogWriter(writing, as_json, lost_lines_fields, max_lines=50)
+    writer = LogWriter(writing, json_line, lost_lines_fields, max_lines=50)
     for n in range(5000):
         writer.put({"n": n, "padding": "x" * 1000})
     eventually(lambda: writer.dropped > 0)
@@ -128,7 +128,7 @@ def test_a_partial_line_is_removed_and_the_loss_reported(tmp_path: Path) -> None
     print(writer.dropped)
     """
     with (tmp_path / "log").open("wb") as file:
-        process = program(body, stderr=file, stdout=subprocess.PIPE)
+        process = logging_program(body, stderr=file, stdout=subprocess.PIPE)
         told, _ = process.communicate(timeout=30)
 
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
@@ -227,7 +227,7 @@ def test_a_line_that_cannot_be_rendered_is_counted_and_the_next_is_written() -> 
     def render(line: dict[str, Any]) -> bytes:
         if "bad" in line:
             raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
-        return as_json(line)
+        return json_line(line)
 
     writer = LogWriter(writing, render, lost_lines_fields)
     writer.put({"bad": 1})
@@ -250,7 +250,7 @@ def test_lines_of_several_processes_in_one_file_do_not_mix_when_the_disk_is_full
             log.info("said", pid=os.getpid(), n=n, padding="x" * (n % 90))
     """
     with (tmp_path / "log").open("ab") as file:
-        processes = [program(body, stderr=file) for _ in range(3)]
+        processes = [logging_program(body, stderr=file) for _ in range(3)]
         assert [process.wait(30) for process in processes] == [0, 0, 0]
 
     lines = (tmp_path / "log").read_text().splitlines()

@@ -10,7 +10,7 @@ from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailur
 ALICE = ClientIdentity("10.0.0.1:5000", "billing")
 
 
-def failing(text: str) -> Exception:
+def caught_error(text: str) -> Exception:
     try:
         raise ValueError(text)
     except ValueError as error:
@@ -48,7 +48,7 @@ def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(50):
-            log.internal_error(ALICE, failing("unexpected"))
+            log.internal_error(ALICE, caught_error("unexpected"))
         log.flush()
 
     assert [line.get("times", 1) for line in lines] == [1, 49]

@@ -20,7 +20,7 @@ from tests.config.reading import SMALLEST, load_text
 REJECTED = "sluicegate_rejected_batches"
 
 
-def collector_of(snapshot: Snapshot) -> MetricsCollector:
+def metrics_collector_of(snapshot: Snapshot) -> MetricsCollector:
     return MetricsCollector(lambda: metrics_of(snapshot))
 
 
@@ -57,7 +57,7 @@ def test_a_scrape_shows_the_counters() -> None:
 
     snapshot = Snapshot(counters, 5, workers=4, worker_restarts=1)
 
-    text = generate_latest(collector_of(snapshot)).decode()
+    text = generate_latest(metrics_collector_of(snapshot)).decode()
 
     for line in (
         "sluicegate_produce_requests_total 7.0",
@@ -83,7 +83,7 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
         violation_events_failed=9,
     )
 
-    text = generate_openmetrics(collector_of(Snapshot(counters, 0))).decode()
+    text = generate_openmetrics(metrics_collector_of(Snapshot(counters, 0))).decode()
 
     samples = {
         (sample.name, *sample.labels.values()): sample.value
@@ -163,7 +163,7 @@ def test_the_owners_of_topics_with_series_are_shown() -> None:
 
     owners = owners_of(labels.counted(), rulebook)
 
-    scrape = generate_latest(collector_of(Snapshot(counters, 0, topic_owners=owners))).decode()
+    scrape = generate_latest(metrics_collector_of(Snapshot(counters, 0, topic_owners=owners))).decode()
     assert [line for line in scrape.splitlines() if line.startswith("sluicegate_topic_owner_info{")] == [
         'sluicegate_topic_owner_info{contact="",owner="b",topic="big"} 1.0',
         'sluicegate_topic_owner_info{contact="#a",owner="a",topic="orders.eu"} 1.0',
@@ -182,7 +182,7 @@ def test_the_owners_of_clients_with_series_are_shown() -> None:
 
     owners = labels.owned_by(rulebook_of(load_text(SMALLEST + text).config).in_file.client_owners)
 
-    scrape = generate_latest(collector_of(Snapshot(Counters(), 0, client_owners=owners))).decode()
+    scrape = generate_latest(metrics_collector_of(Snapshot(Counters(), 0, client_owners=owners))).decode()
     assert [line for line in scrape.splitlines() if line.startswith("sluicegate_client_owner_info{")] == [
         'sluicegate_client_owner_info{client_id="b-1",contact="",owner="b"} 1.0',
         'sluicegate_client_owner_info{client_id="x",contact="#a",owner="a"} 1.0',

@@ -74,11 +74,11 @@ VERDICTS = [
 _COUNTED_BY_OTHERS = {"ready"}  # a separate gauge, 0 or 1
 
 
-def by_name(family: Family) -> str:
+def family_name(family: Family) -> str:
     return family.name
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=by_name)
+@pytest.mark.parametrize("family", FAMILIES, ids=family_name)
 def test_metric_names_follow_prometheus_conventions(family: Family) -> None:
     words = family.name.split("_")
 
@@ -91,7 +91,7 @@ def test_metric_names_follow_prometheus_conventions(family: Family) -> None:
     assert family.kind is not Kind.HISTOGRAM or words[-1] == "seconds"
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=by_name)
+@pytest.mark.parametrize("family", FAMILIES, ids=family_name)
 def test_a_metric_has_a_help_text_its_use_and_bounded_labels(family: Family) -> None:
     assert re.fullmatch(r"[A-Z1].*[.)]", family.text)
     assert re.fullmatch(r".*[.)]", family.advice)
@@ -134,7 +134,7 @@ def test_every_counter_is_copied_for_a_scrape(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("family", BATCH_COUNTERS, ids=by_name)
+@pytest.mark.parametrize("family", BATCH_COUNTERS, ids=family_name)
 def test_batch_events_are_counted_copied_and_bounded(family: Family) -> None:
     """The declaration alone does it: no other place has a list of them."""
     assert family.counted is not None

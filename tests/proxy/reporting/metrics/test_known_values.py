@@ -77,7 +77,7 @@ async def validated_bytes(name: str, _folder: Path) -> tuple[float, float, float
     return counter_value(name, play.parts.observer.counted()), len(data), len(data)
 
 
-async def of_requests(name: str, _folder: Path) -> tuple[float, float, float]:
+async def request_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
     """A request is in the proxy for 1.5 s, and 1.5 s at its broker."""
     counters, now = Counters(), [1.5]
     clock, in_flight = RequestClock(lambda: now[0], RequestTimes(counters)), InFlightRequest(1)
@@ -102,7 +102,7 @@ async def loop_delay(name: str, _folder: Path) -> tuple[float, float, float]:
     return counter_value(name, play.parts.counters), 0.01, elapsed
 
 
-async def buffered(name: str, _folder: Path) -> tuple[float, float, float]:
+async def buffered_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
     play, size = Playbook(has_fast_path=False), 300_000
     whole = sized_produce_request(9, {b"t": [(0, batch([Rec(NOW, b"k", b"v" * size)]))]})
     play.from_client(whole[: size // 2])
@@ -110,13 +110,13 @@ async def buffered(name: str, _folder: Path) -> tuple[float, float, float]:
     return sum(found.values()), size // 2, 2 * len(whole)
 
 
-async def budget(name: str, _folder: Path) -> tuple[float, float, float]:
+async def memory_budget_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
     play = Playbook(SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="512MiB", SLUICEGATE__LIMITS__MAX_QUARANTINED_BYTES="1MiB")
     found = values_of(name, list(metrics_of(state_of(play).snapshot())))
     return sum(found.values()), 256 << 20, 600 << 20
 
 
-async def throttled(name: str, _folder: Path) -> tuple[float, float, float]:
+async def throttled_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
     """A second request at once, of one a second."""
     play = QuotaPlay(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
     for _ in range(2):
@@ -132,7 +132,7 @@ async def clock_offset(name: str, _folder: Path) -> tuple[float, float, float]:
     return sum(values_of(name, list(metrics_of(snapshot))).values()), -7200, -7200
 
 
-async def certificate(name: str, folder: Path) -> tuple[float, float, float]:
+async def certificate_expiry_seconds(name: str, folder: Path) -> tuple[float, float, float]:
     expires = datetime(2030, 1, 2, tzinfo=UTC)
     signed = Authority(folder).sign("proxy", expires=expires)
     tls = {"certificate_file": str(signed.chain), "key_file": str(signed.key)}
@@ -141,13 +141,13 @@ async def certificate(name: str, folder: Path) -> tuple[float, float, float]:
     return min(found.values()), expires.timestamp(), expires.timestamp()
 
 
-async def cpu(name: str, _folder: Path) -> tuple[float, float, float]:
+async def processor_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
     state, least = state_of(Playbook()), time.process_time()
     value = sum(values_of(name, list(metrics_of(state.snapshot()))).values())
     return value, least, time.process_time()
 
 
-async def resident(name: str, _folder: Path) -> tuple[float, float, float]:
+async def resident_memory_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
     value = sum(values_of(name, list(metrics_of(state_of(Playbook()).snapshot()))).values())
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return value, most / 20, 1.1 * most
@@ -155,16 +155,16 @@ async def resident(name: str, _folder: Path) -> tuple[float, float, float]:
 
 KNOWN: dict[str, Known] = {
     "sluicegate_validated_bytes": validated_bytes,
-    "sluicegate_request_proxy_seconds": of_requests,
-    "sluicegate_request_upstream_seconds": of_requests,
+    "sluicegate_request_proxy_seconds": request_seconds,
+    "sluicegate_request_upstream_seconds": request_seconds,
     "sluicegate_event_loop_delay_seconds": loop_delay,
-    "sluicegate_buffered_bytes": buffered,
-    "sluicegate_buffered_bytes_limit": budget,
-    "sluicegate_quota_throttle_seconds": throttled,
+    "sluicegate_buffered_bytes": buffered_bytes,
+    "sluicegate_buffered_bytes_limit": memory_budget_bytes,
+    "sluicegate_quota_throttle_seconds": throttled_seconds,
     "sluicegate_clock_offset_seconds": clock_offset,
-    "sluicegate_certificate_expires_timestamp_seconds": certificate,
-    "sluicegate_cpu_seconds": cpu,
-    "sluicegate_resident_memory_bytes": resident,
+    "sluicegate_certificate_expires_timestamp_seconds": certificate_expiry_seconds,
+    "sluicegate_cpu_seconds": processor_seconds,
+    "sluicegate_resident_memory_bytes": resident_memory_bytes,
 }
 
 

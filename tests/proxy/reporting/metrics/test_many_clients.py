@@ -17,7 +17,7 @@ from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce.request import validate_request
-from tests.proxy.session.outcomes import settled
+from tests.proxy.session.outcomes import settled_outcome
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -40,7 +40,7 @@ BAD = batch([Rec(NOW + 3_600_000), Rec(NOW, None), Rec(NOW, b"k", b"\xff")])
 REQUEST = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, BAD))])), 9, 0, 10)
 
 
-def series(play: Playbook) -> set[str]:
+def counted_series(play: Playbook) -> set[str]:
     """Names and labels of all that is counted."""
     lines = (
         generate_latest(MetricsCollector(lambda: metrics_of(Snapshot(play.parts.observer.counted(), 0))))
@@ -68,10 +68,10 @@ def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
                 DecompressionBudget(1 << 20, 1000, lambda: None),
                 client=client.for_rules(),
             )
-            play.parts.observer.settled(settled(client, REQUEST, validated))
+            play.parts.observer.settled(settled_outcome(client, REQUEST, validated))
             play.loop.turns()
             if number + 1 in (EVERY_KIND, CLIENTS):
-                grown.append(series(play))
+                grown.append(counted_series(play))
 
     assert grown[0] == grown[1]
     named = {client for each in grown[1] for client in re.findall(r'client_id="(client-\d+)"', each)}

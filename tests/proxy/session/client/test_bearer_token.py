@@ -13,7 +13,7 @@ from tests.config.reading import SMALLEST, load_text, problems_of_text
 NESTED = {"user": {"id": "n"}, "us.er": {"id": "dot"}, "user.id": "flat", "sub": "s"}
 
 
-def name(claim: str, claims: object) -> str | None:
+def name_from_claim(claim: str, claims: object) -> str | None:
     fallback = "oauth.fallback.username.claim: \"['c']\", oauth.fallback.username.prefix: svc-"
     keys = f"oauth.username.claim: {json.dumps(claim)}, oauth.username.prefix: p-, {fallback}, "
     names = user_names_of(load_text(SMALLEST.replace("listen: {", f"listen: {{{keys}")).config.listen)
@@ -54,7 +54,7 @@ def name(claim: str, claims: object) -> str | None:
     ],
 )
 def test_the_name_is_the_one_that_strimzi_extracts(claim: str, claims: object, expected: str | None) -> None:
-    assert name(claim, claims) == expected
+    assert name_from_claim(claim, claims) == expected
 
 
 @pytest.mark.parametrize("claim", ["[user].[id]", "['a'", "[*]", "['a']..['b']", "['a','b']", "['a']" * 40, "['a']x"])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_text
-from tests.wire.cost import cost
+from tests.wire.cost import cpu_seconds_of_call
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_any_client_text_is_encodable_and_short(said: str | bytes) -> None:
 
 
 def test_a_long_text_costs_no_more_than_what_is_shown_of_it() -> None:
-    assert cost(lambda: client_text(LONG)) < 100 * cost(lambda: client_text(LONG[:1024]))
+    assert cpu_seconds_of_call(lambda: client_text(LONG)) < 100 * cpu_seconds_of_call(lambda: client_text(LONG[:1024]))
 
 
 LONG = b"\xff" * 10_000_000

@@ -13,7 +13,7 @@ from sluicegate.proxy.session.client.claimed_principal import (
     principal_of_certificate,
 )
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS
-from tests.wire.cost import cost
+from tests.wire.cost import cpu_seconds_of_call
 
 CLAIMS = base64.urlsafe_b64encode(b'{"sub": "svc"}').rstrip(b"=")
 OTHER = base64.urlsafe_b64encode(b'{"sub": "other"}').rstrip(b"=")
@@ -23,7 +23,7 @@ DECLARED = PrincipalSources(USER_NAMES, KafkaClaim("sub"))
 LONG_NUMBER = base64.urlsafe_b64encode(b'{"sub": "svc", "n": ' + b"9" * 10_000 + b"}")
 
 
-def bearer(token: bytes) -> bytes:
+def bearer_message(token: bytes) -> bytes:
     return b"n,,\x01auth=Bearer " + token + b"\x01\x01"
 
 
@@ -41,7 +41,7 @@ def bearer(token: bytes) -> bytes:
         ("SCRAM-SHA-256", b"n,,m=ext,n=bob,r=nonce", "User:bob"),
         ("SCRAM-SHA-512", b"n,,n=a=2Cb=3Dc,r=nonce", "User:a,b=c"),
         ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
-        ("OAUTHBEARER", bearer(b"head." + CLAIMS + b".sign"), "User:svc"),
+        ("OAUTHBEARER", bearer_message(b"head." + CLAIMS + b".sign"), "User:svc"),
         # As in Kafka, the last of two extensions counts, and the scheme may be in any case and be followed by any
         # spaces.
         (
@@ -53,11 +53,11 @@ def bearer(token: bytes) -> bytes:
         ("OAUTHBEARER", b"n,a=svc,\x01auth=bearer   a." + CLAIMS + b".\x01\x01", "User:svc"),
         ("OAUTHBEARER", b"n,,\x01xauth=Bearer a." + CLAIMS + b".\x01\x01", None),
         ("OAUTHBEARER", b"n,,\x01auth=Bearer a." + CLAIMS + b".\x01x=" + b"y" * 140_000 + b"\x01\x01", None),
-        ("OAUTHBEARER", bearer(b"opaque"), None),
-        ("OAUTHBEARER", bearer(b"a.!!!.c"), None),
-        ("OAUTHBEARER", bearer(b"a." + DEEP + b".c"), None),
-        ("OAUTHBEARER", bearer(b"a." + LONG_NUMBER + b".c"), None),
-        ("OAUTHBEARER", bearer(b"a." + CLAIMS), "User:svc"),
+        ("OAUTHBEARER", bearer_message(b"opaque"), None),
+        ("OAUTHBEARER", bearer_message(b"a.!!!.c"), None),
+        ("OAUTHBEARER", bearer_message(b"a." + DEEP + b".c"), None),
+        ("OAUTHBEARER", bearer_message(b"a." + LONG_NUMBER + b".c"), None),
+        ("OAUTHBEARER", bearer_message(b"a." + CLAIMS), "User:svc"),
         ("GSSAPI", b"\x60\x82", None),
         (None, b"\0alice\0secret", None),
     ],
@@ -134,13 +134,15 @@ def test_a_tokens_principal_is_the_claim_that_the_brokers_use(claim: str | None,
     claims = base64.urlsafe_b64encode(b'{"sub": "svc", "preferred_username": "etl", "scope": ["a"]}')
 
     names = None if claim is None else KafkaClaim(claim)
-    assert principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"), PrincipalSources(claims=names)) == claimed
+    assert (
+        principal_in("OAUTHBEARER", bearer_message(b"a." + claims + b".c"), PrincipalSources(claims=names)) == claimed
+    )
 
 
 def test_however_long_a_name_is_it_is_shown_as_unverified() -> None:
     claims = base64.urlsafe_b64encode(b'{"sub": "' + b"a" * 5000 + b'"}')
 
-    claimed = principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"), PrincipalSources())
+    claimed = principal_in("OAUTHBEARER", bearer_message(b"a." + claims + b".c"), PrincipalSources())
 
     assert claimed.principal.endswith("a… (5000 characters) (unverified)")
     assert len(claimed.principal) == MAX_CHARACTERS
@@ -164,12 +166,12 @@ def test_a_long_name_is_cut(mechanism: str, token: bytes) -> None:
         b"\0" + b"\xff" * 500_000 + b"\0x",
         b"n,," + b"," * 500_000,
         b"n,,n=" + b"a" * 500_000,
-        bearer(b"." * 500_000),
-        bearer(b"a." + b"W1tb" * 125_000),
+        bearer_message(b"." * 500_000),
+        bearer_message(b"a." + b"W1tb" * 125_000),
         b"\x01" * 500_000,
     ],
 )
 def test_a_giant_token_costs_no_more_than_a_few_copies(mechanism: str, token: bytes) -> None:
-    copies = cost(lambda: [token.replace(b"q", b"r") for _ in range(20)])
+    copies = cpu_seconds_of_call(lambda: [token.replace(b"q", b"r") for _ in range(20)])
 
-    assert cost(lambda: principal_in(mechanism, token, DECLARED)) < copies + 0.001
+    assert cpu_seconds_of_call(lambda: principal_in(mechanism, token, DECLARED)) < copies + 0.001

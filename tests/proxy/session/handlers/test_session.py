@@ -18,7 +18,7 @@ from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.validation.previous_times import PreviousTimes
 from tests.bounds.frames import good_batch, int32, sized_frame, sized_request
 from tests.bounds.frames import sized_produce_request as produce_request
-from tests.proxy.session.playbook import NOW, Playbook, objects_of_sessions, with_produce
+from tests.proxy.session.playbook import NOW, Playbook, objects_of_sessions, replace_produce_dependencies
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -120,7 +120,7 @@ def test_client_is_closed_if_no_broker_is_reachable() -> None:
 @pytest.mark.internal_error
 def test_an_internal_error_ends_the_session_and_is_logged() -> None:
     broken = SimpleNamespace(previous=PreviousTimes())
-    play = Playbook(change=lambda dependencies: with_produce(dependencies, scheduler=broken))
+    play = Playbook(change=lambda dependencies: replace_produce_dependencies(dependencies, scheduler=broken))
 
     with capture_logs() as lines:
         play.from_client(produce_frame(batch([Rec(NOW)]), acks=1))

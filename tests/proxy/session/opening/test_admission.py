@@ -40,7 +40,7 @@ CERTIFICATES_ASKED = {
 }
 
 
-def play_of(*names: str) -> Playbook:
+def session_with_certificate_names(*names: str) -> Playbook:
     """Return a session whose client certificate has these names."""
 
     def with_allowed_names(dependencies: SessionDependencies) -> SessionDependencies:
@@ -56,7 +56,7 @@ def play_of(*names: str) -> Playbook:
     "names", [("billing",), ("other", "eu.orders.example.com"), ("spiffe://example.com/ns/a",), ("x", "billing")]
 )
 def test_one_listed_name_of_a_certificate_suffices(names: tuple[str, ...]) -> None:
-    play = play_of(*names)
+    play = session_with_certificate_names(*names)
 
     assert not play.client.aborted
     assert not play.parts.counters.connections_rejected
@@ -67,7 +67,7 @@ def test_one_listed_name_of_a_certificate_suffices(names: tuple[str, ...]) -> No
 )
 def test_an_unlisted_client_is_closed_counted_and_logged_once(names: tuple[str, ...]) -> None:
     with capture_logs() as lines:
-        play = play_of(*names)
+        play = session_with_certificate_names(*names)
 
     assert play.client.aborted
     assert play.parts.counters.connections_rejected == {"listen.tls.allowed_names": 1}

@@ -21,7 +21,7 @@ Answer = object | Callable[[Any], object]
 """The result of the effect; a function makes it from the effect; an exception is raised in the handler."""
 
 
-def play(steps: Steps[Any], playbook: Sequence[tuple[Expected, Answer]]) -> list[Effect[Any]]:
+def play_effects(steps: Steps[Any], playbook: Sequence[tuple[Expected, Answer]]) -> list[Effect[Any]]:
     """Return the yielded effects. Raises AssertionError if they are not those of the playbook."""
     yielded: list[Effect[Any]] = []
     result: object = None
@@ -60,7 +60,7 @@ def _named(expected: Expected) -> str:
     return f"{expected.__name__}(...)" if isinstance(expected, type) else repr(expected)
 
 
-class Handling:
+class HandledRequest:
     """A handler whose bookkeeping is performed at once; a test answers all other effects, as a generator's."""
 
     def __init__(self, steps: Steps[None], perform: Callable[[Effect[Any]], object]) -> None:

@@ -53,7 +53,7 @@ from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.previous_times import PreviousTimeInFlight
 from tests.bounds.frames import good_batch, sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook
-from tests.proxy.session.produce.effect_playbook import Handling, play
+from tests.proxy.session.produce.effect_playbook import HandledRequest, play_effects
 
 GOOD = good_batch(NOW)
 DAMAGED = GOOD[:-1] + b"\xff"
@@ -61,7 +61,7 @@ ID = b"sixteen bytes id"
 _HEADER_BYTES = 8 + 2 + len(b"hostile") + 1
 
 
-class Meter:
+class ScriptedMeter:
     """The charged sizes, and the decisions that the test has set."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Meter:
         return self.decision
 
 
-class Script:
+class HandlerScript:
     """One handler, whose bookkeeping is recorded. Its dependencies are a proxy's, except for those in `changed`."""
 
     def __init__(self, has_topic_quotas: bool = False, **changed: Any) -> None:
@@ -92,7 +92,7 @@ class Script:
         self.not_stored: list[str] = []
         self.reported: list[BaseException] = []
         self.shared = replace(play.dependencies.requests.produce, validations=self, **changed)
-        self.meter, identity = Meter(), play.session.identity
+        self.meter, identity = ScriptedMeter(), play.session.identity
         proven = ProvenPartitions(self.shared.names, self.shared.now_ms)
         self.handler = ProduceHandler(self.shared, identity, self.meter, proven)
         self.responses = ProduceResponseHandler(self.shared.rewriter, self.shared.clock, identity, proven)
@@ -101,8 +101,10 @@ class Script:
     def steps(self, sized: bytes, version: int = 9, of_client: QuotaDecision = QuotaDecision.PROCEED) -> Steps[None]:
         return self.handler.handle(bytearray(sized[4:]), version, 7, _HEADER_BYTES, of_client)
 
-    def handle(self, sized: bytes, version: int = 9, of_client: QuotaDecision = QuotaDecision.PROCEED) -> Handling:
-        return Handling(self.steps(sized, version, of_client), self.perform)
+    def handle(
+        self, sized: bytes, version: int = 9, of_client: QuotaDecision = QuotaDecision.PROCEED
+    ) -> HandledRequest:
+        return HandledRequest(self.steps(sized, version, of_client), self.perform)
 
     def perform(self, effect: Effect[Any]) -> object:
         """Record bookkeeping; other effects are the test's."""
@@ -156,7 +158,7 @@ class Script:
         return dispatch
 
 
-def ended(steps: Handling, sent: Any = None) -> bool:
+def has_ended(steps: HandledRequest, sent: Any = None) -> bool:
     """Return whether the handler yields no more effects."""
     try:
         steps.send(sent)
@@ -172,7 +174,7 @@ def names_response(code: int) -> bytearray:
 
 
 def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
-    script, sized = Script(), sized_produce_request(9, {b"t": [(0, GOOD)]})
+    script, sized = HandlerScript(), sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized)
 
     validate = next(steps)
@@ -182,7 +184,7 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
     assert forward.frame == sized[4:]
     assert forward.in_flight is not None
     assert forward.in_flight.correlation_id == 7
-    assert ended(steps)
+    assert has_ended(steps)
 
     assert script.meter.taken == [len(sized) - 4]
     assert script.outcomes == []
@@ -198,10 +200,10 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
     ],
 )
 def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Outcome) -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     forward: Any = steps.send(script.validate(next(steps)))
-    assert ended(steps)
+    assert has_ended(steps)
 
     response = names_response(code)
     assert forward.in_flight.finish(bytearray(response)) is not None
@@ -210,18 +212,18 @@ def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Out
 
 
 def test_a_request_with_acks_0_awaits_no_response() -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}, acks=0))
 
     forward: Any = steps.send(script.validate(next(steps)))
 
     assert forward.in_flight is None
-    assert ended(steps)
+    assert has_ended(steps)
     assert script.outcomes == [Outcome.UNKNOWN]
 
 
 def test_topic_ids_are_resolved_before_validation() -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.handle(sized_produce_request(13, {ID: [(0, GOOD)]}), 13)
 
     assert next(steps) == ResolveNames([ID])
@@ -235,7 +237,7 @@ def test_topic_ids_are_resolved_before_validation() -> None:
 
 
 def test_validation_waits_for_the_settings_of_its_topics() -> None:
-    script = Script(settings=object())
+    script = HandlerScript(settings=object())
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)], b"u": [(0, GOOD)]}))
 
     assert next(steps) == AwaitSettings(("t", "u"))
@@ -243,7 +245,7 @@ def test_validation_waits_for_the_settings_of_its_topics() -> None:
 
 
 def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
-    script, sized = Script(), sized_produce_request(9, {b"t": [(0, GOOD)]})
+    script, sized = HandlerScript(), sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized, of_client=QuotaDecision.WAIT)
 
     assert next(steps) == AwaitQuotaTurn()
@@ -253,17 +255,17 @@ def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
 
 
 def test_a_client_without_room_under_its_quota_is_disconnected_in_its_turn() -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}), of_client=QuotaDecision.REJECT)
 
     assert isinstance(next(steps), CloseInTurn)
-    assert ended(steps)
+    assert has_ended(steps)
     assert script.meter.taken == []
 
 
 @pytest.mark.parametrize("decision", QuotaDecision)
 def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None:
-    script, sized = Script(has_topic_quotas=True), sized_produce_request(9, {b"t": [(0, GOOD)]})
+    script, sized = HandlerScript(has_topic_quotas=True), sized_produce_request(9, {b"t": [(0, GOOD)]})
     shares: Any = (("a share", 100),)
     script.meter.shares, script.meter.decision = shares, decision
     steps = script.handle(sized)
@@ -271,7 +273,7 @@ def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None
     effect = next(steps)
     if decision is QuotaDecision.REJECT:
         assert isinstance(effect, CloseInTurn)
-        assert ended(steps)
+        assert has_ended(steps)
         assert script.meter.taken_of_topics == []
         return
     if decision is QuotaDecision.WAIT:
@@ -283,7 +285,7 @@ def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None
 
 
 def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
 
     assert isinstance(next(steps), Validate)
@@ -294,7 +296,7 @@ def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
 
 
 def test_an_internal_error_ends_the_request() -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
 
@@ -305,7 +307,7 @@ def test_an_internal_error_ends_the_request() -> None:
 
 
 def test_an_internal_error_forwards_the_request_if_configured() -> None:
-    script, error = Script(on_internal_error=OnInternalError.FORWARD), ValueError("a bug")
+    script, error = HandlerScript(on_internal_error=OnInternalError.FORWARD), ValueError("a bug")
     sized = sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized)
     next(steps)
@@ -314,14 +316,14 @@ def test_an_internal_error_forwards_the_request_if_configured() -> None:
 
     assert isinstance(forward, ForwardAsItCame)
     assert forward.frame == sized[4:]
-    assert ended(steps)
+    assert has_ended(steps)
     assert script.reported == [error]
     assert script.outcomes == []
 
 
 @pytest.mark.parametrize("word", OnInternalError)
 def test_a_malformed_request_is_never_forwarded(word: OnInternalError) -> None:
-    script = Script(on_internal_error=word)
+    script = HandlerScript(on_internal_error=word)
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
 
@@ -331,19 +333,19 @@ def test_a_malformed_request_is_never_forwarded(word: OnInternalError) -> None:
 
 def test_a_malformed_request_yields_nothing() -> None:
     with pytest.raises(MalformedMessage):
-        next(Script().handle(sized_produce_request(9, {b"t": [(0, GOOD)]})[:40]))
+        next(HandlerScript().handle(sized_produce_request(9, {b"t": [(0, GOOD)]})[:40]))
 
 
 def test_an_abandoned_validation_ends_the_request() -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
 
-    assert ended(steps, None)
+    assert has_ended(steps, None)
     assert script.outcomes == []
 
 
-def forwarded_request(script: Script) -> ForwardedRequest:
+def forwarded_request(script: HandlerScript) -> ForwardedRequest:
     """Return a good request that the broker has."""
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     steps.send(script.validate(next(steps)))
@@ -352,10 +354,10 @@ def forwarded_request(script: Script) -> ForwardedRequest:
 
 
 def test_a_response_releases_memory_then_settles_the_batches_and_stores_their_times() -> None:
-    script = Script()
+    script = HandlerScript()
     forwarded = forwarded_request(script)
 
-    effects = play(
+    effects = play_effects(
         script.responses.handle(forwarded, names_response(ErrorCode.NOT_LEADER_OR_FOLLOWER)),
         [
             (ReportBrokerErrors(frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER})), None),
@@ -371,7 +373,7 @@ def test_a_response_releases_memory_then_settles_the_batches_and_stores_their_ti
 
 
 def test_a_malformed_response_settles_the_batches_as_unknown() -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.responses.handle(forwarded_request(script), names_response(ErrorCode.NONE)[:12])
 
     assert next(steps) == ReleaseMemory(0)
@@ -383,22 +385,24 @@ def test_a_malformed_response_settles_the_batches_as_unknown() -> None:
 
 
 def test_a_session_that_ends_without_a_response_settles_the_batches_as_unknown() -> None:
-    script = Script()
+    script = HandlerScript()
 
-    _, settle = play(script.responses.end(forwarded_request(script)), [(ReleaseMemory(0), None), (Settle, None)])
+    _, settle = play_effects(
+        script.responses.end(forwarded_request(script)), [(ReleaseMemory(0), None), (Settle, None)]
+    )
 
     assert isinstance(settle, Settle)
     assert [batch.outcome for batch in settle.outcome.batches] == [Outcome.UNKNOWN]
 
 
 def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}))
 
     forward: Any = steps.send(script.validate(next(steps)))
     assert isinstance(forward, Forward)
     assert stand_in(memoryview(DAMAGED)) in b"".join(forward.parts)
-    assert ended(steps)
+    assert has_ended(steps)
 
     assert _codes(forward, names_response(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.CORRUPT_MESSAGE]
     assert _codes(forward, names_response(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) == [
@@ -408,10 +412,10 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
 
 
 def test_a_recent_broker_error_is_reused_without_forwarding() -> None:
-    script, sized = Script(), sized_produce_request(9, {b"t": [(0, DAMAGED)]})
+    script, sized = HandlerScript(), sized_produce_request(9, {b"t": [(0, DAMAGED)]})
     steps = script.handle(sized)
     forward: Any = steps.send(script.validate(next(steps)))
-    assert ended(steps)
+    assert has_ended(steps)
     _codes(forward, names_response(ErrorCode.CORRUPT_MESSAGE))
 
     again = script.handle(sized)
@@ -419,31 +423,31 @@ def test_a_recent_broker_error_is_reused_without_forwarding() -> None:
 
     assert isinstance(respond, Respond)
     assert respond.in_flight.response is not None
-    assert ended(again)
+    assert has_ended(again)
 
 
 def test_a_rejection_with_acks_0_closes_the_connection() -> None:
-    script = Script()
+    script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}, acks=0))
 
     forward: Any = steps.send(script.validate(next(steps)))
     assert isinstance(forward, Forward)
     assert forward.in_flight == ()
     assert isinstance(steps.send(None), CloseUnanswered)
-    assert ended(steps)
+    assert has_ended(steps)
     assert script.outcomes == [Outcome.REJECTED]
 
 
 _LETTERS = DeadLetters((0, 0), "dead", "t", 0)
 
 
-def _quarantined(script: Script, letters: DeadLetters = _LETTERS) -> tuple[Handling, Any]:
+def _quarantined(script: HandlerScript, letters: DeadLetters = _LETTERS) -> tuple[HandledRequest, Any]:
     steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}))
     return steps, steps.send(script.validate(next(steps), [letters]))
 
 
 def test_bad_records_are_stored_between_the_brokers_response_and_the_rejection() -> None:
-    script = Script()
+    script = HandlerScript()
     steps, ask = _quarantined(script)
 
     assert isinstance(ask, AskBroker)
@@ -452,13 +456,13 @@ def test_bad_records_are_stored_between_the_brokers_response_and_the_rejection()
     assert script.outcomes == []
     effect = steps.send({})
     assert isinstance(effect, Respond)  # the broker has just responded
-    assert ended(steps)
+    assert has_ended(steps)
     assert script.outcomes == [Outcome.REJECTED]
     assert script.not_stored == []
 
 
 def test_bad_records_are_not_stored_if_the_broker_rejects_the_partition() -> None:
-    script = Script()
+    script = HandlerScript()
     steps, ask = _quarantined(script)
 
     effect = steps.send(ask.read(names_response(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
@@ -469,7 +473,7 @@ def test_bad_records_are_not_stored_if_the_broker_rejects_the_partition() -> Non
 
 @pytest.mark.parametrize("lacking", [None, "too large"])
 def test_a_batch_that_is_not_stored_is_to_be_retried(lacking: str | None) -> None:
-    script = Script()
+    script = HandlerScript()
     steps, ask = _quarantined(script, replace(_LETTERS, lacking=lacking))
 
     effect = steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE)))
@@ -478,7 +482,7 @@ def test_a_batch_that_is_not_stored_is_to_be_retried(lacking: str | None) -> Non
         effect = steps.send({(0, 0): "the disk is full"})
 
     assert isinstance(effect, Respond)
-    assert ended(steps)
+    assert has_ended(steps)
     assert script.not_stored == [lacking or "the disk is full"]
     assert script.outcomes == [Outcome.RESEND]
 

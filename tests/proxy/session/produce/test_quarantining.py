@@ -17,7 +17,7 @@ from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.validated_request import Place
-from tests.proxy.session.playbook import NOW, Playbook, with_produce
+from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -55,7 +55,9 @@ class StoreBadRecords(Playbook):
         self.sink: Any = RecordingSink()
         self.now_ms = NOW
         super().__init__(
-            change=lambda dependencies: with_produce(dependencies, dead_letters=self.sink, now_ms=lambda: self.now_ms),
+            change=lambda dependencies: replace_produce_dependencies(
+                dependencies, dead_letters=self.sink, now_ms=lambda: self.now_ms
+            ),
             SLUICEGATE__LIMITS__MAX_QUARANTINED_BYTES=str(room_bytes),
         )
         self.room = self.parts.quarantine_memory

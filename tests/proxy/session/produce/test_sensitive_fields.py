@@ -11,7 +11,7 @@ from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.produce.dependencies import OnInternalError
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.previous_times import PreviousTimes
-from tests.proxy.session.playbook import NOW, Playbook, with_produce
+from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -24,8 +24,10 @@ topics: [{match: s, sensitive: [{name: mail, action: mask, fields: [mail]}]}]
 _SECRET = b'{"mail": "me@example.com"}'
 
 
-def play_of(**changes: Any) -> Playbook:
-    play = Playbook(change=lambda dependencies: with_produce(dependencies, now_ms=lambda: NOW, **changes))
+def session_with_masking(**changes: Any) -> Playbook:
+    play = Playbook(
+        change=lambda dependencies: replace_produce_dependencies(dependencies, now_ms=lambda: NOW, **changes)
+    )
     play.parts.rules.adopt(file_policies_of(load(read_yaml(_FILE, "f"), {}).config))
     return play
 
@@ -37,7 +39,7 @@ def send(play: Playbook, client: str) -> None:
 
 @pytest.mark.parametrize("client", ["mirror", "other"])
 def test_sensitive_fields_are_masked_for_exempt_clients_too(client: str) -> None:
-    play = play_of()
+    play = session_with_masking()
 
     send(play, client)
     play.loop.until(lambda: bool(play.broker.sent))
@@ -48,7 +50,7 @@ def test_sensitive_fields_are_masked_for_exempt_clients_too(client: str) -> None
     assert play.parts.counters.batch_counts["sluicegate_masked_records"].total() == 1
 
 
-class Fails:
+class FailingValidation:
     """A validation with a bug."""
 
     previous = PreviousTimes()
@@ -59,7 +61,7 @@ class Fails:
 
 @pytest.mark.internal_error
 def test_an_internal_error_closes_the_connection_also_if_the_operator_wants_to_forward() -> None:
-    play = play_of(on_internal_error=OnInternalError.FORWARD, scheduler=Fails())
+    play = session_with_masking(on_internal_error=OnInternalError.FORWARD, scheduler=FailingValidation())
 
     send(play, "other")
     play.loop.until(lambda: play.client.aborted)

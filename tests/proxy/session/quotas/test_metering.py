@@ -45,10 +45,10 @@ class QuotaPlay:
     def send(self, data: bytes) -> list[bytes]:
         """Send bytes; return the client's responses, each without its size."""
         self.playbook.from_client(data)
-        self.settles()
+        self.settle_all_requests()
         return self.client_responses()
 
-    def settles(self) -> None:
+    def settle_all_requests(self) -> None:
         """Let the broker respond to all requests, until there are no more."""
         for _ in range(20):
             self.playbook.loop.turns()
@@ -94,7 +94,7 @@ def test_a_client_over_its_quota_gets_a_throttle_time_and_is_paused(version: int
 
     play.let_time_pass(1.0)
     play.playbook.from_client(b"")
-    play.settles()
+    play.settle_all_requests()
 
     (third,) = play.client_responses()
     assert _throttle_ms(third, version) == 1000

@@ -36,14 +36,14 @@ def _unchanged(dependencies: SessionDependencies) -> SessionDependencies:
     return dependencies
 
 
-def with_quotas(dependencies: SessionDependencies, **limits: int) -> SessionDependencies:
+def replace_quotas(dependencies: SessionDependencies, **limits: int) -> SessionDependencies:
     """Return the dependencies with other limits of waiting requests."""
     requests = dependencies.requests
     quotas = Quotas(requests.produce.rules, requests.produce.clock.now, dependencies.loop.call_later, **limits)
     return replace(dependencies, requests=replace(requests, quotas=quotas))
 
 
-class Proxy:
+class ProxyWithQuotas:
     """One proxy under quotas, and its sessions."""
 
     def __init__(self, *quotas: dict[str, object], change: Change = _unchanged, **environment: str) -> None:
@@ -63,10 +63,10 @@ class Proxy:
         return self.play.parts.observer.counted().connections_rejected["quotas[].connections"]
 
 
-class Session:
+class QuotaSession:
     """One connection of a client; unread bytes stay with the client."""
 
-    def __init__(self, proxy: Proxy) -> None:
+    def __init__(self, proxy: ProxyWithQuotas) -> None:
         self._loop = proxy.play.loop
         self.session, self.client = proxy.play.another()
         self.broker = Outlet(self.session.broker)
@@ -103,8 +103,8 @@ def _request(size: int, acks: int = -1, topic: bytes = b"orders", client_id: byt
 @pytest.mark.parametrize("acks", [-1, 0])
 @pytest.mark.parametrize("size", [100, 5_000, 200_000])
 def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(size: int, acks: int) -> None:
-    proxy = Proxy(_SLOW)
-    first, second = Session(proxy), Session(proxy)
+    proxy = ProxyWithQuotas(_SLOW)
+    first, second = QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(3000))
     second.receive(_request(size, acks))
 
@@ -122,8 +122,8 @@ def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(siz
 
 
 def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
-    proxy = Proxy(_SLOW)
-    first, second = Session(proxy), Session(proxy)
+    proxy = ProxyWithQuotas(_SLOW)
+    first, second = QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(3000))
     cut_short = _request(100)[4:-20]
     second.receive(len(cut_short).to_bytes(4, "big") + cut_short)
@@ -140,8 +140,8 @@ def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
 
 def test_one_request_for_each_of_many_connections_passes_at_the_rate() -> None:
     """In a hundred seconds only as many requests pass as the quota allows, which is fewer than arrive."""
-    proxy = Proxy(_SLOW)
-    sessions = [Session(proxy) for _ in range(60)]
+    proxy = ProxyWithQuotas(_SLOW)
+    sessions = [QuotaSession(proxy) for _ in range(60)]
     for session in sessions:
         session.receive(_request(5000, acks=0))
 
@@ -158,9 +158,9 @@ def test_one_request_for_each_of_many_connections_passes_at_the_rate() -> None:
 
 
 def test_busy_sessions_admit_a_new_one_and_stay_at_the_rate() -> None:
-    proxy = Proxy(_SLOW)
-    busy = [Session(proxy) for _ in range(5)]
-    new, since = Session(proxy), 0.0
+    proxy = ProxyWithQuotas(_SLOW)
+    busy = [QuotaSession(proxy) for _ in range(5)]
+    new, since = QuotaSession(proxy), 0.0
     for tick in range(200 * 20):
         if tick == 20 * 20:
             new.receive(_request(100))
@@ -180,8 +180,8 @@ def test_busy_sessions_admit_a_new_one_and_stay_at_the_rate() -> None:
 
 
 def test_idle_connections_in_the_line_delay_no_other() -> None:
-    proxy = Proxy(_SLOW)
-    idle, new = [Session(proxy) for _ in range(100)], Session(proxy)
+    proxy = ProxyWithQuotas(_SLOW)
+    idle, new = [QuotaSession(proxy) for _ in range(100)], QuotaSession(proxy)
     for session in idle:
         session.receive(_request(1))
         proxy.let_time_pass(0.1)
@@ -201,8 +201,8 @@ def test_idle_connections_in_the_line_delay_no_other() -> None:
 
 
 def test_a_session_that_sends_nothing_in_its_turn_delays_no_other() -> None:
-    proxy = Proxy(_SLOW)
-    first, stalls, third = Session(proxy), Session(proxy), Session(proxy)
+    proxy = ProxyWithQuotas(_SLOW)
+    first, stalls, third = QuotaSession(proxy), QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(2000))
     stalls.receive(_request(50_000)[:6000])
     third.receive(_request(100))
@@ -214,8 +214,8 @@ def test_a_session_that_sends_nothing_in_its_turn_delays_no_other() -> None:
 
 
 def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
-    proxy = Proxy(_SLOW)
-    first, leaves, third = Session(proxy), Session(proxy), Session(proxy)
+    proxy = ProxyWithQuotas(_SLOW)
+    first, leaves, third = QuotaSession(proxy), QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(3000))
     leaves.receive(_request(100))
     third.receive(_request(100))
@@ -231,9 +231,9 @@ def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
 
 def test_turns_of_disconnected_clients_pass_on_at_once() -> None:
     """A reset is only noticed when the connection is read again, in its turn."""
-    proxy = Proxy(_SLOW)
-    Session(proxy).receive(_request(3000))
-    waiting = [Session(proxy) for _ in range(20)]
+    proxy = ProxyWithQuotas(_SLOW)
+    QuotaSession(proxy).receive(_request(3000))
+    waiting = [QuotaSession(proxy) for _ in range(20)]
     for session in waiting:
         session.receive(_request(50_000)[:6000])
     *left, last = waiting
@@ -249,8 +249,8 @@ def test_turns_of_disconnected_clients_pass_on_at_once() -> None:
 
 
 def test_the_request_of_a_half_closed_client_is_forwarded_in_its_turn() -> None:
-    proxy = Proxy(_SLOW)
-    first, ends = Session(proxy), Session(proxy)
+    proxy = ProxyWithQuotas(_SLOW)
+    first, ends = QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(3000))
     ends.receive(_request(100, acks=0))
 
@@ -262,14 +262,14 @@ def test_the_request_of_a_half_closed_client_is_forwarded_in_its_turn() -> None:
 
 
 def test_a_flood_of_connections_under_one_name_is_rejected() -> None:
-    proxy = Proxy(_SLOW, change=partial(with_quotas, most_waiting=5))
-    sessions = [Session(proxy) for _ in range(8)]
+    proxy = ProxyWithQuotas(_SLOW, change=partial(replace_quotas, most_waiting=5))
+    sessions = [QuotaSession(proxy) for _ in range(8)]
     for session in sessions:
         session.receive(_request(3000))
 
     assert [session.is_waiting for session in sessions] == [False] + [True] * 5 + [False] * 2
     assert proxy.rejected_connections() == 2
-    other = Session(proxy)
+    other = QuotaSession(proxy)
     other.receive(_request(100, client_id=b"other"))
     assert other.broker.sent == _request(100, client_id=b"other")
 
@@ -280,7 +280,7 @@ def test_a_flood_of_connections_under_one_name_is_rejected() -> None:
 @pytest.mark.parametrize("quota", [_SLOW, _NARROW], ids=["client", "topic"])
 def test_a_flood_that_meets_a_quota_leaves_no_state_behind(quota: dict[str, object], waits: bool, ending: str) -> None:
     """Some connections wait in the line, and some are rejected because it is full."""
-    proxy = Proxy(quota, change=partial(with_quotas, most_waiting=20))
+    proxy = ProxyWithQuotas(quota, change=partial(replace_quotas, most_waiting=20))
     tracemalloc.start()
     gc.disable()
     try:
@@ -305,9 +305,9 @@ def test_a_flood_that_meets_a_quota_leaves_no_state_behind(quota: dict[str, obje
     assert share.connections == share.requests_waiting == len(share.line) == 0
 
 
-def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
+def _flood(proxy: ProxyWithQuotas, waits: bool, ending: str) -> None:
     """Open connections that send one request each, and end in the line or after their turn."""
-    sessions = [Session(proxy) for _ in range(_FLOOD)]
+    sessions = [QuotaSession(proxy) for _ in range(_FLOOD)]
     for session in sessions:
         session.receive(_request(500))
     assert any(session.is_waiting for session in sessions)
@@ -328,8 +328,8 @@ def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
 
 
 def test_a_quota_wait_is_not_subject_to_request_deadlines() -> None:
-    proxy = Proxy(_SLOW)
-    first, second, third = Session(proxy), Session(proxy), Session(proxy)
+    proxy = ProxyWithQuotas(_SLOW)
+    first, second, third = QuotaSession(proxy), QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(200_000))
     second.receive(_request(200_000))
     third.receive(_request(100))
@@ -352,8 +352,8 @@ def _without_client_id(size: int) -> bytes:
 @pytest.mark.parametrize("second", [_without_client_id(100), _request(100, client_id=b"")])
 def test_clients_without_an_id_have_one_quota_together(second: bytes) -> None:
     """Kafka treats a missing client id as the empty one."""
-    proxy = Proxy(_SLOW)
-    one, another = Session(proxy), Session(proxy)
+    proxy = ProxyWithQuotas(_SLOW)
+    one, another = QuotaSession(proxy), QuotaSession(proxy)
     one.receive(_without_client_id(3000))
     another.receive(second)
 
@@ -363,8 +363,8 @@ def test_clients_without_an_id_have_one_quota_together(second: bytes) -> None:
 
 @pytest.mark.parametrize("acks", [-1, 0])
 def test_a_topic_quota_applies_to_new_connections(acks: int) -> None:
-    proxy = Proxy(_NARROW)
-    first, second, elsewhere = Session(proxy), Session(proxy), Session(proxy)
+    proxy = ProxyWithQuotas(_NARROW)
+    first, second, elsewhere = QuotaSession(proxy), QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(3000))
     second.receive(_request(100, acks))
     elsewhere.receive(_request(100, topic=b"else"))
@@ -378,23 +378,23 @@ def test_a_topic_quota_applies_to_new_connections(acks: int) -> None:
 
 
 def test_requests_waiting_for_topic_quotas_use_bounded_memory() -> None:
-    proxy = Proxy(_NARROW, change=partial(with_quotas, most_held_bytes=10_000))
-    sessions = [Session(proxy) for _ in range(6)]
+    proxy = ProxyWithQuotas(_NARROW, change=partial(replace_quotas, most_held_bytes=10_000))
+    sessions = [QuotaSession(proxy) for _ in range(6)]
     for session in sessions:
         session.receive(_request(3000))
 
     assert [session.is_waiting for session in sessions] == [False, True, True, True, False, False]
     assert proxy.rejected_connections() == 2
     sessions[1].session.close_now()
-    another = Session(proxy)
+    another = QuotaSession(proxy)
     another.receive(_request(3000))
     assert another.is_waiting
 
 
 def test_invented_names_displace_no_connected_or_indebted_client() -> None:
     few = {"name": "few", "client_id": "*", "connections": 2, "bytes_per_second": 1000}
-    proxy = Proxy(few, {"name": "topics", "topic": "*", "requests_per_second": 5})
-    there = [Session(proxy) for _ in range(2)]
+    proxy = ProxyWithQuotas(few, {"name": "topics", "topic": "*", "requests_per_second": 5})
+    there = [QuotaSession(proxy) for _ in range(2)]
     there[0].receive(_request(3000, client_id=b"etl"))
     there[1].receive(_request(100, client_id=b"etl"))
     shares = proxy.play.dependencies.requests.quotas
@@ -403,7 +403,7 @@ def test_invented_names_displace_no_connected_or_indebted_client() -> None:
         shares.share_of_topic(quota, f"topic-{number}")
         assert proxy.play.session.metering.admit(Client("192.0.2.9:1", f"client-{number}")) is QuotaDecision.PROCEED
 
-    another = Session(proxy)
+    another = QuotaSession(proxy)
     another.receive(_request(100, client_id=b"etl"))
 
     assert not another.broker.sent

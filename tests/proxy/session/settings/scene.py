@@ -14,7 +14,7 @@ from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCR
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.session.topic_settings import Requester, SettingRefusal, SettingsChange
 from tests.bounds.frames import sized_frame, sized_request
-from tests.proxy.session.playbook import Playbook, with_produce
+from tests.proxy.session.playbook import Playbook, replace_produce_dependencies
 from tests.wire.topic_changes import SCHEMAS
 
 MODE, OWNER, CLIENTS = "sluicegate.mode", "sluicegate.owner", "sluicegate.enforce.clients"
@@ -82,7 +82,7 @@ class Scene:
         self.api = APIS[api]
         self.version = version
         self.stored = StoredSettings(settings or {})
-        change = partial(with_produce, topic_settings=self.stored)
+        change = partial(replace_produce_dependencies, topic_settings=self.stored)
         self.play = Playbook(has_fast_path, change, **environment)
 
     def schema(self, kind: str) -> MessageSchema:

@@ -12,29 +12,29 @@ from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.oracle.java_schemas import AvroInJava, avro_in_java
 
 
-def field(kind: Any, **more: Any) -> dict[str, Any]:
+def avro_field(kind: Any, **more: Any) -> dict[str, Any]:
     return {"field": {"type": kind, **more}}
 
 
-def record(*kinds: Any, **more: Any) -> dict[str, Any]:
+def avro_record(*kinds: Any, **more: Any) -> dict[str, Any]:
     """Return a record schema with fields of these types; see `field` for a field with further attributes."""
     given = [kind["field"] if isinstance(kind, dict) and "field" in kind else {"type": kind} for kind in kinds]
     return {"type": "record", "name": "R", "fields": [{"name": f"f{i}", **one} for i, one in enumerate(given)], **more}
 
 
-def decimal(**more: Any) -> dict[str, Any]:
+def avro_decimal(**more: Any) -> dict[str, Any]:
     return {"type": "bytes", "logicalType": "decimal", **more}
 
 
 NOT_APPLIED = {
-    "scale beyond precision": decimal(precision=64, scale=127),
-    "precision as text": decimal(precision="9", scale="2"),
-    "no precision": decimal(),
-    "negative scale": decimal(precision=4, scale=-1),
-    "precision 0": decimal(precision=0),
-    "huge precision": decimal(precision=10**12),
-    "fractional scale": decimal(precision=4, scale=1.5),
-    "null scale": decimal(precision=4, scale=None),
+    "scale beyond precision": avro_decimal(precision=64, scale=127),
+    "precision as text": avro_decimal(precision="9", scale="2"),
+    "no precision": avro_decimal(),
+    "negative scale": avro_decimal(precision=4, scale=-1),
+    "precision 0": avro_decimal(precision=0),
+    "huge precision": avro_decimal(precision=10**12),
+    "fractional scale": avro_decimal(precision=4, scale=1.5),
+    "null scale": avro_decimal(precision=4, scale=None),
     "fixed too small": {"type": "fixed", "name": "F", "size": 2, "logicalType": "decimal", "precision": 30},
     "decimal of a string": {"type": "string", "logicalType": "decimal", "precision": 4},
     "unknown logical type": {"type": "string", "logicalType": "no-such-type"},
@@ -62,38 +62,42 @@ DEFAULTS: list[tuple[Any, Any]] = [
     (["null", "string"], "a"),
     (["string", "null"], None),
     (["int", "string"], 1.5),
-    (record("int", name="I"), {}),
+    (avro_record("int", name="I"), {}),
 ]
 NAMES = {
     "symbols beyond ASCII": {"type": "enum", "name": "E", "symbols": ["GRÜN", "красный", "赤"]},
-    "names beyond ASCII": record("int", name="Größe", namespace="de.straße"),
-    "field beyond ASCII": record(field("int", name="größe")),
-    "full name": record("int", name="a.b.C", namespace="ignored"),
-    "empty namespace": record("int", name="C", namespace=""),
-    "null namespace": record("int", name="C", namespace=None),
-    "namespace that is no text": record("int", namespace=7),
-    "aliases": record(field("int", aliases=["old", "x y"]), aliases=["Old", "other.Old"]),
-    "doc that is no text": record(field("int", doc=7), doc=["a"]),
-    "order": record(field("int", order="ignore"), field("int", order="DESCENDING")),
-    "other properties": record(field("int", **{"connect.index": 1, "x": {}}), **{"connect.name": "a", "y": [1]}),
-    "no fields": record(),
-    "null field": record("null", field("null", default=0)),
+    "names beyond ASCII": avro_record("int", name="Größe", namespace="de.straße"),
+    "field beyond ASCII": avro_record(avro_field("int", name="größe")),
+    "full name": avro_record("int", name="a.b.C", namespace="ignored"),
+    "empty namespace": avro_record("int", name="C", namespace=""),
+    "null namespace": avro_record("int", name="C", namespace=None),
+    "namespace that is no text": avro_record("int", namespace=7),
+    "aliases": avro_record(avro_field("int", aliases=["old", "x y"]), aliases=["Old", "other.Old"]),
+    "doc that is no text": avro_record(avro_field("int", doc=7), doc=["a"]),
+    "order": avro_record(avro_field("int", order="ignore"), avro_field("int", order="DESCENDING")),
+    "other properties": avro_record(
+        avro_field("int", **{"connect.index": 1, "x": {}}), **{"connect.name": "a", "y": [1]}
+    ),
+    "no fields": avro_record(),
+    "null field": avro_record("null", avro_field("null", default=0)),
     "empty enum": ["int", {"type": "enum", "name": "E", "symbols": []}],
     "enum default": {"type": "enum", "name": "E", "symbols": ["A"], "default": "A"},
     "fixed of no bytes": {"type": "fixed", "name": "F", "size": 0},
-    "an error": {**record("int"), "type": "error"},
-    "inherited namespace": record(record("int", name="I"), "I", "n.I", namespace="n"),
-    "null namespace within another": record(record("int", name="I", namespace=""), "I", namespace="n"),
-    "names of two namespaces": record(record("int", name="m.I"), record("long", name="I"), "I", "m.I", namespace="n"),
-    "used before it is defined": record(["null", "I"], record("int", name="I")),
-    "used before, in a namespace": record("I", record("int", name="I"), namespace="n"),
-    "itself": record(["null", "R"], {"type": "array", "items": "R"}, {"type": "map", "values": {"type": "R"}}),
-    "as a primitive in a namespace": record("int", name="string", namespace="n"),
-    "a name within itself": record(record("int"), "R"),
-    "another of its name within itself": record(record("int"), record("long")),
-    "fixed twice": record({"type": "fixed", "name": "F", "size": 1}, {"type": "fixed", "name": "F", "size": 1}),
+    "an error": {**avro_record("int"), "type": "error"},
+    "inherited namespace": avro_record(avro_record("int", name="I"), "I", "n.I", namespace="n"),
+    "null namespace within another": avro_record(avro_record("int", name="I", namespace=""), "I", namespace="n"),
+    "names of two namespaces": avro_record(
+        avro_record("int", name="m.I"), avro_record("long", name="I"), "I", "m.I", namespace="n"
+    ),
+    "used before it is defined": avro_record(["null", "I"], avro_record("int", name="I")),
+    "used before, in a namespace": avro_record("I", avro_record("int", name="I"), namespace="n"),
+    "itself": avro_record(["null", "R"], {"type": "array", "items": "R"}, {"type": "map", "values": {"type": "R"}}),
+    "as a primitive in a namespace": avro_record("int", name="string", namespace="n"),
+    "a name within itself": avro_record(avro_record("int"), "R"),
+    "another of its name within itself": avro_record(avro_record("int"), avro_record("long")),
+    "fixed twice": avro_record({"type": "fixed", "name": "F", "size": 1}, {"type": "fixed", "name": "F", "size": 1}),
     "plain union": ["null", "int", {"type": "map", "values": "string"}],
-    "empty union": record({"type": "array", "items": []}),
+    "empty union": avro_record({"type": "array", "items": []}),
     "array": {"type": "array", "items": {"type": "string", "avro.java.string": "String"}},
 }
 TEXTS = {
@@ -105,22 +109,22 @@ TEXTS = {
 }
 ROWS: dict[str, str] = {
     **{f"logical type: {name}": json.dumps(schema) for name, schema in NOT_APPLIED.items()},
-    **{f"default: {what!r}": json.dumps(record(field(kind, default=what))) for kind, what in DEFAULTS},
+    **{f"default: {what!r}": json.dumps(avro_record(avro_field(kind, default=what))) for kind, what in DEFAULTS},
     **{f"names: {name}": json.dumps(schema, ensure_ascii=False) for name, schema in NAMES.items()},
     **{f"text: {name}": text for name, text in TEXTS.items()},
 }
 
 
 @pytest.fixture(scope="module")
-def of_rows() -> dict[str, AvroInJava]:
+def java_results_of_rows() -> dict[str, AvroInJava]:
     return dict(zip(ROWS, avro_in_java(ROWS.values()), strict=True))
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_a_schema_that_java_reads_is_usable_and_accepts_what_java_writes(
-    row: str, of_rows: dict[str, AvroInJava]
+    row: str, java_results_of_rows: dict[str, AvroInJava]
 ) -> None:
-    java = of_rows[row]
+    java = java_results_of_rows[row]
 
     assert java.error is None
     content = avro_content(ROWS[row])
@@ -183,10 +187,10 @@ def test_random_avro_schemas_that_java_reads_are_usable() -> None:
         ({"type": "fixed", "name": "F", "size": -1}, "no size"),
         ({"type": "enum", "name": "E"}, "no symbols"),
         ({"type": "record", "name": "R"}, "no fields"),
-        (record(field("int", name=7)), "no name"),
-        (record(None), "neither a name"),
+        (avro_record(avro_field("int", name=7)), "no name"),
+        (avro_record(None), "neither a name"),
         ({"type": "array"}, "neither a name"),
-        (record("X", namespace="n"), "X is no type that it defines"),
+        (avro_record("X", namespace="n"), "X is no type that it defines"),
         ({"type": "record", "name": "int", "fields": []}, "the name int"),
         ({"type": "record", "fields": []}, "has no name"),
     ],

@@ -47,7 +47,7 @@ def doubling_schema(depth: int, last: Any = "null") -> dict[str, Any]:
     return schema
 
 
-def cost(schema: Any, data: bytes) -> int:
+def steps_of_schema(schema: Any, data: bytes) -> int:
     return steps_of(avro_content(json.dumps(schema)).fault, data)
 
 
@@ -63,13 +63,13 @@ def cost(schema: Any, data: bytes) -> int:
     ],
 )
 def test_avro_values_of_no_bytes_add_to_the_cost(schema: Any, data: bytes) -> None:
-    assert cost(schema, data) > INLINE_STEPS
+    assert steps_of_schema(schema, data) > INLINE_STEPS
 
 
 def test_a_recursive_avro_record_without_a_base_has_no_cost_bound() -> None:
     schema = {"type": "record", "name": "A", "fields": [{"name": "a", "type": "A"}, {"name": "b", "type": "A"}]}
 
-    assert cost(schema, b"") == UNBOUNDED
+    assert steps_of_schema(schema, b"") == UNBOUNDED
 
 
 def test_ordinary_records_are_inline_whatever_their_size() -> None:
@@ -161,13 +161,13 @@ def most_values(schema: Any, data: bytes) -> float:
 def values_in(schema: Any, data: bytes) -> int:
     """Return the number of values that a reader begins, by a separate walk over the plan (Avro's specification)."""
     plan = plan_of(schema)
-    walk = Walk(plan.numbers, data)
+    walk = ValueCountingWalk(plan.numbers, data)
     with suppress(IndexError, ValueError, RecursionError):
         walk.value(plan.root)
     return walk.values
 
 
-class Walk:
+class ValueCountingWalk:
     """Counts the values of a datum. Raises IndexError or ValueError if the data are not a datum."""
 
     def __init__(self, plan: "array[int]", data: bytes) -> None:

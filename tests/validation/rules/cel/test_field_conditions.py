@@ -13,7 +13,7 @@ from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import INLINE_STEPS, SchemaError, Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
-from tests.registry.test_protobuf_serializers import classes_of, file_of
+from tests.registry.test_protobuf_serializers import classes_of, file_descriptor_of
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
 from tests.validation.rules.steps import steps_of
@@ -292,7 +292,7 @@ class _Case:
         self.rules = RuleSet(migration_rules=None, domain_rules=[rule])
         if language == "PROTOBUF":
             self.new = classes_of(PROTOBUF)("shop.Order")
-            self.text = b64encode(file_of(PROTOBUF).SerializeToString()).decode()
+            self.text = b64encode(file_descriptor_of(PROTOBUF).SerializeToString()).decode()
         else:
             self.text = json.dumps(AVRO if language == "AVRO" else JSON)
         self._plain = self._serializer(None)

@@ -69,7 +69,7 @@ def _names(words: str, path: str, rule: str) -> bool:
     return words.startswith(f"{where} does not meet the rule {rule} ")
 
 
-def differences(language: str, seed: int) -> tuple[int, list[str]]:
+def verdict_differences(language: str, seed: int) -> tuple[int, list[str]]:
     """Return how many values were validated with one generated schema, and where the verdicts differ."""
     made = random.Random(f"{language} {seed}")
     rules = {
@@ -99,7 +99,7 @@ def differences(language: str, seed: int) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON", "PROTOBUF"])
 def test_verdicts_are_those_of_confluents_serializer(language: str) -> None:
-    found = [each for seed in range(8) for each in differences(language, seed)[1]]
+    found = [each for seed in range(8) for each in verdict_differences(language, seed)[1]]
 
     assert found == []
 

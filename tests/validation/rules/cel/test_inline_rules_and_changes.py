@@ -62,7 +62,7 @@ TRANSFORM = Rule(
 )
 
 
-def verdicts(language: str, seed: int) -> tuple[int, int, list[str]]:
+def count_rejections_in_orders(language: str, seed: int) -> tuple[int, int, list[str]]:
     """Return the number of values rejected in at least one order, the number rejected by the proxy, and the values that
     only the proxy rejects."""
     made = random.Random(f"changes {language} {seed}")
@@ -84,7 +84,7 @@ def verdicts(language: str, seed: int) -> tuple[int, int, list[str]]:
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON", "PROTOBUF"])
 def test_what_is_rejected_is_rejected_before_and_after_the_change(language: str) -> None:
-    found = [verdicts(language, seed) for seed in SEEDS]
+    found = [count_rejections_in_orders(language, seed) for seed in SEEDS]
 
     assert [each for *_, ours_alone in found for each in ours_alone] == []
     assert 0 < sum(here for _, here, _ in found) < sum(in_one for in_one, *_ in found)
@@ -127,12 +127,12 @@ def test_rules_about_unchanged_fields_are_evaluated(document: dict[str, Any], re
 def test_a_rule_below_alternatives_that_a_change_may_decide_is_not_evaluated(keyword: str) -> None:
     """The first schema, without rules, describes the person before the change, the second one the person after it."""
 
-    def person(pattern: str, rules: list[dict[str, str]]) -> dict[str, Any]:
+    def person_schema(pattern: str, rules: list[dict[str, str]]) -> dict[str, Any]:
         mail = {"type": "string", "pattern": pattern, "confluent:tags": ["PII"]}
         properties = {"mail": mail, "age": {"type": "integer", "confluent:rules": rules}}
         return {"type": "object", "properties": properties, "required": ["mail"]}
 
-    branches = [person("b$", []), person("-x$", [{"name": "adult", "expr": "this >= 18"}])]
+    branches = [person_schema("b$", []), person_schema("-x$", [{"name": "adult", "expr": "this >= 18"}])]
     schema = {"type": "object", "properties": {"buyer": {keyword: branches}}}
     case = SchemaWithRules("JSON", {}, [TRANSFORM], json.dumps(schema))
     before, after = (case.written({"buyer": {"mail": "a@b", "age": 17}}, order) for order in ORDERS)
@@ -170,11 +170,17 @@ def test_no_rule_is_evaluated_if_the_whole_value_is_changed() -> None:
     ],
 )
 def test_an_expression_that_may_read_a_changed_field_is_found(expression: str, reads: bool) -> None:
-    def field(name: str, *tags: str, holds_fields: bool = False) -> ChangeableField:
+    def changeable_field(name: str, *tags: str, holds_fields: bool = False) -> ChangeableField:
         return ChangeableField(f"$.{name}", name, frozenset(tags), holds_fields)
 
-    people = [field(name, holds_fields=True) for name in ("buyer", "buyers")]
-    fields = [field("age"), field("size"), field("mail", "PII"), field("e-mail", "PII"), *people]
+    people = [changeable_field(name, holds_fields=True) for name in ("buyer", "buyers")]
+    fields = [
+        changeable_field("age"),
+        changeable_field("size"),
+        changeable_field("mail", "PII"),
+        changeable_field("e-mail", "PII"),
+        *people,
+    ]
     changed = ChangedFields([FieldChange("t", frozenset({"PII"}))], fields)
 
     assert changed.are_read(expression, "this") is reads

@@ -86,13 +86,13 @@ enum State { NEW = 0; SENT = 1; }
 _DESCRIPTORS = descriptor_set_of("shop.proto", PROTO, {})
 
 
-def avro(schema: dict[str, Any], value: Any) -> bytes:
+def avro_data(schema: dict[str, Any], value: Any) -> bytes:
     out = BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
     return out.getvalue()
 
 
-def message() -> bytes:
+def protobuf_message() -> bytes:
     files = descriptor_pb2.FileDescriptorSet.FromString(_DESCRIPTORS)
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
@@ -111,7 +111,7 @@ def test_avro_values_are_those_that_fastavro_reads() -> None:
     values.compiled("value != null")
 
     for order in generate_many(ORDER, 300):
-        data = avro(ORDER, order)
+        data = avro_data(ORDER, order)
         assert values.read(data) == fastavro.schemaless_reader(BytesIO(data), ORDER)
         with pytest.raises(NotOfSchema):
             values.read(data[: len(data) // 2])
@@ -134,7 +134,7 @@ def test_avro_values_are_those_that_fastavro_reads() -> None:
 def test_an_avro_record_has_the_values_of_its_schema(expression: str) -> None:
     rule = avro_content(json.dumps(SALE)).expression(expression)
 
-    assert rule.fault(record(avro(SALE, _SALE), b"k")) is None
+    assert rule.fault(record(avro_data(SALE, _SALE), b"k")) is None
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_protobuf_message_has_the_values_of_its_schema(expression: str) -> Non
         (indexed_protobuf_content(_DESCRIPTORS), b"\0"),
     ):
         assert isinstance(content, HasExpressions)
-        assert content.expression(expression).fault(record(prefix + message())) is None
+        assert content.expression(expression).fault(record(prefix + protobuf_message())) is None
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def _rule(expression: str) -> TrueOfSchema:
 
 
 def test_the_schema_id_of_a_record_selects_its_type() -> None:
-    avro_value, protobuf_value = avro(SALE, _SALE), b"\0" + message()
+    avro_value, protobuf_value = avro_data(SALE, _SALE), b"\0" + protobuf_message()
     rule = _rule("value.lines.size() > 1")
 
     assert rule.fault(record(b"\0\0\0\0\1" + avro_value)) is None
@@ -198,6 +198,6 @@ def test_the_schema_id_of_a_record_selects_its_type() -> None:
 
 
 def test_an_expression_that_does_not_fit_a_schema_is_no_verdict_on_the_record() -> None:
-    for schema_id, data in ((1, avro(SALE, _SALE)), (2, b"\0" + message())):
+    for schema_id, data in ((1, avro_data(SALE, _SALE)), (2, b"\0" + protobuf_message())):
         with pytest.raises(SchemaError, match=rf"schema {schema_id} of registry main .*undefined field 'total'.*Sale'"):
             _rule("value.total > 1").fault(record(bytes((0, 0, 0, 0, schema_id)) + data))

@@ -23,7 +23,7 @@ TIMED_STEPS = 1_000_000
 ORDERS = {"orders": [{"paid": True, "amount": i + 1, "sku": f"sku-{i}"} for i in range(1500)]}
 
 
-def value(content: object) -> RuledRecord:
+def record_of_json(content: object) -> RuledRecord:
     return record(json.dumps(content, separators=(",", ":")).encode(), b"k", ((b"h", b"v"),))
 
 
@@ -67,7 +67,7 @@ def cpu_seconds(rule: IsTrue, seen: RuledRecord, enough: float) -> float:
 )
 def test_no_expression_takes_longer_than_its_steps(expression: str, content: object) -> None:
     rule = IsTrue(expression)
-    seen = value(content)
+    seen = record_of_json(content)
 
     bound = steps_of(rule.fault, seen) * SECONDS_OF_STEP
 
@@ -104,7 +104,7 @@ def test_random_expressions_over_random_values_take_no_longer_than_their_steps()
     ],
 )
 def test_usual_expressions_run_inline(expression: str, content: object) -> None:
-    assert steps_of(IsTrue(expression).fault, value(content)) <= INLINE_STEPS
+    assert steps_of(IsTrue(expression).fault, record_of_json(content)) <= INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_usual_expressions_run_inline(expression: str, content: object) -> None:
     ],
 )
 def test_costly_expressions_do_not_run_inline(expression: str, content: object) -> None:
-    assert steps_of(IsTrue(expression).fault, value(content)) > INLINE_STEPS
+    assert steps_of(IsTrue(expression).fault, record_of_json(content)) > INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_costly_expressions_do_not_run_inline(expression: str, content: object) 
     ["value.text.matches(value.pattern)", "value.matches('a' + key)", "google.protobuf.Int64Value{value: 1} == value"],
 )
 def test_expressions_of_unknown_cost_are_unbounded(expression: str) -> None:
-    assert steps_of(IsTrue(expression).fault, value({})) == UNBOUNDED
+    assert steps_of(IsTrue(expression).fault, record_of_json({})) == UNBOUNDED
 
 
 def test_the_cost_of_an_expression_grows_with_the_record() -> None:
@@ -143,8 +143,8 @@ def test_the_cost_of_an_expression_grows_with_the_record() -> None:
 def test_the_runtimes_budget_of_items_is_a_verdict() -> None:
     rule = IsTrue("value.all(i, i >= 0)")
 
-    assert rule.fault(value(list(range(9_999)))) is None
-    assert rule.fault(value(list(range(10_000)))) == (
+    assert rule.fault(record_of_json(list(range(9_999)))) is None
+    assert rule.fault(record_of_json(list(range(10_000)))) == (
         "too costly to validate: 10,000 items or more for the loops: value.all(i, i >= 0)"
     )
 
@@ -182,4 +182,4 @@ def test_a_pattern_that_keeps_many_states_is_costly(pattern: str) -> None:
 
 
 def _with_letters(size: int) -> RuledRecord:
-    return value({"a": "".join(Random(size).choices("ab", k=size))})
+    return record_of_json({"a": "".join(Random(size).choices("ab", k=size))})

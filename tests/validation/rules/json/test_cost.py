@@ -53,13 +53,13 @@ AN_ORDER = {
 }
 
 
-def chain(keyword: str, depth: int) -> dict[str, Any]:
+def doubling_chain(keyword: str, depth: int) -> dict[str, Any]:
     """Return a chain of schemas; each applies the next one twice."""
     defs = {f"d{i}": {keyword: [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(depth)}
     return {"$ref": "#/$defs/d0", "$defs": {**defs, f"d{depth}": {"type": "string"}}}
 
 
-def cost(schema: Any, text: bytes) -> int:
+def steps_of_schema(schema: Any, text: bytes) -> int:
     return JsonSchemaCost(schema, {}).steps(text)
 
 
@@ -97,10 +97,10 @@ def test_no_verdict_and_no_explanation_takes_longer_than_its_steps(seed: int) ->
 @pytest.mark.parametrize(
     ("schema", "text"),
     [
-        (chain("allOf", 20), b'"x"'),
-        (chain("allOf", 24), b"7"),
-        (chain("anyOf", 24), b"7"),
-        (chain("oneOf", 1500), b"7"),
+        (doubling_chain("allOf", 20), b'"x"'),
+        (doubling_chain("allOf", 24), b"7"),
+        (doubling_chain("anyOf", 24), b"7"),
+        (doubling_chain("oneOf", 1500), b"7"),
         ({"uniqueItems": True}, json.dumps([i + 0.5 for i in range(300_000)]).encode()),
         ({"uniqueItems": True}, json.dumps([[[i * 1e-300] * 15] * 15 for i in range(100)]).encode()),
         (MIXED_5000, WRONG_WORDS),
@@ -114,7 +114,7 @@ def test_no_verdict_and_no_explanation_takes_longer_than_its_steps(seed: int) ->
     ],
 )
 def test_a_schema_that_may_take_long_is_not_applied_inline(schema: Any, text: bytes) -> None:
-    assert cost(schema, text) > INLINE_STEPS
+    assert steps_of_schema(schema, text) > INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_json_schemas_of_unknown_cost_are_unbounded(schema: Any, references: dic
         (VARIANTS_50, {f"p{i}": "x" for i in range(20)}),
         ({"properties": {"left": SELF, "right": SELF}}, {"left": {"right": {"left": {}}}}),
         ({"type": "object", "properties": {"next": {"anyOf": [{"type": "null"}, SELF]}}}, {"next": {"next": None}}),
-        (chain("allOf", 8), "x"),
+        (doubling_chain("allOf", 8), "x"),
     ],
 )
 def test_a_cheap_schema_is_applied_inline(schema: Any, value: Any) -> None:
-    assert cost(schema, json.dumps(value).encode()) <= INLINE_STEPS
+    assert steps_of_schema(schema, json.dumps(value).encode()) <= INLINE_STEPS
 
 
 def test_the_cost_of_a_large_schema_is_calculated_in_time() -> None:
@@ -169,8 +169,8 @@ def test_values_below_the_counted_depth_cost_the_most_expensive_level() -> None:
     every_second = {"properties": {"a": {"properties": {"a": SELF}, "not": {"enum": [*range(1000), None]}}}}
     deep = b'{"a":' * 600 + b"1" + b"}" * 600
 
-    assert cost(pairs, b'{"a":[' * 400 + b"]}" * 400) > INLINE_STEPS
-    assert cost(every_second, deep) > 300 * 100
+    assert steps_of_schema(pairs, b'{"a":[' * 400 + b"]}" * 400) > INLINE_STEPS
+    assert steps_of_schema(every_second, deep) > 300 * 100
 
 
 @pytest.mark.parametrize("schema", [WORDS_249, WORDS_5000, MIXED_5000])
@@ -206,7 +206,7 @@ def test_a_long_list_of_integers_that_natively_follows_its_schema_is_inline() ->
 
 
 def test_names_made_to_collide_are_not_compared_one_by_one() -> None:
-    def slot(name: str) -> int:
+    def hash_slot(name: str) -> int:
         value = 14695981039346656037
         for byte in name.encode():
             value = (value ^ byte) * 1099511628211 % 2**64
@@ -215,7 +215,7 @@ def test_names_made_to_collide_are_not_compared_one_by_one() -> None:
     names: list[str] = []
     number = 0
     while len(names) < 1100:
-        if slot(f"n{number}") < 64:
+        if hash_slot(f"n{number}") < 64:
             names.append(f"n{number}")
         number += 1
     colliding = json_schema_content(json.dumps({"properties": {name: {"type": "integer"} for name in names}}))

@@ -92,18 +92,18 @@ ROWS: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def of_rows() -> dict[str, list[list[bool]]]:
+def java_results_of_rows() -> dict[str, list[list[bool]]]:
     return dict(zip(ROWS, json_schemas_in_java(ROWS.values()), strict=True))
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_verdicts_are_those_of_javas_libraries(row: str, of_rows: dict[str, list[list[bool]]]) -> None:
+def test_verdicts_are_those_of_javas_libraries(row: str, java_results_of_rows: dict[str, list[list[bool]]]) -> None:
     schema, values = ROWS[row]
     content = json_schema_content(json.dumps(schema))
     ours = [content.fault(json.dumps(value).encode(), StepBudget()) is None for value in values]
 
-    assert of_rows[row] != []
-    assert [ours] * len(of_rows[row]) == of_rows[row]
+    assert java_results_of_rows[row] != []
+    assert [ours] * len(java_results_of_rows[row]) == java_results_of_rows[row]
 
 
 # No Java library accepts these schemas; draft 4 defines the keywords.

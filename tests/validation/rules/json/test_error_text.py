@@ -16,7 +16,7 @@ CLOSED = {"properties": {"a": {}, "b": {}}, "additionalProperties": False}
 NESTED = {"$defs": {"closed": CLOSED}, "items": {"$ref": "#/$defs/closed"}}
 
 
-def said(schema: Any, value: Any) -> str:
+def error_text(schema: Any, value: Any) -> str:
     text = json_schema_content(json.dumps(schema)).description(json.dumps(value).encode(), StepBudget())
     assert text is not None
     assert "secret" not in text
@@ -89,7 +89,7 @@ def said(schema: Any, value: Any) -> str:
     ],
 )
 def test_an_error_says_what_was_wanted(schema: Any, value: Any, text: str) -> None:
-    assert said(schema, value) == text
+    assert error_text(schema, value) == text
 
 
 def test_nested_branches_end_and_names_are_bounded() -> None:
@@ -98,6 +98,6 @@ def test_nested_branches_end_and_names_are_bounded() -> None:
         schema = {"anyOf": [schema, {"type": "null"}]}
     many = {"properties": {f"name{i}": {} for i in range(500)}, "additionalProperties": False}
 
-    assert said(schema, "secret").count("anyOf") <= 4
-    assert len(said(many, {"secret": 1})) < 400
-    assert said(many, {"secret": 1}).endswith("and 480 more)")
+    assert error_text(schema, "secret").count("anyOf") <= 4
+    assert len(error_text(many, {"secret": 1})) < 400
+    assert error_text(many, {"secret": 1}).endswith("and 480 more)")

@@ -198,11 +198,11 @@ def test_mutated_json_has_the_same_verdict_as_in_python(value: Any, data: st.Dat
 
 
 def _python_reads(text: bytes) -> bool:
-    def reject(_constant: str) -> None:
+    def reject_constant(_constant: str) -> None:
         raise ValueError
 
     try:
-        json.loads(text.decode(), parse_constant=reject, parse_int=str, parse_float=str)
+        json.loads(text.decode(), parse_constant=reject_constant, parse_int=str, parse_float=str)
     except ValueError:
         return False
     return True
@@ -211,11 +211,11 @@ def _python_reads(text: bytes) -> bool:
 def _has_a_number_beyond_doubles(text: bytes) -> bool:
     numbers: list[float] = []
 
-    def keep(number: str) -> None:
+    def keep_number(number: str) -> None:
         numbers.append(float(number))
 
     try:
-        json.loads(text.decode(), parse_int=keep, parse_float=keep)
+        json.loads(text.decode(), parse_int=keep_number, parse_float=keep_number)
     except ValueError:
         return False
     return any(map(math.isinf, numbers))

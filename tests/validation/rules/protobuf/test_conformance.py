@@ -37,7 +37,7 @@ def content_of(schema: int, message: str) -> tuple[ProtobufContent, ExpressionOf
         return content, None
 
 
-def verdict(schema: int, message: str, data: bytes) -> str:
+def verdict_on_data(schema: int, message: str, data: bytes) -> str:
     """Return `success`, an id of a rule, or `error`."""
     content, constraints = content_of(schema, message)
     assert content.fault(data, StepBudget()) is None
@@ -63,7 +63,7 @@ def test_each_case_of_the_suite_gives_the_verdict_that_its_authors_expect() -> N
     others = [
         (name, found, wanted)
         for name, schema, message, data, wanted in CASES
-        if not is_expected_text(found := verdict(schema, message, b64decode(data)), wanted)
+        if not is_expected_text(found := verdict_on_data(schema, message, b64decode(data)), wanted)
     ]
 
     assert others == []

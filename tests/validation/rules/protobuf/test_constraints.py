@@ -180,7 +180,7 @@ def registry_of(schema: bytes) -> Registry:
     return FileDescriptorSet.from_binary(schema).to_registry()
 
 
-def oracle(schema: bytes, message: str, data: bytes) -> list[str]:
+def violated_rules_by_library(schema: bytes, message: str, data: bytes) -> list[str]:
     """Return the ids of the rules that the library reports as violated, with another Protobuf runtime."""
     registry = registry_of(schema)
     found = registry.message(message)
@@ -204,7 +204,7 @@ def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str)
 
     for value in CASES[case][1]:
         data = encode_protobuf(content, value)
-        ids = oracle(schema, f"shop.{message_name(case)}", data)
+        ids = violated_rules_by_library(schema, f"shop.{message_name(case)}", data)
         violation_of = constraints.fault(record(data))
 
         verdicts.add(bool(ids))

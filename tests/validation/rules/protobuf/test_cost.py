@@ -71,13 +71,13 @@ def nested_messages(size: int) -> bytes:
 
 
 @cache
-def entries(count: int) -> bytes:
+def map_entries(count: int) -> bytes:
     return b"".join(length_delimited(4, b"\x08" + varint(i)) for i in range(count))
 
 
 # Built when they are used, because every test process imports all files.
 MANY: dict[str, Callable[[], bytes]] = {
-    "a map's entries": lambda: entries(200_000),
+    "a map's entries": lambda: map_entries(200_000),
     "empty messages": lambda: b"\x0a\x00" * 600_000,
     "empty messages, one level down": lambda: length_delimited(1, b"\x0a\x00" * 600_000),
     "deep messages": lambda: nested_messages(2_000_000),
@@ -94,13 +94,13 @@ FEW: dict[str, Callable[[], bytes]] = {
     "texts": lambda: length_delimited(3, b"x" * 100) * 8_000,
     "packed numbers": lambda: length_delimited(2, b"\x01" * 300_000),
     "messages of one text": lambda: length_delimited(1, length_delimited(3, b"x" * 20)) * 12_000,
-    "a map": lambda: entries(10_000),
+    "a map": lambda: map_entries(10_000),
     "empty messages": lambda: b"\x0a\x00" * 20_000,
 }
 
 
 @pytest.fixture(scope="module")
-def node() -> Content:
+def node_content() -> Content:
     return protobuf_content(descriptor_set(), "p.Node")
 
 
@@ -116,24 +116,24 @@ def _once(content: Content, data: bytes) -> float:
 
 
 @pytest.mark.parametrize("kind", MANY)
-def test_a_message_with_many_fields_is_not_read_inline(kind: str, node: Content) -> None:
+def test_a_message_with_many_fields_is_not_read_inline(kind: str, node_content: Content) -> None:
     data = MANY[kind]()
 
-    assert steps_of(node.fault, data) > INLINE_STEPS
-    assert seconds_of(node, data) < steps_of(node.fault, data) * _STEP_SECONDS
-    assert node.fault(data, StepBudget()) is None
+    assert steps_of(node_content.fault, data) > INLINE_STEPS
+    assert seconds_of(node_content, data) < steps_of(node_content.fault, data) * _STEP_SECONDS
+    assert node_content.fault(data, StepBudget()) is None
     began = thread_time()
-    steps_of(node.fault, data)
+    steps_of(node_content.fault, data)
     assert thread_time() - began < _MOST_COUNTING_SECONDS
 
 
 @pytest.mark.parametrize("kind", FEW)
-def test_a_large_message_with_few_fields_is_read_inline(kind: str, node: Content) -> None:
+def test_a_large_message_with_few_fields_is_read_inline(kind: str, node_content: Content) -> None:
     data = FEW[kind]()
 
-    assert node.fault(data, StepBudget()) is None
-    assert steps_of(node.fault, data) <= INLINE_STEPS
-    assert seconds_of(node, data) < steps_of(node.fault, data) * _STEP_SECONDS + _SLACK_SECONDS
+    assert node_content.fault(data, StepBudget()) is None
+    assert steps_of(node_content.fault, data) <= INLINE_STEPS
+    assert seconds_of(node_content, data) < steps_of(node_content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS
 
 
 def test_the_cost_of_indexed_messages_is_counted() -> None:
@@ -153,12 +153,14 @@ def test_the_cost_of_indexed_messages_is_counted() -> None:
         b"\xff" * 2_000_000,
     ],
 )
-def test_a_damaged_message_is_reported_as_damaged(damaged: bytes, node: Content) -> None:
-    assert "cannot be read" in str(node.fault(damaged, StepBudget()))
-    assert seconds_of(node, damaged) < steps_of(node.fault, damaged) * _STEP_SECONDS + _SLACK_SECONDS
+def test_a_damaged_message_is_reported_as_damaged(damaged: bytes, node_content: Content) -> None:
+    assert "cannot be read" in str(node_content.fault(damaged, StepBudget()))
+    assert seconds_of(node_content, damaged) < steps_of(node_content.fault, damaged) * _STEP_SECONDS + _SLACK_SECONDS
 
 
-def lines_of(count: int, label: int, kind: int = FieldDescriptorProto.TYPE_INT64, first: int | None = None) -> Content:
+def order_schema_with_lines(
+    count: int, label: int, kind: int = FieldDescriptorProto.TYPE_INT64, first: int | None = None
+) -> Content:
     """Return the schema of message Order {repeated Line lines = 1}, with `count` fields in Line. `first`: the label of
     the first field."""
     file = FileDescriptorProto(name="order.proto", package="p", syntax="proto2")
@@ -174,7 +176,7 @@ OPTIONAL, REQUIRED = FieldDescriptorProto.LABEL_OPTIONAL, FieldDescriptorProto.L
 
 @pytest.mark.parametrize("fields", [20, 60])
 def test_a_tiny_message_without_many_required_fields_is_costly_and_not_listed(fields: int) -> None:
-    content = lines_of(fields, REQUIRED)
+    content = order_schema_with_lines(fields, REQUIRED)
     data = b"\x0a\x00" * 260_000
 
     assert steps_of(content.fault, data) > INLINE_STEPS
@@ -194,7 +196,7 @@ def test_a_tiny_message_without_many_required_fields_is_costly_and_not_listed(fi
 @pytest.mark.parametrize("kind", [FieldDescriptorProto.TYPE_INT64, FieldDescriptorProto.TYPE_STRING])
 @pytest.mark.parametrize("first", [OPTIONAL, REQUIRED])
 def test_unset_fields_add_to_the_cost_of_a_message(fields: int, kind: int, first: int) -> None:
-    content = lines_of(fields, OPTIONAL, kind, first)
+    content = order_schema_with_lines(fields, OPTIONAL, kind, first)
     set_first = b"\x08\x01" if kind == FieldDescriptorProto.TYPE_INT64 else b"\x0a\x00"
     data = length_delimited(1, set_first) * 3_000
 
