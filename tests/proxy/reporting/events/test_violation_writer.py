@@ -346,10 +346,10 @@ def run_with_file_size_limit(path: Path, room: int, body: str) -> dict[str, Any]
         from pathlib import Path
         from sluicegate.proxy.reporting.metrics.counters import Counters
         from tests.broker.eventually import eventually
-        from tests.proxy.reporting.events.test_violation_writer import file_at, one_violation
+        from tests.proxy.reporting.events.test_violation_writer import one_violation, violation_file_at
         def room(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
         path, counters = Path({str(path)!r}), Counters()
-        sink = file_at(path, counters)
+        sink = violation_file_at(path, counters)
         room({room})
         {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
         sink.close()
