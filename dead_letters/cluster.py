@@ -30,21 +30,23 @@ class Cluster:
 
     settings: Mapping[str, Any]
 
+    def consumer_settings(self) -> dict[str, Any]:
+        """Return the settings of a consumer that reads committed records, and commits nothing."""
+        return {
+            **self.settings,
+            "group.id": _GROUP,  # required by librdkafka; no offset is committed and no group is joined
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "queued.max.messages.kbytes": _FETCHED_KBYTES,
+            "allow.auto.create.topics": False,
+        }
+
     def consumer(self) -> Consumer:
-        """Return a consumer that reads committed records, and commits nothing."""
-        return Consumer(
-            {
-                **self.settings,
-                "group.id": _GROUP,  # required by librdkafka; no offset is committed and no group is joined
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "enable.partition.eof": True,
-                "isolation.level": "read_committed",
-                "auto.offset.reset": "earliest",
-                "queued.max.messages.kbytes": _FETCHED_KBYTES,
-                "allow.auto.create.topics": False,
-            }
-        )
+        """Return a consumer with these settings."""
+        return Consumer(self.consumer_settings())
 
     def topics(self) -> dict[str, int]:
         """Return the number of partitions of each topic that the login may describe. Raises ClusterUnavailable."""

@@ -1,13 +1,14 @@
 """Writes a partition's records in transactions, with librdkafka."""
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as CommittedOffset
 
+from sluicegate.dead_letters.delivery_reports import serve
+from sluicegate.dead_letters.writable import why_unwritable
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.source.topics import Topics
@@ -45,25 +46,6 @@ class Writing:
     def batch_bytes(self) -> int:
         """Return the size at which a batch is sent, before compression, so that no batch exceeds the limit."""
         return min(_BATCH_BYTES, self.largest_batch - ROOM_BYTES)
-
-
-def why_unwritable(timestamp: int, headers: Headers) -> str | None:
-    """Return why librdkafka would change the record; None if it would not.
-
-    It reads a timestamp of 0 as no timestamp, and header names as UTF-8 C strings.
-    """
-    if timestamp == 0:
-        return "client libraries cannot write a timestamp of 0"
-    if not all(_is_writable_name(name) for name, _ in headers):
-        return "client libraries cannot write a header name that is not UTF-8 or contains a zero byte"
-    return None
-
-
-def _is_writable_name(name: bytes) -> bool:
-    try:
-        return "\0" not in name.decode()
-    except UnicodeDecodeError:
-        return False
 
 
 def transactional_id(of: TopicPartition, group_id: str) -> str:
@@ -126,11 +108,11 @@ class LibrdkafkaWriter:
                 )
                 return
             except BufferError:
-                self._serve(lambda: self._producer.poll(0.1))
+                serve(lambda: self._producer.poll(0.1), self._failed)
 
     def commit(self, reached: CommittedOffset) -> None:
         """Wait until the broker has stored all records, then commit the offset and the transaction."""
-        self._serve(lambda: self._producer.flush(SECONDS))
+        serve(lambda: self._producer.flush(SECONDS), self._failed)
         if self._failed:
             raise KafkaException(self._failed[0])
         self._producer.send_offsets_to_transaction([reached], self._group, SECONDS)
@@ -145,22 +127,3 @@ class LibrdkafkaWriter:
             self._failed.append(error)
         else:
             self.ends[TopicPartition(message.topic(), message.partition())] = message.offset()
-
-    def _serve(self, call: Callable[[], object]) -> None:
-        """Process delivery reports. Raises KafkaException.
-
-        The binding raises a fatal error as a KafkaError, which is not an exception, or as the cause of a SystemError.
-        It runs delivery reports while that error is pending, which can lose it: then the SystemError has no cause.
-        """
-        try:
-            call()
-        except:
-            error: object = sys.exc_info()[1]
-            fatal: object = error
-            if isinstance(error, SystemError):
-                fatal = error.__cause__ or next(iter(self._failed), None)
-            if isinstance(fatal, KafkaError):
-                raise KafkaException(fatal) from None
-            if isinstance(fatal, KafkaException):
-                raise fatal from None
-            raise

@@ -17,6 +17,7 @@ from sluicegate.proxy.cli.console import end, read, read_checked
 if TYPE_CHECKING:
     from sluicegate.dead_letters.cluster import Cluster
     from sluicegate.dead_letters.letter import StoredRecord
+    from sluicegate.dead_letters.verdicts import LetterValidator
     from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 
 USAGE = 2
@@ -28,10 +29,16 @@ ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help="The proxy's configuration file, with the cluster and the policies."),
 ]
+PolicyConfig = Annotated[
+    Path,
+    typer.Option("--config", metavar="FILE", help="The configuration file with the policies of the original topics."),
+]
 Bootstrap = Annotated[
     str | None,
     typer.Option(
-        "--bootstrap", metavar="HOST:PORT", help="Address of a broker, instead of `upstream` of a configuration file."
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help="Address of a broker or a proxy. Replaces `upstream` of the configuration file with its login.",
     ),
 ]
 ClientConfig = Annotated[
@@ -52,6 +59,28 @@ class Dimension(StrEnum):
     TOPIC = "topic"
     OWNER = "owner"
     HOUR = "hour"
+
+
+class RecordTime(StrEnum):
+    """The timestamp with which a letter is validated and written: its original one, or the present time."""
+
+    RECORD = "record"
+    NOW = "now"
+
+
+class FixTime(StrEnum):
+    """The corrections of timestamps."""
+
+    NOW = "now"
+    CLAMP = "clamp"
+    UNIT = "unit"
+
+
+class TargetPartition(StrEnum):
+    """The partition to which a record is redriven."""
+
+    SAME = "same"
+    KEY = "key"
 
 
 class Desk:
@@ -83,6 +112,14 @@ class Desk:
                 self._policies.clear()
             self._policies[topic] = self._compiled(topic)
         return self._policies[topic]
+
+    def validator(self, now_ms: int, time: RecordTime) -> "LetterValidator":
+        """Return a validator of letters as of a moment (Unix time, ms)."""
+        from sluicegate.dead_letters.verdicts import LetterValidator, own_time
+
+        return LetterValidator(
+            self.policy_of, self.limits, now_ms, own_time if time is RecordTime.RECORD else lambda _: now_ms
+        )
 
     def _compiled(self, topic: str) -> "TopicPolicy":
         from sluicegate.proxy.cluster.topics import read_settings_now
@@ -136,15 +173,15 @@ def records_of(cluster: "Cluster", topic: str, partitions: int) -> "Iterator[Sto
 
 
 def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | None) -> Loaded:
-    if (config is None) == (bootstrap is None):
-        end(["sluicegate dead-letters: give either --config FILE or --bootstrap HOST:PORT"], USAGE)
+    if config is None and bootstrap is None:
+        end(["sluicegate dead-letters: give --config FILE or --bootstrap HOST:PORT"], USAGE)
     access = {} if client_config is None else _access_in(client_config)
     if config is None:
         return _given({"bootstrap": bootstrap, **access})
     loaded = read_checked(config, USAGE)
-    if not access:
+    if not access and bootstrap is None:
         return loaded
-    addresses = ",".join(map(str, loaded.config.upstream.bootstrap))
+    addresses = bootstrap or ",".join(map(str, loaded.config.upstream.bootstrap))
     login = _given({"bootstrap": addresses, **access}).config.upstream
     return replace(loaded, config=replace(loaded.config, upstream=login))
 

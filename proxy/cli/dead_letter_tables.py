@@ -1,11 +1,14 @@
 """Prints what `sluicegate dead-letters` has found, as tables and as JSON."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sluicegate.dead_letters.contents import shown_contents
 from sluicegate.dead_letters.groups import BoundedCounts, Group
 from sluicegate.dead_letters.survey import LetterTopic
+from sluicegate.dead_letters.verdict_counts import Kind, VerdictCounts
+from sluicegate.dead_letters.verdicts import VALID
 from sluicegate.proxy.cli.dead_letter_access import Desk, Dimension
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.proxy.watching.formatting import iso_time
@@ -74,6 +77,45 @@ def counts_lines(topic: str, groups: Sequence[Group], by: Dimension, desk: Desk)
 def groups_json(topic: str, groups: Sequence[Group], others: int, desk: Desk) -> dict[str, Any]:
     """Return the groups as JSON."""
     return {"topic": topic, "not_letters": others, "groups": [_group_json(group, desk) for group in groups]}
+
+
+def verdicts_lines(topic: str, counts: VerdictCounts) -> Iterator[str]:
+    """Yield a table of the verdicts."""
+    letters = counts.counts.total() + counts.obstacles.total()
+    yield f"{topic}: a proxy would accept {counts.accepted:,} of {letters:,} dead letters now"
+    rows = [("verdict", "letters", "valid after")]
+    for kind, count in counts.counts.most_common():
+        fixes = ", ".join(f"fix {fix} {number:,}" for fix, number in counts.fixes.get(kind, Counter()).most_common())
+        rows.append((_verdict_text(kind), f"{count:,}", fixes or "-"))
+    rows += [(f"cannot be validated: {code}", f"{count:,}", "-") for code, count in counts.obstacles.most_common()]
+    yield from _table(rows)
+
+
+def verdicts_json(topic: str, counts: VerdictCounts) -> dict[str, Any]:
+    """Return the verdicts as JSON."""
+    return {
+        "topic": topic,
+        "accepted": counts.accepted,
+        "verdicts": [
+            {
+                "is_accepted": kind[0],
+                "code": kind[1],
+                "rules": list(kind[2]),
+                "letters": count,
+                "valid_after": dict(counts.fixes.get(kind, {})),
+            }
+            for kind, count in counts.counts.most_common()
+        ],
+        "obstacles": dict(counts.obstacles),
+    }
+
+
+def _verdict_text(kind: Kind) -> str:
+    is_accepted, code, rules = kind
+    if code == VALID:
+        return VALID
+    named = f"{code} ({', '.join(rules)})" if rules else code
+    return f"accepted in spite of {named}" if is_accepted else named
 
 
 def _values_of(group: Group, by: Dimension) -> list[tuple[str, int]]:

@@ -12,6 +12,10 @@ from sluicegate.proxy.cli.dead_letter_access import (
     ClientConfig,
     ConfigOption,
     Dimension,
+    FixTime,
+    PolicyConfig,
+    RecordTime,
+    TargetPartition,
     desk,
     records_of,
 )
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic of dead letters.")]
 
-dead_letters = typer.Typer(no_args_is_help=True, context_settings=HELP, help="Find and group dead letters.")
+dead_letters = typer.Typer(no_args_is_help=True, context_settings=HELP, help="Find, group and redrive dead letters.")
 
 
 @dead_letters.command(name="list", context_settings=HELP)
@@ -87,6 +91,105 @@ def show(
             print_lines(groups_lines(topic, found, others, opened))
         else:
             print_lines(counts_lines(topic, found, by, opened))
+
+
+@dead_letters.command(context_settings=HELP)
+def validate(
+    topic: _Topic,
+    config: PolicyConfig,
+    bootstrap: Bootstrap = None,
+    client_config: ClientConfig = None,
+    time: Annotated[
+        RecordTime,
+        TargetPartition,
+        typer.Option("--time", help="The timestamp of each record: its original one, or the present time."),
+    ] = RecordTime.RECORD,
+    as_json: _AsJson = False,
+) -> None:
+    """Validate the dead letters of a topic as a proxy would validate their records now.
+
+    Prints how many are valid, and how many of the others would be valid after which correction of their timestamps.
+    """
+    from sluicegate.dead_letters.formats import read_letter
+    from sluicegate.dead_letters.verdict_counts import VerdictCounts
+    from sluicegate.proxy.cli.dead_letter_tables import verdicts_json, verdicts_lines
+    from sluicegate.proxy.server.clock import now_ms
+
+    with desk(config, bootstrap, client_config) as opened:
+        counts = VerdictCounts(opened.validator(now_ms(), time))
+        for record in records_of(opened.cluster, topic, _partitions(opened.cluster, topic)):
+            letter = read_letter(record)
+            if letter is not None:
+                counts.add(letter)
+        if as_json:
+            typer.echo(json.dumps(verdicts_json(topic, counts)))
+        else:
+            print_lines(verdicts_lines(topic, counts))
+
+
+@dead_letters.command(context_settings=HELP)
+def redrive(
+    topic: _Topic,
+    config: PolicyConfig,
+    bootstrap: Bootstrap = None,
+    client_config: ClientConfig = None,
+    group: Annotated[str | None, typer.Option("--group", metavar="ID", help="Only this group of `show`.")] = None,
+    offsets: Annotated[
+        str | None,
+        typer.Option(
+            "--offsets",
+            metavar="RANGES",
+            help="Only these offsets: PARTITION:FIRST-END, separated by commas, without the offset END.",
+        ),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Only letters since this time, in ISO 8601.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Only letters before this time, in ISO 8601.")
+    ] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="Only records with this key.")] = None,
+    header: Annotated[
+        str | None, typer.Option("--header", metavar="NAME=VALUE", help="Only records with this header of their own.")
+    ] = None,
+    time: Annotated[
+        RecordTime, typer.Option("--time", help="The timestamp to write: the original one, or the present time.")
+    ] = RecordTime.RECORD,
+    fix: Annotated[
+        FixTime | None,
+        typer.Option("--fix", help="Correct timestamps that violate the policy. Default: its own `fix`."),
+    ] = None,
+    partition: Annotated[
+        TargetPartition, typer.Option("--partition", help="The original partition, or that of the key.")
+    ] = TargetPartition.SAME,
+    max_attempts: Annotated[
+        int, typer.Option("--max-attempts", min=1, help="Leave records that were redriven this often.")
+    ] = 3,
+    rate: Annotated[
+        float | None, typer.Option("--rate", metavar="NUMBER", min=0.001, help="Most records per second.")
+    ] = None,
+    stop_after: Annotated[
+        int | None, typer.Option("--stop-after", metavar="NUMBER", min=1, help="Stop after this many rejections.")
+    ] = None,
+    marks: Annotated[
+        str, typer.Option("--marks", metavar="TOPIC", help="The compacted topic of marks. --apply creates it.")
+    ] = "sluicegate-dead-letter-marks",
+    apply: Annotated[
+        str | None, typer.Option("--apply", metavar="DIGEST", help="Write the records of the plan with this digest.")
+    ] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Write dead letters back to their original topics, each exactly once. Without --apply nothing is written.
+
+    Exit status: 0 if all records of the plan are written, 1 if one is rejected or the plan has changed, 2 if the
+    cluster cannot be used.
+    """
+    from sluicegate.proxy.cli.dead_letter_redrive import Asked, redrive_topic
+
+    with desk(config, bootstrap, client_config) as opened:
+        asked = Asked(topic, group, offsets, since, until, key, header, time, fix, partition, max_attempts, marks)
+        _partitions(opened.cluster, topic)
+        raise typer.Exit(redrive_topic(opened, asked, apply, rate, stop_after, as_json))
 
 
 def _partitions(cluster: "Cluster", topic: str) -> int:

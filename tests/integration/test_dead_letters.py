@@ -1,8 +1,13 @@
 """`sluicegate dead-letters list` and `show` with a real broker."""
 
+import time
+from collections import Counter
 from pathlib import Path
 
-from tests.dead_letters.desk import configuration, from_topic, new_topic, run, run_json, write
+from confluent_kafka import Producer
+
+from tests.broker.proxy_process import ProxyProcess
+from tests.dead_letters.desk import SECONDS, configuration, from_topic, new_topic, run, run_json, write
 from tests.dead_letters.letters import CONNECT, SLUICEGATE, SPRING, STREAMS
 
 
@@ -102,4 +107,57 @@ def test_sensitive_fields_are_masked(kafka_bootstrap: str, tmp_path: Path) -> No
 
 def test_a_missing_topic_and_missing_options_end_the_command(kafka_bootstrap: str) -> None:
     assert "there is no topic gone" in run("show", "gone", "--bootstrap", kafka_bootstrap, code=2)
-    assert "give either --config FILE or --bootstrap" in run("list", code=2)
+    assert "give --config FILE or --bootstrap" in run("list", code=2)
+
+
+def test_validates_as_a_proxy_responds(kafka_bootstrap: str, tmp_path: Path) -> None:
+    """The oracle is a running proxy, to which the same records are produced one by one."""
+    original, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
+    now = time.time_ns() // 1_000_000
+    times = [now, now * 1_000_000, now // 1000, now - 7_200_000, now + 7_200_000, now - 1000]
+    values = [b'{"n": 1}', b"no JSON", b'{"n": 2}', None]
+    records = [(at, value) for at in times for value in values]
+    own = from_topic(SLUICEGATE, original)
+    letters = [
+        tuple((name, str(at).encode() if name == b"sluicegate.timestamp" else text) for name, text in own)
+        for at, _ in records
+    ]
+    write(kafka_bootstrap, dead, [(b"k", value, each) for (_, value), each in zip(records, letters, strict=True)])
+    topics = [
+        {
+            "match": original,
+            "message.timestamp.before.max.ms": "1h",
+            "message.timestamp.after.max.ms": "1h",
+            "rules": [{"name": "json", "value": {"json": {}}}],
+        }
+    ]
+    file = configuration(tmp_path, kafka_bootstrap, topics=topics)
+    folder = tmp_path / "proxy"
+    folder.mkdir()
+    proxy = ProxyProcess(folder, kafka_bootstrap, {"topics": topics})
+    try:
+        proxy.start()
+        responses = Counter(produced(proxy.bootstrap, original, at, value) for at, value in records)
+    finally:
+        proxy.stop()
+
+    found = run_json("validate", dead, "--config", file)
+    text = run("validate", dead, "--config", file)
+    at_present = run_json("validate", dead, "--config", file, "--time", "now")
+
+    by_code = {each["code"]: each["letters"] for each in found["verdicts"]}
+    timed = by_code["timestamp_in_future"] + by_code["timestamp_too_old"]
+    assert responses == {0: found["accepted"], 32: timed, 87: by_code["rule_violated"]}
+    in_future = next(each for each in found["verdicts"] if each["code"] == "timestamp_in_future")
+    assert in_future["valid_after"] == {"unit": 3, "clamp": 6, "now": 6}, "nanoseconds are a unit, two hours are not"
+    assert f"a proxy would accept {found['accepted']} of {len(records)} dead letters now" in text
+    assert at_present["accepted"] == sum(value != b"no JSON" for _, value in records)
+
+
+def produced(bootstrap: str, topic: str, at: int, value: bytes | None) -> int:
+    """Return the error code of one record, or 0."""
+    codes: list[int] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 30_000})
+    producer.produce(topic, value, b"k", 0, lambda error, _: codes.append(error.code() if error else 0), timestamp=at)
+    producer.flush(SECONDS)
+    return codes[0]

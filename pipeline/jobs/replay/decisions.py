@@ -13,13 +13,13 @@ from enum import StrEnum
 from functools import lru_cache
 from importlib import import_module
 
+from sluicegate.dead_letters.writable import why_unwritable
 from sluicegate.pipeline.jobs.audit.findings import diagnosis_of
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, ReplayRecord, encode_headers
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.writing.record_writer import why_unwritable
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.validation.rules.custom_rule import place_of

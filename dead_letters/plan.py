@@ -1,0 +1,138 @@
+"""Plans what becomes of each selected letter. A plan has a digest, so that it is applied only as it was printed."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import NamedTuple
+
+from sluicegate.dead_letters.header_values import number_of
+from sluicegate.dead_letters.letter import Headers, Letter, StoredRecord
+from sluicegate.dead_letters.marks import Marks, MarkState
+from sluicegate.dead_letters.verdicts import LetterValidator
+from sluicegate.dead_letters.writable import why_unwritable
+from sluicegate.validation.policy import TimeFix
+
+ATTEMPTS_HEADER = b"sluicegate.redrive.attempts"
+"""The header that counts how often a record was redriven. It ends loops."""
+
+BY_KEY = -1
+"""The partition of a record that the key decides."""
+_DIGEST_CHARACTERS = 16
+
+
+class RemainsBecause(StrEnum):
+    """Reasons for which a letter is not redriven, besides obstacles and the reasons of verdicts."""
+
+    REDRIVEN = "already_redriven"
+    GIVEN_UP = "given_up"
+    ATTEMPTS = "attempts_exceeded"
+    NO_TOPIC = "no_such_topic"
+    NO_PARTITION = "no_such_partition"
+    SENSITIVE = "sensitive_fields"
+    UNWRITABLE = "unwritable_record"
+
+
+class PlannedRecord(NamedTuple):
+    """A record to write.
+
+    `source` is the letter's record. `partition` is `BY_KEY` if the key decides. `is_corrected` is whether its time was
+    corrected.
+    """
+
+    source: StoredRecord
+    topic: str
+    partition: int
+    timestamp: int
+    headers: Headers
+    is_corrected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Decides about letters.
+
+    - `partitions`: the number of partitions of each topic to which letters may go.
+    - `fix`: the correction of times, or None for that of the policy. `most_attempts` is the limit of attempts.
+    - `keeps_partition`: whether a record goes to its original partition, or to that of its key.
+    """
+
+    validator: LetterValidator
+    marks: Marks
+    partitions: Mapping[str, int]
+    fix: TimeFix | None
+    most_attempts: int
+    keeps_partition: bool
+
+    def decide(self, letter: Letter, plan: str) -> PlannedRecord | str:
+        """Return the record to write, or the code of the reason why the letter remains.
+
+        What the plan with the digest `plan` has done already does not count, so its digest stays the same.
+        """
+        record = letter.record
+        state = self.marks.state_of(record.partition, record.offset, plan)
+        if state is not None:
+            return RemainsBecause.REDRIVEN if state is MarkState.REDRIVEN else RemainsBecause.GIVEN_UP
+        if letter.obstacle is not None:
+            return letter.obstacle.value
+        attempts = number_of(dict(letter.headers), ATTEMPTS_HEADER) or 0
+        if attempts >= self.most_attempts:
+            return RemainsBecause.ATTEMPTS
+        partition = self._partition_of(letter)
+        if isinstance(partition, RemainsBecause):
+            return partition
+        verdict = self.validator.verdict(letter, self.fix)
+        if not verdict.is_valid:
+            return f"rule {', '.join(verdict.rules)}" if verdict.rules else verdict.code
+        if verdict.is_masked:
+            return RemainsBecause.SENSITIVE
+        headers = tuple(each for each in letter.headers if each[0] != ATTEMPTS_HEADER)
+        if why_unwritable(verdict.timestamp, headers) is not None:
+            return RemainsBecause.UNWRITABLE
+        counted = (*headers, (ATTEMPTS_HEADER, str(attempts + 1).encode()))
+        is_corrected = verdict.timestamp != self.validator.time_of(letter)
+        return PlannedRecord(record, letter.topic, partition, verdict.timestamp, counted, is_corrected)
+
+    def _partition_of(self, letter: Letter) -> int | RemainsBecause:
+        partitions = self.partitions.get(letter.topic)
+        if partitions is None or letter.topic == letter.record.topic:
+            return RemainsBecause.NO_TOPIC
+        if not self.keeps_partition:
+            return BY_KEY
+        if letter.partition is None or not 0 <= letter.partition < partitions:
+            return RemainsBecause.NO_PARTITION
+        return letter.partition
+
+
+class PlanSummary:
+    """Counts decisions, and computes the digest of a plan.
+
+    `terms` are what the plan depends on besides the letters. The digest does not depend on the moment: it contains
+    whether a time is corrected, not the corrected time.
+    """
+
+    def __init__(self, terms: str) -> None:
+        self.targets: Counter[str] = Counter()
+        self.remaining: Counter[str] = Counter()
+        self._hash = sha256(terms.encode())
+
+    def add(self, decision: PlannedRecord | str) -> None:
+        """Count the decision about the next letter."""
+        if isinstance(decision, str):
+            self.remaining[decision] += 1
+            return
+        self.targets[decision.topic] += 1
+        source = decision.source
+        place = (source.partition, source.offset, decision.topic, decision.partition, decision.is_corrected)
+        self._hash.update(repr((place, decision.headers)).encode())
+
+    @property
+    def count(self) -> int:
+        """Return the number of records to write."""
+        return self.targets.total()
+
+    @property
+    def digest(self) -> str:
+        """Return the digest."""
+        return self._hash.hexdigest()[:_DIGEST_CHARACTERS]

@@ -1,0 +1,141 @@
+"""Redrives letters: plans them, and writes them with their marks, each once."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sluicegate.dead_letters.cluster import Cluster
+from sluicegate.dead_letters.formats import read_letter
+from sluicegate.dead_letters.marks import Mark, MarkState, ranges_of_offsets
+from sluicegate.dead_letters.plan import PlannedRecord, Planner
+from sluicegate.dead_letters.reading import read_records
+from sluicegate.dead_letters.selection import Selection
+from sluicegate.dead_letters.transactional_writer import TransactionalWriter
+
+NO_LETTER = "not_a_dead_letter"
+MOST_RECORDS = 1000
+_MOST_BYTES = 8 << 20
+
+
+def decisions(
+    cluster: Cluster, topic: str, selection: Selection, planner: Planner, plan: str
+) -> Iterator[PlannedRecord | str]:
+    """Yield the decision about each selected letter: partition by partition, in the order of the offsets.
+
+    Raises ClusterUnavailable.
+    """
+    consumer = cluster.consumer()
+    try:
+        for each in selection.ranges:
+            for record in read_records(consumer, topic, [each]):
+                letter = read_letter(record)
+                if letter is None:
+                    yield NO_LETTER
+                elif selection.takes(letter):
+                    yield planner.decide(letter, plan)
+    finally:
+        consumer.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the marks of a run have in common: the topic of dead letters and its id, the plan, and the person."""
+
+    topic: str
+    topic_id: str
+    plan: str
+    actor: str
+
+
+@dataclass(slots=True)
+class Redriven:
+    """The records that were written, and the rejected ones by the code of the error."""
+
+    written: int = 0
+    given_up: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The limits of a run: records per second, and the number of rejections after which it stops. None: no limit."""
+
+    records_per_second: float | None = None
+    most_rejections: int | None = None
+
+
+class Redrive:
+    """Writes planned records in transactions of at most 1,000 records of one partition, with the marks on them.
+
+    A transaction with a rejected record is aborted and repeated in halves, until the rejected record is alone. It is
+    marked as given up. `now_ms` is the clock. Every method raises Fenced and ClusterUnavailable.
+    """
+
+    def __init__(
+        self, writer: TransactionalWriter, planner: Planner, origin: Origin, pace: Pace, now_ms: Callable[[], int]
+    ) -> None:
+        self._writer = writer
+        self._planner = planner
+        self._origin = origin
+        self._pace = pace
+        self._now_ms = now_ms
+        self._began = time.monotonic()
+        self.result = Redriven()
+
+    def run(self, planned: Iterator[PlannedRecord | str]) -> Redriven:
+        """Write the records that have no mark yet."""
+        pending: list[PlannedRecord] = []
+        size = 0
+        for record in planned:
+            if isinstance(record, str) or self._is_done(record):
+                continue
+            bytes_of = len(record.source.key or b"") + len(record.source.value or b"")
+            is_full = len(pending) >= MOST_RECORDS or size + bytes_of > _MOST_BYTES
+            if pending and (is_full or record.source.partition != pending[0].source.partition):
+                self._write(pending)
+                pending, size = [], 0
+                if self.is_stopped:
+                    return self.result
+            pending.append(record)
+            size += bytes_of
+        if pending:
+            self._write(pending)
+        return self.result
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether there are as many rejections as the run accepts."""
+        most = self._pace.most_rejections
+        return most is not None and self.result.given_up.total() >= most
+
+    def _is_done(self, record: PlannedRecord) -> bool:
+        return self._planner.marks.state_of(record.source.partition, record.source.offset) is not None
+
+    def _write(self, records: Sequence[PlannedRecord]) -> None:
+        """Write records in their order."""
+        if self.is_stopped:
+            return
+        error = self._writer.write(records, [self._mark(records, MarkState.REDRIVEN, None)])
+        if error is None:
+            self.result.written += len(records)
+            self._rest()
+        elif len(records) == 1:
+            self._writer.write((), [self._mark(records, MarkState.GIVEN_UP, error)])
+            self.result.given_up[error] += 1
+        else:
+            half = len(records) // 2
+            self._write(records[:half])
+            self._write(records[half:])
+
+    def _mark(self, records: Sequence[PlannedRecord], state: MarkState, reason: str | None) -> Mark:
+        origin = self._origin
+        ranges = ranges_of_offsets(record.source.offset for record in records)
+        partition = records[0].source.partition
+        now = self._now_ms()
+        return Mark(origin.topic, origin.topic_id, partition, ranges, state, origin.plan, origin.actor, now, reason)
+
+    def _rest(self) -> None:
+        """Wait until the rate is within its limit."""
+        rate = self._pace.records_per_second
+        if rate is not None:
+            time.sleep(max(0.0, self._began + self.result.written / rate - time.monotonic()))

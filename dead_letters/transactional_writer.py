@@ -1,0 +1,143 @@
+"""Writes records and the marks on their letters in one transaction."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable
+from sluicegate.dead_letters.delivery_reports import serve
+from sluicegate.dead_letters.marks import Mark
+from sluicegate.dead_letters.plan import PlannedRecord
+
+_SECONDS = 60.0
+_PAUSE_SECONDS = 0.5
+_GIVE_UP_SECONDS = 300.0
+_QUEUED = 200_000
+_LARGEST_BYTES = 100_000_000
+REJECTIONS = {
+    KafkaError.INVALID_MSG_SIZE: "invalid_message_size",
+    KafkaError.INVALID_RECORD: "invalid_record",
+    KafkaError.INVALID_TIMESTAMP: "invalid_timestamp",
+    KafkaError.MSG_SIZE_TOO_LARGE: "message_too_large",
+    KafkaError.POLICY_VIOLATION: "policy_violation",
+}
+"""Errors that blame the record. All others end the run or are retried."""
+_FENCED = frozenset(
+    {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED, KafkaError._FATAL}
+)
+
+
+class Fenced(Exception):
+    """Raised if another run with the same transactional id has taken over."""
+
+
+class TransactionalWriter:
+    """A producer with a transactional id that is fixed for each topic of dead letters, which fences an earlier run.
+
+    Creating it aborts the open transaction of an earlier run and waits until that is done. Raises ClusterUnavailable.
+    """
+
+    def __init__(self, cluster: Cluster, topic: str, mark_topic: str) -> None:
+        self._mark_topic = mark_topic
+        self._errors: list[KafkaError] = []
+        self._producer = Producer(
+            {
+                **cluster.settings,
+                "transactional.id": f"sluicegate-redrive.{topic}",
+                "acks": "all",
+                "compression.type": "lz4",
+                "partitioner": "murmur2_random",  # that of Java's clients
+                "message.max.bytes": _LARGEST_BYTES,  # the topics' own limits apply
+                "queue.buffering.max.messages": _QUEUED,
+                "linger.ms": 20,
+            }
+        )
+        self._until_done(lambda: self._producer.init_transactions(_SECONDS))
+
+    def write(self, records: Sequence[PlannedRecord], marks: Sequence[Mark]) -> str | None:
+        """Write records and marks in one transaction. Return the code of the error if a record is rejected.
+
+        Then nothing was written. Repeats the transaction after errors that do not blame a record. Raises Fenced and
+        ClusterUnavailable.
+        """
+        end = time.monotonic() + _GIVE_UP_SECONDS
+        while True:
+            self._errors.clear()
+            self._until_done(self._producer.begin_transaction)
+            try:
+                self._send(records, marks)
+                self._commit()
+            except KafkaException as failure:
+                self._abort(failure.args[0])
+                rejection = self._rejection(failure.args[0])
+                if rejection is not None:
+                    return rejection
+                if time.monotonic() > end or not _may_pass(self._errors or [failure.args[0]]):
+                    raise ClusterUnavailable(str((self._errors or [failure.args[0]])[0].str())) from failure
+                time.sleep(_PAUSE_SECONDS)  # the cluster does not announce that it works again
+            else:
+                return None
+
+    def _send(self, records: Sequence[PlannedRecord], marks: Sequence[Mark]) -> None:
+        for record in records:
+            headers: list[Any] = [(name.decode(), value) for name, value in record.headers]
+            source = record.source
+            self._produce(
+                record.topic,
+                source.value,
+                source.key,
+                record.partition,
+                self._delivered,
+                timestamp=record.timestamp,
+                headers=headers,
+            )
+        for mark in marks:
+            self._produce(self._mark_topic, mark.value(), mark.key(), 0, self._delivered)
+
+    def _produce(self, *record: Any, **options: Any) -> None:
+        while True:
+            try:
+                self._producer.produce(*record, **options)
+                return
+            except BufferError:
+                serve(lambda: self._producer.poll(0.1), self._errors)
+
+    def _commit(self) -> None:
+        serve(lambda: self._producer.flush(_SECONDS), self._errors)
+        if self._errors:
+            raise KafkaException(self._errors[0])
+        self._until_done(lambda: self._producer.commit_transaction(_SECONDS))
+
+    def _abort(self, error: KafkaError) -> None:
+        if error.code() in _FENCED or error.fatal():
+            raise Fenced
+        self._until_done(lambda: self._producer.abort_transaction(_SECONDS))
+
+    def _rejection(self, error: KafkaError) -> str | None:
+        return next((REJECTIONS[each.code()] for each in (*self._errors, error) if each.code() in REJECTIONS), None)
+
+    def _delivered(self, error: Any, _message: Any) -> None:
+        if error is not None:
+            self._errors.append(error)
+
+    def _until_done(self, call: Callable[[], object]) -> None:
+        """Repeat a call that may be repeated until it has a result. Raises Fenced, KafkaException."""
+        end = time.monotonic() + _GIVE_UP_SECONDS
+        while True:
+            try:
+                call()
+                return
+            except KafkaException as failure:
+                error = failure.args[0]
+                if error.code() in _FENCED or error.fatal():
+                    raise Fenced from failure
+                if not error.retriable() or time.monotonic() > end:
+                    raise
+
+
+def _may_pass(errors: Sequence[KafkaError]) -> bool:
+    """Return whether the errors may be those of an outage."""
+    outages = {KafkaError._MSG_TIMED_OUT, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._TRANSPORT}
+    return all(error.retriable() or error.txn_requires_abort() or error.code() in outages for error in errors)

@@ -1,0 +1,100 @@
+"""Validates letters as a proxy would validate their records now, and finds corrections of times that would help."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sluicegate.dead_letters.letter import Letter
+from sluicegate.protocol.records.record_batch import RecordBatch
+from sluicegate.protocol.records.writing import NewRecord
+from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
+from sluicegate.validation.produce.one_batch import PLACE, validate_batch
+from sluicegate.validation.rules.rule import Client, Mode
+from sluicegate.validation.validated_request import ValidatedRequest
+from sluicegate.validation.verdict import TIMED, Finding
+
+VALID = "valid"
+_FIXES = (TimeFix.UNIT, TimeFix.CLAMP, TimeFix.NOW)
+_ANYONE = Client("", "")
+
+PolicyOf = Callable[[str], TopicPolicy]
+"""Returns the policy of a topic."""
+
+
+TimeOf = Callable[[Letter], int]
+"""Returns the timestamp (ms) with which a letter's record is validated and written."""
+
+
+def own_time(letter: Letter) -> int:
+    """Return the original timestamp, or that of the letter if it does not have the original one."""
+    return letter.record.timestamp if letter.timestamp is None else letter.timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class LetterVerdict:
+    """The verdict on a letter's record.
+
+    - `is_accepted`: whether a proxy forwards it.
+    - `code`: `VALID`, or the reason of the violation, also if it is only observed or marked. `rules` are the violated
+      rules, and `message` is the text that the client gets.
+    - `timestamp`: the timestamp (ms) with which it is accepted, which differs after a fix.
+    - `is_masked`: whether the proxy replaces sensitive fields.
+    """
+
+    is_accepted: bool
+    code: str
+    rules: tuple[str, ...]
+    message: str
+    timestamp: int
+    is_masked: bool = False
+
+    @property
+    def is_valid(self) -> bool:
+        """Return whether the record is accepted without a violation."""
+        return self.is_accepted and self.code == VALID
+
+
+class LetterValidator:
+    """Validates letters at the time `now_ms` by the policies of their original topics."""
+
+    def __init__(self, policy_of: PolicyOf, limits: ValidationLimits, now_ms: int, time_of: TimeOf) -> None:
+        self._policy_of = policy_of
+        self._limits = limits
+        self._now_ms = now_ms
+        self.time_of = time_of
+
+    def verdict(self, letter: Letter, fix: TimeFix | None = None) -> LetterVerdict:
+        """Return the verdict on a letter, by the policy of its topic or after another correction of its time."""
+        policy = self._policy_of(letter.topic)
+        if fix is not None:
+            mode = Mode.REJECT if policy.mode is Mode.QUARANTINE else policy.mode
+            policy = replace(policy, fix=fix, mode=mode, dead_letters=None)
+        record = letter.record
+        time = self.time_of(letter)
+        new = NewRecord(time, record.key, record.value, letter.headers)
+        validated = validate_batch(letter.topic, [new], policy, self._limits, self._now_ms, _ANYONE)
+        finding = _finding(validated)
+        if PLACE in validated.fixed:
+            fixed = memoryview(validated.fixed[PLACE].records)
+            time = RecordBatch(fixed, 0, len(fixed)).base_timestamp
+        code, rules, message = (VALID, (), "") if finding is None else _described(finding)
+        return LetterVerdict(PLACE not in validated.rejected, code, rules, message, time, PLACE in validated.masked)
+
+    def helpful_fixes(self, letter: Letter, verdict: LetterVerdict) -> list[TimeFix]:
+        """Return the corrections of the time after which a rejected letter is valid."""
+        if verdict.is_accepted or verdict.code not in TIMED:
+            return []
+        return [fix for fix in _FIXES if self.verdict(letter, fix).is_valid]
+
+
+def _finding(validated: ValidatedRequest) -> Finding | None:
+    if PLACE in validated.rejected:
+        return validated.rejected[PLACE]
+    found: Sequence[Finding] = validated.observed.get(PLACE, ())
+    if PLACE in validated.marked:
+        found = (*found, *validated.marked[PLACE].findings)
+    return found[0] if found else None
+
+
+def _described(finding: Finding) -> tuple[str, tuple[str, ...], str]:
+    rules = tuple(name for name, _ in finding.rules)
+    return finding.reason.value, rules, finding.message or finding.reason.text

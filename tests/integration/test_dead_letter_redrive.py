@@ -1,0 +1,254 @@
+"""`sluicegate dead-letters redrive` writes each record once, whatever ends it, and no rejected record stops others."""
+
+import random
+import signal
+import subprocess
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from sluicegate.dead_letters import Headers
+from sluicegate.dead_letters.cluster import Cluster
+from sluicegate.dead_letters.marks import Mark, MarkState, mark_of
+from sluicegate.dead_letters.transactional_writer import Fenced, TransactionalWriter
+from tests.broker.proxy_process import COMMAND
+from tests.dead_letters.desk import SECONDS, configuration, from_topic, new_topic, run, run_json, write
+from tests.dead_letters.letters import CONNECT, OWN
+
+
+def letters_for(topic: str, partition: int = 0) -> Headers:
+    """Return the headers of a letter of Connect for one partition of the topic."""
+    headers = from_topic(CONNECT, topic)
+    return tuple((name, str(partition).encode() if name.endswith(b".partition") else text) for name, text in headers)
+
+
+def stored(bootstrap: str, topic: str) -> list[Any]:
+    """Return all committed records of a topic, by partition and offset."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        partitions = consumer.list_topics(topic, SECONDS).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, each, 0) for each in partitions])
+        found, left = [], set(partitions)
+        end = time.monotonic() + SECONDS
+        while left:
+            assert time.monotonic() < end
+            for message in consumer.consume(1000, 1):
+                if message.error() is None:
+                    found.append(message)
+                else:
+                    left.discard(message.partition())
+        return sorted(found, key=lambda message: (message.partition(), message.offset()))
+    finally:
+        consumer.close()
+
+
+def planned(dead: str, file: str, *options: str) -> tuple[list[str], Any]:
+    """Return the options that apply the plan, and the plan."""
+    plan = run_json("redrive", dead, "--config", file, *options)
+    return ["redrive", dead, "--config", file, *options, "--offsets", plan["offsets"], "--apply", plan["digest"]], plan
+
+
+def test_redrives_as_planned_and_once(kafka_bootstrap: str, tmp_path: Path) -> None:
+    original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead", 2)
+    of_original = (*OWN, *letters_for(original, 2))
+    write(kafka_bootstrap, dead, [(b"a", b"1", of_original), (b"b", b"2", of_original)])
+    write(kafka_bootstrap, dead, [(b"c", None, of_original), (b"d", b"4", letters_for("gone")), (b"e", b"5", OWN)], 1)
+    write(kafka_bootstrap, dead, [(b"f", b"6", letters_for(original, 3))], 1)
+    file = configuration(tmp_path, kafka_bootstrap)
+
+    apply, plan = planned(dead, file)
+    assert stored(kafka_bootstrap, original) == [], "a plan writes nothing"
+    result = run_json(*apply)
+    again = run_json(*apply)
+    _, later = planned(dead, file)
+
+    assert plan["redrive"] == {original: 3}
+    remaining = {"no_such_topic": 1, "not_a_dead_letter": 1, "no_such_partition": 1}
+    assert plan["remain"] == remaining
+    assert (result["written"], again["written"]) == (3, 0)
+    records = stored(kafka_bootstrap, original)
+    assert [(each.partition(), each.key(), each.value()) for each in records] == [
+        (2, b"a", b"1"),
+        (2, b"b", b"2"),
+        (2, b"c", None),
+    ]
+    own = [(name.decode(), value) for name, value in OWN]
+    assert all(each.headers() == [*own, ("sluicegate.redrive.attempts", b"1")] for each in records)
+    times = {each.key(): each.timestamp()[1] for each in stored(kafka_bootstrap, dead)}
+    assert all(each.timestamp()[1] == times[each.key()] for each in records)
+    assert (later["redrive"], later["remain"]) == ({}, {**remaining, "already_redriven": 3})
+
+
+def test_a_changed_plan_is_not_applied(kafka_bootstrap: str, tmp_path: Path) -> None:
+    original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead")
+    write(kafka_bootstrap, dead, [(b"a", b"1", letters_for(original))] * 2)
+    file = configuration(tmp_path, kafka_bootstrap)
+    apply, plan = planned(dead, file)
+
+    write(kafka_bootstrap, dead, [(b"a", b"1", letters_for(original))])
+    output = run("redrive", dead, "--config", file, "--apply", plan["digest"], code=1)
+
+    assert "the plan has changed" in output
+    assert stored(kafka_bootstrap, original) == []
+    assert run_json(*apply)["written"] == 2, "with its offsets the plan is the same"
+
+
+def test_a_selection_is_redriven_alone(kafka_bootstrap: str, tmp_path: Path) -> None:
+    original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead")
+    other = tuple((name, b"other" if name.endswith(b".message") else text) for name, text in letters_for(original))
+    write(
+        kafka_bootstrap, dead, [(b"a", b"1", letters_for(original)), (b"b", b"2", other), (b"c", b"3", (*OWN, *other))]
+    )
+    file = configuration(tmp_path, kafka_bootstrap)
+    groups = {each["text"]: each["id"] for each in run_json("show", dead, "--config", file)["groups"]}
+
+    counts = {
+        options: sum(planned(dead, file, *options)[1]["redrive"].values())
+        for options in (
+            ("--group", groups["other"]),
+            ("--key", "a"),
+            ("--header", "trace=7"),
+            ("--until", "2026-01-01"),
+            ("--since", "2026-01-01"),
+            ("--offsets", "0:1-2"),
+        )
+    }
+
+    assert list(counts.values()) == [2, 1, 1, 0, 3, 1]
+
+
+def test_invalid_records_remain_unless_they_are_fixed(kafka_bootstrap: str, tmp_path: Path) -> None:
+    original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead")
+    write(kafka_bootstrap, dead, [(b"a", b"1", letters_for(original)), (b"b", b"no JSON", letters_for(original))])
+    rules = [{"name": "json", "value": {"json": {}}}]
+    topics = [{"match": original, "message.timestamp.before.max.ms": "1ms", "rules": rules}]
+    file = configuration(tmp_path, kafka_bootstrap, topics=topics)
+
+    _, plan = planned(dead, file)
+    apply, fixed = planned(dead, file, "--fix", "now")
+    before = time.time_ns() // 1_000_000
+    run_json(*apply)
+
+    assert plan["remain"] == {"timestamp_too_old": 2}
+    assert (fixed["redrive"], fixed["remain"]) == ({original: 1}, {"rule json": 1})
+    (record,) = stored(kafka_bootstrap, original)
+    assert record.value() == b"1"
+    assert before <= record.timestamp()[1]
+
+
+def test_records_that_the_broker_rejects_are_given_up_and_the_others_are_written(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    original = new_topic(kafka_bootstrap, "orders", cleanup_policy="compact")
+    dead = new_topic(kafka_bootstrap, "dead")
+    keys = [None if i in (3, 40, 41) else f"{i % 7}".encode() for i in range(100)]
+    write(kafka_bootstrap, dead, [(key, f"{i}".encode(), letters_for(original)) for i, key in enumerate(keys)])
+    upstream = {
+        "bootstrap": [kafka_bootstrap],
+        "topic_settings": False,
+    }  # the policy does not know that keys are needed
+    file = configuration(tmp_path, kafka_bootstrap, upstream=upstream)
+
+    apply, _ = planned(dead, file)
+    stopped = run(*apply, "--stop-after", "1", code=1)
+    run(*apply, code=1)
+    _, later = planned(dead, file)
+
+    assert "stopped by --stop-after" in stopped
+    values = [each.value() for each in stored(kafka_bootstrap, original)]
+    assert values == [f"{i}".encode() for i, key in enumerate(keys) if key is not None]
+    assert later["remain"] == {"already_redriven": 97, "given_up": 3}
+
+
+def test_a_record_that_comes_back_again_and_again_is_left(kafka_bootstrap: str, tmp_path: Path) -> None:
+    original, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
+    write(kafka_bootstrap, dead, [(b"a", b"1", letters_for(original))])
+    file = configuration(tmp_path, kafka_bootstrap)
+
+    for attempt in (1, 2):
+        apply, _ = planned(dead, file, "--max-attempts", "2")
+        assert run_json(*apply)["written"] == 1
+        record = stored(kafka_bootstrap, original)[-1]
+        assert record.headers()[-1] == ("sluicegate.redrive.attempts", str(attempt).encode())
+        own = tuple((name.encode(), value) for name, value in record.headers())
+        write(kafka_bootstrap, dead, [(b"a", b"1", (*own, *letters_for(original)))])  # it fails again
+    _, plan = planned(dead, file, "--max-attempts", "2")
+
+    assert (plan["redrive"], plan["remain"]) == ({}, {"already_redriven": 2, "attempts_exceeded": 1})
+
+
+def test_a_second_run_fences_the_first(kafka_bootstrap: str) -> None:
+    cluster, marks = Cluster({"bootstrap.servers": kafka_bootstrap}), new_topic(kafka_bootstrap, "marks")
+    mark = Mark("dead", "id", 0, ((0, 1),), MarkState.REDRIVEN, "plan", "me", 1)
+    first = TransactionalWriter(cluster, "fenced", marks)
+    assert first.write((), [mark]) is None
+
+    TransactionalWriter(cluster, "fenced", marks)
+
+    with pytest.raises(Fenced):
+        first.write((), [mark])
+    assert [mark_of(each.value()) for each in stored(kafka_bootstrap, marks)] == [mark]
+
+
+@pytest.mark.parametrize("records", [3000, pytest.param(1_000_000, marks=pytest.mark.long)])
+def test_each_record_is_written_once_and_in_order_by_killed_runs(
+    records: int, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead", 2)
+    by_target = [letters_for(original, each) for each in range(3)]
+    for partition in range(2):
+        some = range(partition, records, 2)
+        rows = [(f"{i % 100}".encode(), f"{i}".encode(), by_target[i % 100 % 3]) for i in some]
+        write(kafka_bootstrap, dead, rows, partition)
+    file = configuration(tmp_path, kafka_bootstrap)
+    apply, plan = planned(dead, file)
+    assert plan["redrive"] == {original: records}
+
+    kills = killed_runs(kafka_bootstrap, apply, original, records)
+    done = subprocess.run([COMMAND, "dead-letters", *apply], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert kills > 0
+    found = stored(kafka_bootstrap, original)
+    assert sorted(int(each.value()) for each in found) == list(range(records))
+    by_key = defaultdict(list)
+    for each in found:
+        by_key[each.key(), int(each.value()) % 2].append(int(each.value()))
+    assert all(values == sorted(values) for values in by_key.values())
+
+
+def killed_runs(bootstrap: str, apply: list[str], topic: str, records: int) -> int:
+    """Kill (SIGKILL) up to ten runs at random moments after their first record; return the number of killed runs."""
+    chance = random.Random(1)
+    rate = ["--rate", str(records / 15)]
+    for kill in range(10):
+        before = end_of(bootstrap, topic)
+        process = subprocess.Popen([COMMAND, "dead-letters", *apply, *rate], stdout=subprocess.DEVNULL)
+        while end_of(bootstrap, topic) == before and process.poll() is None:
+            time.sleep(0.05)  # the run writes in its own time
+        time.sleep(chance.random())
+        if process.poll() is not None:
+            return kill
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    return 10
+
+
+def end_of(bootstrap: str, topic: str) -> int:
+    """Return the sum of the ends of a topic's partitions, with open transactions."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "isolation.level": "read_uncommitted"})
+    try:
+        return sum(consumer.get_watermark_offsets(TopicPartition(topic, each), SECONDS)[1] for each in range(3))
+    finally:
+        consumer.close()
