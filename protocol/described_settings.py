@@ -173,7 +173,7 @@ def encode_setting(
     tags = b"\0" if flexible else b""
     source = setting.source
     parts = [encode_string(setting.name, flexible), encode_string(setting.value, flexible), b"\0"]
-    parts.append(bytes([is_default]) if version < _SYNONYMS_SINCE else bytes([source]))
+    parts.append(b"\0" if version < _SYNONYMS_SINCE else bytes([source]))  # brokers do not mark defaults in version 0
     parts.append(b"\0")
     if version >= _SYNONYMS_SINCE:
         count = 1 if include_synonyms and not is_default else 0

@@ -135,7 +135,7 @@ def setting_in(setting: DescribedSetting, version: int, synonyms: bool, document
     source = 5 if setting.value is None else 1
     value: Value = {"name": setting.name, "value": setting.value, "read_only": False, "is_sensitive": False}
     if version == 0:
-        return {**value, "is_default": setting.value is None}
+        return {**value, "is_default": False}
     listed = [{"name": setting.name, "value": setting.value, "source": source}]
     value |= {"config_source": source, "synonyms": listed if synonyms and setting.value is not None else []}
     if version >= 3:

@@ -1,7 +1,7 @@
 """Creates the client's response to a request that was divided between the broker and sluicegate."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from sluicegate.protocol.api import APIS, ApiKey
@@ -22,11 +22,11 @@ from sluicegate.protocol.headers import response_body_at
 from sluicegate.proxy.session.settings.described_topics import listed_settings
 from sluicegate.proxy.session.settings.divided_request import DividedRequest
 from sluicegate.proxy.session.settings.pieces import in_pieces
-from sluicegate.proxy.session.settings.requested_values import is_ours
+from sluicegate.proxy.session.settings.requested_values import After, is_ours
 from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
 
 GiveWay = Callable[[], None]
-Pieces = Sequence[bytes | memoryview]
+_AUTHORIZATION = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 
 class BrokersResponse:
@@ -36,6 +36,19 @@ class BrokersResponse:
         self.frame = frame
         body_at = response_body_at(frame, APIS[api_key].response_header_version(version))
         self.read: ChangeResponse = read_results(api_key, version, frame, body_at, give_way)
+
+    def refusals(self, divided: DividedRequest) -> dict[int, bytes]:
+        """Return the results of the refused items for which the broker finds an error before that of the proxy."""
+        results = {(each.kind, each.name): each for each in self.read.results}
+        found = {}
+        for number, refusal in divided.refused.items():
+            item = divided.request.items[number]
+            result = results.get((item.kind, item.name))
+            if result is None or result.code == ErrorCode.NONE or refusal.after is After.NO_CHECK:
+                continue
+            if refusal.after is After.ALL_CHECKS or result.code in _AUTHORIZATION:
+                found[number] = bytes(memoryview(self.frame)[result.start : result.end])
+        return found
 
     def accepted(self, divided: DividedRequest, give_way: GiveWay) -> dict[int, SettingsChange]:
         """Return the changes of the items that the broker has accepted, by the numbers of the items."""
@@ -74,11 +87,16 @@ def refusing_response(
 ) -> bytes:
     """Return the response to a request whose items are all refused."""
     results = []
-    for number, error in divided.refused.items():
+    for number in divided.refused:
         give_way()
-        item = divided.request.items[number]
-        results.append(encode_error(api_key, version, item.kind, item.name, error))
+        results.append(_refusal(api_key, version, divided, number))
     return b"".join(own_response(api_key, version, correlation_id, results))
+
+
+def _refusal(api_key: int, version: int, divided: DividedRequest, number: int) -> bytes:
+    item = divided.request.items[number]
+    answered = divided.answered.get(number)
+    return answered or encode_error(api_key, version, item.kind, item.name, divided.refused[number].error)
 
 
 class _Merging:
@@ -107,16 +125,12 @@ class _Merging:
             self._give_way()
             of_item = waiting.get((item.kind, item.name))
             if number in self._divided.refused:
-                yield self._refusal(number)
+                yield _refusal(self._api, self._version, self._divided, number)
             elif of_item:
                 yield self._result(number, of_item.popleft(), brokers)
         for left in waiting.values():
             for result in left:
                 yield bytes(memoryview(brokers.frame)[result.start : result.end])
-
-    def _refusal(self, number: int) -> bytes:
-        item = self._divided.request.items[number]
-        return encode_error(self._api, self._version, item.kind, item.name, self._divided.refused[number])
 
     def _result(self, number: int, result: ChangeResult, brokers: BrokersResponse) -> bytes:
         frame, change = brokers.frame, self._divided.changes.get(number)

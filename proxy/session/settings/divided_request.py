@@ -1,7 +1,7 @@
 """Divides a request to create topics or to alter settings between the broker and sluicegate."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from sluicegate.config.setting_keys import PREFIX
@@ -16,14 +16,23 @@ from sluicegate.protocol.change_requests import (
 )
 from sluicegate.protocol.change_responses import ChangeError
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.session.settings.requested_values import RequestedValues, is_ours, requested_values
+from sluicegate.proxy.session.settings.requested_values import (
+    After,
+    Refusal,
+    RequestedValues,
+    is_ours,
+    requested_values,
+)
 from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
 
 GiveWay = Callable[[], None]
-_TOO_LARGE = ChangeError(
-    ErrorCode.INVALID_REQUEST,
-    f"a request with sluicegate settings may have at most {MOST_READ} topics, other resources and settings: send "
-    "several requests",
+_TOO_LARGE = Refusal(
+    ChangeError(
+        ErrorCode.INVALID_REQUEST,
+        f"a request with sluicegate settings may have at most {MOST_READ} topics, other resources and settings: send "
+        "several requests",
+    ),
+    After.NO_CHECK,
 )
 
 
@@ -31,17 +40,25 @@ _TOO_LARGE = ChangeError(
 class DividedRequest:
     """The parts of a request, whose items have numbers.
 
-    `refused` has the items that get an error from the proxy, and `changes` the settings to store for the items that the
-    broker accepts. `for_broker` is the broker's request, or None if no item is left for it. `only_ours` is true if the
-    request asks the broker for nothing. If `is_foreign`, it is a request without settings of sluicegate.
+    `refused` has the items that get an error, and `changes` the settings to store for the items that the broker
+    accepts. `for_broker` is the broker's request, or None if no item is left for it. If `is_foreign`, it is a request
+    without settings of sluicegate.
+
+    `to_validate` asks the broker about refused items first, without their settings, because a broker would have found
+    other errors before. `answered` has its results for those with such an error, as they are encoded.
     """
 
     request: ChangeRequest
-    refused: dict[int, ChangeError] = field(default_factory=dict)
+    refused: dict[int, Refusal] = field(default_factory=dict)
     changes: dict[int, SettingsChange] = field(default_factory=dict)
     for_broker: bytes | None = None
-    only_ours: bool = False
+    to_validate: bytes | None = None
     is_foreign: bool = False
+    answered: dict[int, bytes] = field(default_factory=dict)
+
+    def refused_by_us(self) -> dict[int, ChangeError]:
+        """Return the errors of the proxy itself, by the numbers of the items."""
+        return {number: each.error for number, each in self.refused.items() if number not in self.answered}
 
 
 def divide(
@@ -83,13 +100,23 @@ class _Division:
                 # A broker refuses all mentions of what is mentioned several times.
                 self._divide_item(number, item, mentions[item.kind, item.name] == 1)
         if len(divided.refused) < len(request.items):
-            divided.only_ours = self._is_without_broker_settings()
-            is_validation = divided.only_ours and self._api is ApiKey.INCREMENTAL_ALTER_CONFIGS
-            left = without(
-                self._frame, request, divided.refused, self._taken_out, request.is_validation or is_validation
+            only_ours = self._api is ApiKey.INCREMENTAL_ALTER_CONFIGS and self._is_without_broker_settings()
+            divided.for_broker = self._request_without(
+                divided.refused, self._taken_out, request.is_validation or only_ours
             )
-            divided.for_broker = b"".join(left)  # a request about many topics has more parts than one write takes
+        asked = {number for number, each in divided.refused.items() if each.after is not After.NO_CHECK}
+        if asked and request.validate_only_at:
+            others = [number for number in range(len(request.items)) if number not in asked]
+            settings = {number: range(len(request.items[number].settings)) for number in asked}
+            divided.to_validate = self._request_without(others, settings, True)
         return divided
+
+    def _request_without(
+        self, items: Collection[int], settings: Mapping[int, Collection[int]], is_validation: bool
+    ) -> bytes:
+        """Return the request in one part, because one about many topics has more parts than one write takes."""
+        dropped = frozenset(items)
+        return b"".join(without(self._frame, self._divided.request, dropped, settings, is_validation))
 
     def _is_named(self, item: RequestedItem) -> bool:
         self._give_way()
@@ -103,21 +130,18 @@ class _Division:
         if not is_checked or not (ours or (current and self._api is not ApiKey.INCREMENTAL_ALTER_CONFIGS)):
             return
         asked = requested_values(self._api, item.settings, current)
-        if isinstance(asked, RequestedValues):
-            refusal = self._refusal(item.name, asked, current)
-            if refusal is None:
-                if asked.values or asked.removed:
-                    self._divided.changes[number] = SettingsChange(item.name, None, asked.values, asked.removed)
-                return
-            asked = refusal
-        if ours:
-            self._divided.refused[number] = asked
-            self._taken_out.pop(number)
+        refusal = asked if isinstance(asked, Refusal) else self._refusal(item.name, asked, current)
+        if refusal is not None:
+            if ours:  # otherwise the broker finds the same error
+                self._divided.refused[number] = refusal
+                self._taken_out.pop(number)
+        elif isinstance(asked, RequestedValues) and (asked.values or asked.removed):
+            self._divided.changes[number] = SettingsChange(item.name, None, asked.values, asked.removed)
 
-    def _refusal(self, topic: str, asked: RequestedValues, current: Mapping[str, str]) -> ChangeError | None:
-        after = {name: value for name, value in current.items() if name not in asked.removed} | dict(asked.values)
-        found = self._stored.refusal(topic, after) if after else None
-        return None if found is None else ChangeError(found.code, found.message)
+    def _refusal(self, topic: str, asked: RequestedValues, current: Mapping[str, str]) -> Refusal | None:
+        wanted = {name: value for name, value in current.items() if name not in asked.removed} | dict(asked.values)
+        found = self._stored.refusal(topic, wanted) if wanted else None
+        return None if found is None else Refusal(ChangeError(found.code, found.message), After.ALL_CHECKS)
 
     def _is_without_broker_settings(self) -> bool:
         items = enumerate(self._divided.request.items)

@@ -80,22 +80,26 @@ class TopicSettingHandler:
         yield from Deliver(whole)
 
     def _change(self, request: "_Request") -> Steps[None]:
-        """Divide a request that names a setting of sluicegate, and ask the broker about its part first."""
+        """Divide a request that names a setting of sluicegate, and ask the broker about its part first.
+
+        An error of a setting does not hide an error that a broker would have found before, such as that of a client
+        which may not alter the topic.
+        """
         key, version = request.api.key, request.version
         divided = yield from InBackground(partial(divide, key, version, request.frame, request.body_at, self._stored))
         if divided.is_foreign:
             yield from self._follow(request) if key in _FOLLOWED else self._forward(request)
             return
+        if divided.to_validate is not None:
+            frame = yield from request.ask((divided.to_validate,))
+            divided.answered = yield from _read_response(partial(_refusals, key, version, frame, divided), frame)
         self._reports.refused(request.api, divided)
         if divided.for_broker is None:
             refusing = partial(refusing_response, key, version, request.correlation_id, divided)
             yield from Respond(InFlightRequest(response=(yield from InBackground(refusing))))
             return
         frame = yield from request.ask((divided.for_broker,))
-        try:
-            brokers, accepted = yield from _read(partial(_accepted, key, version, frame, divided), frame)
-        except MalformedMessage as error:
-            raise MalformedResponse(str(error)) from error
+        brokers, accepted = yield from _read_response(partial(_accepted, key, version, frame, divided), frame)
         failures = yield from self._store(request, list(accepted.values()))
         whole = yield from InBackground(
             partial(client_response, key, version, divided, brokers, failures, self._stored)
@@ -106,10 +110,8 @@ class TopicSettingHandler:
         """Forward a request without a setting of sluicegate, and change what topics lose by it."""
         key, version, frame = request.api.key, request.version, request.frame
         response = yield from request.ask((frame,))
-        try:
-            lost = yield from _read(partial(topics_that_lose_settings, key, version, response, self._stored), response)
-        except MalformedMessage as error:
-            raise MalformedResponse(str(error)) from error
+        losing = partial(topics_that_lose_settings, key, version, response, self._stored)
+        lost = yield from _read_response(losing, response)
         if lost and key != ApiKey.DELETE_TOPICS:
             read = yield from _read(partial(read_change, key, version, frame, request.body_at, PREFIX), frame)
             lost = [] if read.is_validation else lost
@@ -173,8 +175,21 @@ def _read(work: Callable[[GiveWay], T], message: bytes | bytearray) -> Steps[T]:
     return result
 
 
+def _read_response(work: Callable[[GiveWay], T], response: bytearray) -> Steps[T]:
+    """Read a broker's response, whose errors are the broker's."""
+    try:
+        result = yield from _read(work, response)
+    except MalformedMessage as error:
+        raise MalformedResponse(str(error)) from error
+    return result
+
+
 def _go_on() -> None:
     """Do nothing, because a small message delays no other work."""
+
+
+def _refusals(key: int, version: int, frame: bytearray, divided: DividedRequest, give_way: GiveWay) -> dict[int, bytes]:
+    return BrokersResponse(key, version, frame, give_way).refusals(divided)
 
 
 def _accepted(

@@ -24,6 +24,23 @@ class _Operation(IntEnum):
     SUBTRACT = 3
 
 
+class After(IntEnum):
+    """The checks of a broker after which it would find an error of its own settings."""
+
+    NO_CHECK = 0
+    AUTHORIZATION = 1
+    ALL_CHECKS = 2
+    """All but those of the values: authorization, the name of the topic, and whether it exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why settings are not accepted, and after which checks a broker would say so."""
+
+    error: ChangeError
+    after: After
+
+
 @dataclass(frozen=True, slots=True)
 class RequestedValues:
     """The settings of sluicegate that a topic is to have (`values`), and those that are to be deleted."""
@@ -32,7 +49,7 @@ class RequestedValues:
     removed: frozenset[str] = frozenset()
 
 
-Requested = RequestedValues | ChangeError
+Requested = RequestedValues | Refusal
 
 
 def requested_values(api_key: int, settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> Requested:
@@ -52,7 +69,8 @@ def _created(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
     """Return the settings of a new topic, which inherits none. Of equal names the last one counts."""
     missing = [each.name for each in settings if each.value is None]
     if missing:
-        return ChangeError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(missing)}")
+        text = f"Null value not supported for topic configs: {','.join(missing)}"
+        return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, text), After.ALL_CHECKS)
     return _replaced_by(settings, current)
 
 
@@ -82,24 +100,28 @@ def _changed(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
             key, operation = SETTING_KEYS.get(setting.name), _Operation(setting.operation)
             if key is None or key.type is not SettingType.LIST:
                 message = f"Can't {operation.name} to key {setting.name} because its type is not LIST."
-                return ChangeError(ErrorCode.INVALID_CONFIG, message)
+                return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, message), After.AUTHORIZATION)
             grown = _list_of(current.get(setting.name, key.default), setting.value or "", operation)
             if len(grown.encode()) > MAX_STRING_BYTES:  # no response could have it
                 message = f"The value of {setting.name} would have more than {MAX_STRING_BYTES} bytes."
-                return ChangeError(ErrorCode.INVALID_CONFIG, message)
-            values[setting.name] = grown
+                return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, message), After.ALL_CHECKS)
+            if grown:
+                values[setting.name] = grown
+            else:  # an empty list is a value of a broker's settings, and of none of sluicegate
+                removed.add(setting.name)
         else:
-            return ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+            return Refusal(ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, None), After.AUTHORIZATION)
     return RequestedValues(values, frozenset(removed))
 
 
-def _flaw_in(settings: Sequence[RequestedSetting]) -> ChangeError | None:
+def _flaw_in(settings: Sequence[RequestedSetting]) -> Refusal | None:
     """Return the error for what a broker checks before it looks at the names."""
     if len({each.name for each in settings}) != len(settings):
-        return ChangeError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+        return Refusal(ChangeError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys"), After.NO_CHECK)
     missing = [each.name for each in settings if each.value is None and each.operation != _Operation.DELETE]
     if missing:
-        return ChangeError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(missing)}")
+        text = f"Null value not supported for : {', '.join(missing)}"
+        return Refusal(ChangeError(ErrorCode.INVALID_REQUEST, text), After.NO_CHECK)
     return None
 
 

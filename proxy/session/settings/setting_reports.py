@@ -1,5 +1,6 @@
 """Counts and logs the changes of topic settings that clients ask for. Log lines name keys, and never values."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
@@ -25,15 +26,17 @@ class SettingReports:
 
     def refused(self, api: Api, divided: DividedRequest) -> None:
         """Report the topics of a request that the proxy refuses."""
-        if not divided.refused:
+        refused = divided.refused_by_us()
+        if not refused:
             return
-        for error in divided.refused.values():
-            self._counts.request_errors[api.name, _name_of(error.code)] += 1
+        numbers = Counter(error.code for error in refused.values())
+        for code, number in numbers.items():
+            self._counts.request_errors[api.name, _name_of(code)] += number
         items = divided.request.items
-        named = [items[number] for number in islice(divided.refused, _MOST_NAMED)]
+        named = [items[number] for number in islice(refused, _MOST_NAMED)]
         keys = {setting.name for item in named for setting in item.settings if is_ours(setting)}
-        errors = sorted({_name_of(error.code) for error in divided.refused.values()})
-        topics = _some((item.name for item in named), len(divided.refused))
+        errors = sorted(map(_name_of, numbers))
+        topics = _some((item.name for item in named), len(refused))
         self._log.topic_settings_refused(self._identity, api.name, topics, _some(keys, len(keys)), ", ".join(errors))
 
     def stored(self, api: Api, changes: Sequence[SettingsChange], failures: Mapping[str, str]) -> None:

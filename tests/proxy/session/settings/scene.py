@@ -116,6 +116,13 @@ class Scene:
         assert (header.correlation_id, header.client_id) == (_CORRELATION_ID, "terraform")
         return self.schema("Request").parse(frame[4 + header.body_at :], self.version)
 
+    def broker_validates(self, value: Value) -> Any:
+        """Deliver the response to the first of two requests; return the second one, or None if there is none."""
+        self.play.broker.sent.clear()
+        self.play.from_broker(self.response_frame(value))
+        self.play.loop.until(lambda: bool(self.play.broker.sent or self.play.client.sent))
+        return self.brokers_request() if self.play.broker.sent else None
+
     def broker_responds(self, value: Value) -> Value:
         """Deliver the broker's response; return the client's as a value."""
         self.broker_sends(self.response_frame(value))

@@ -119,6 +119,8 @@ def test_validate_only_stores_nothing(api: ApiKey, version: int) -> None:
             ),
         )
     )
+    assert asked == for_api(api, alteration(resource("bad"), validate=True))
+    asked = scene.broker_validates(results(("bad", 0, None)))
     response = scene.broker_responds(results(("orders", 0, None), ("b", 0, None)))
 
     assert asked["validate_only"] is True
@@ -142,6 +144,8 @@ def test_refused_topics_are_not_sent_and_the_others_are_changed(api: ApiKey, ver
             ),
         )
     )
+    assert asked == for_api(api, alteration(resource("a"), resource("c"), validate=True))
+    asked = scene.broker_validates(results(("a", 0, None), ("c", 0, None)))
     response = scene.broker_responds(results(("b", 0, None)))
 
     assert [each["resource_name"] for each in asked["resources"]] == ["b"]
@@ -152,13 +156,40 @@ def test_refused_topics_are_not_sent_and_the_others_are_changed(api: ApiKey, ver
 
 
 @BOTH
-def test_the_broker_is_not_asked_if_every_topic_is_refused(api: ApiKey, version: int) -> None:
+def test_the_broker_only_validates_if_every_topic_is_refused(api: ApiKey, version: int) -> None:
     scene = Scene(api, version)
 
-    asked = scene.sends(for_api(api, alteration(resource("a", (MODE, SET, "bad")))))
+    asked = scene.sends(for_api(api, alteration(resource("a", (MODE, SET, "bad"), (RETENTION, SET, "1")))))
 
-    assert asked is None
+    assert asked == for_api(api, alteration(resource("a"), validate=True))
+    assert scene.broker_validates(results(("a", 0, None))) is None
     assert errors_in(scene.clients_response()) == [("a", 40, f"{MODE} of a is bad")]
+
+
+@BOTH
+def test_an_error_of_the_broker_comes_before_that_of_a_value(api: ApiKey, version: int) -> None:
+    """A client that may not alter a topic does not get to know what its owners may set."""
+    scene = Scene(api, version)
+    named = [resource(name, (MODE, SET, "bad")) for name in ("a", "b", "c")]
+    scene.sends(for_api(api, alteration(*named, resource("d", (MODE, SET, "mark")))))
+
+    denied, missing = ("a", 29, "Topic authorization failed."), ("b", 3, "The topic 'b' does not exist.")
+    asked = scene.broker_validates(results(denied, missing, ("c", 0, None)))
+    response = scene.broker_responds(results(("d", 0, None)))
+
+    assert [each["resource_name"] for each in asked["resources"]] == ["d"]
+    assert errors_in(response) == [denied, missing, ("c", 40, f"{MODE} of c is bad"), ("d", 0, None)]
+    assert scene.counters.request_errors == {(scene.api.name, "INVALID_CONFIG"): 1}
+
+
+@pytest.mark.parametrize(("code", "expected"), [(29, 29), (31, 31), (3, 40), (42, 40)])
+def test_only_authorization_comes_before_an_operation_that_a_key_does_not_have(code: int, expected: int) -> None:
+    scene = Scene(INCREMENTAL, 1)
+    scene.sends(alteration(resource("a", (MODE, APPEND, "b"))))
+
+    scene.broker_validates(results(("a", code, "no")))
+
+    assert [each for _, each, _ in errors_in(scene.clients_response())] == [expected]
 
 
 @BOTH
@@ -299,6 +330,9 @@ def test_what_a_broker_checks_over_all_settings_is_checked_alike(
         scene = Scene(api, version)
 
         asked = scene.sends(for_api(api, alteration(resource("a", *settings), resource("b", (RETENTION, SET, "1")))))
+        if code != 42:
+            assert asked == alteration(resource("a"), validate=True)
+            asked = scene.broker_validates(results(("a", 0, None)))
         response = scene.broker_responds(results(("b", 0, None)))
 
         assert [each["resource_name"] for each in asked["resources"]] == ["b"]
@@ -325,13 +359,13 @@ def test_a_topic_that_is_mentioned_twice_is_left_to_the_broker(api: ApiKey, vers
     assert [change.topic for change in scene.stored.commits] == ["b"]
 
 
-LISTS: list[tuple[str | None, int, str, str]] = [
+LISTS: list[tuple[str | None, int, str, str | None]] = [
     (None, APPEND, "a", "a"),
     ("a", APPEND, "b,c", "a,b,c"),
     ("a,b", APPEND, "b,d", "a,b,d"),
     ("a,b,c", SUBTRACT, "a,c", "b"),
-    ("a", SUBTRACT, "a,x", ""),
-    (None, SUBTRACT, "a", ""),
+    ("a", SUBTRACT, "a,x", None),
+    (None, SUBTRACT, "a", None),
     ("a,,b", APPEND, "c,,", "a,b,c"),
 ]
 
@@ -339,16 +373,17 @@ LISTS: list[tuple[str | None, int, str, str]] = [
 @INCREMENTAL_VERSIONS
 @pytest.mark.parametrize(("current", "operation", "value", "expected"), LISTS)
 def test_lists_grow_and_shrink_as_those_of_a_broker(
-    version: int, current: str | None, operation: int, value: str, expected: str
+    version: int, current: str | None, operation: int, value: str, expected: str | None
 ) -> None:
     scene = Scene(INCREMENTAL, version, {} if current is None else {"a": {CLIENTS: current}})
 
     scene.sends(alteration(resource("a", (CLIENTS, operation, value))))
     scene.broker_responds(results(("a", 0, None)))
 
-    assert scene.stored.refusals == [("a", {CLIENTS: expected})]
+    values = {} if expected is None else {CLIENTS: expected}
+    assert scene.stored.refusals == ([("a", values)] if values else [])
     (change,) = scene.stored.commits
-    assert change.values == {CLIENTS: expected}
+    assert (change.values, change.removed) == (values, frozenset() if values else {CLIENTS})
 
 
 @INCREMENTAL_VERSIONS

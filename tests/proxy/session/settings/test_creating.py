@@ -99,6 +99,8 @@ def test_validate_only_stores_nothing(version: int) -> None:
     scene = Scene(CREATE, version)
 
     asked = scene.sends(creation(topic("a", (MODE, "observe")), topic("b", (MODE, "bad")), validate=True))
+    assert asked == creation(topic("b"), validate=True)
+    asked = scene.broker_validates(responses(created("b")))
     response = scene.broker_responds(responses(created("a")))
 
     assert asked == creation(topic("a"), validate=True)
@@ -111,6 +113,9 @@ def test_refused_topics_are_not_created(version: int) -> None:
     scene = Scene(CREATE, version)
 
     asked = scene.sends(creation(topic("a", (MODE, "bad")), topic("b"), topic("c", (OWNER, None), ("x", None))))
+    if version >= 1:
+        assert asked == creation(topic("a"), topic("c"), validate=True)
+        asked = scene.broker_validates(responses(created("a"), created("c")))
     response = scene.broker_responds(responses(created("b")))
 
     assert asked["topics"] == [topic("b")]
@@ -118,6 +123,18 @@ def test_refused_topics_are_not_created(version: int) -> None:
     texts = [f"{MODE} of a is bad", None, nulls] if version >= 1 else [None] * 3
     assert errors_in(response) == list(zip(("a", "b", "c"), (40, 0, 40), texts, strict=True))
     assert scene.counters.request_errors == {("CreateTopics", "INVALID_CONFIG"): 2}
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_an_error_of_the_broker_comes_before_that_of_a_value(version: int) -> None:
+    scene = Scene(CREATE, version)
+    scene.sends(creation(topic("a", (MODE, "bad"), RETENTION), topic("b", (MODE, None))))
+
+    exists = ("a", 36, "Topic 'a' already exists.")
+    assert scene.broker_validates(responses(created(*exists), created("b"))) is None
+
+    nulls = ("b", 40, f"Null value not supported for topic configs: {MODE}")
+    assert errors_in(scene.clients_response()) == [exists, nulls]
 
 
 @CREATE_VERSIONS

@@ -83,7 +83,7 @@ def test_settings_are_added_to_what_the_broker_describes(version: int, has_fast_
     assert (owner["value"], clients["value"]) == ("team", None)
     assert {each[flag] for each in (owner, clients) for flag in ("read_only", "is_sensitive")} == {False}
     if version == 0:
-        assert (owner["is_default"], clients["is_default"]) == (False, True)
+        assert (owner["is_default"], clients["is_default"]) == (False, False)  # as those of a broker 3.9.1
     else:
         assert (owner["config_source"], clients["config_source"]) == (1, 5)
         assert owner["synonyms"] == [{"name": OWNER, "value": "team", "source": 1}]

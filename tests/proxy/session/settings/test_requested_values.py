@@ -5,7 +5,7 @@ import pytest
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.change_requests import RequestedSetting
 from sluicegate.protocol.change_responses import ChangeError
-from sluicegate.proxy.session.settings.requested_values import RequestedValues, requested_values
+from sluicegate.proxy.session.settings.requested_values import After, Refusal, RequestedValues, requested_values
 from tests.proxy.session.settings.scene import CLIENTS
 
 APPEND, SUBTRACT = 2, 3
@@ -27,7 +27,8 @@ def test_a_list_has_the_value_that_a_broker_has(current: str, operation: int, va
 
     found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: current})
 
-    assert found == RequestedValues({CLIENTS: expected})
+    # No setting of sluicegate is an empty list.
+    assert found == (RequestedValues({CLIENTS: expected}) if expected else RequestedValues({}, frozenset({CLIENTS})))
 
 
 def test_a_list_grows_to_what_a_response_can_have() -> None:
@@ -35,4 +36,5 @@ def test_a_list_grows_to_what_a_response_can_have() -> None:
 
     found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: "a" * 20_000})
 
-    assert found == ChangeError(40, f"The value of {CLIENTS} would have more than 32767 bytes.")
+    error = ChangeError(40, f"The value of {CLIENTS} would have more than 32767 bytes.")
+    assert found == Refusal(error, After.ALL_CHECKS)

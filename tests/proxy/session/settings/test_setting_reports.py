@@ -15,9 +15,11 @@ def lines_of(*resources: dict[str, Any], reason: str | None = None) -> list[dict
     """Return the log lines of one request, whose topics the broker accepts."""
     scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
     scene.stored.reason = reason
+    accepted = results(*((each["resource_name"], 0, None) for each in resources))
     with capture_logs() as lines:
-        if scene.sends(alteration(*resources)) is not None:
-            scene.broker_responds(results(*((each["resource_name"], 0, None) for each in resources)))
+        asked = scene.sends(alteration(*resources))
+        while asked is not None:
+            asked = scene.broker_validates(accepted)
         scene.play.parts.log.flush()
     assert SECRET not in str(lines)
     return [dict(line) for line in lines]
