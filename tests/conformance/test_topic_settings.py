@@ -25,7 +25,7 @@ from sluicegate.protocol.messages.schema import MessageSchema
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_shared_state import STATE, create
+from tests.integration.test_shared_state import STATE, create_state_topic
 from tests.integration.topics import create_topic
 from tests.wire.raw_client import RawClient
 from tests.wire.topic_changes import SCHEMAS
@@ -109,7 +109,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         kafka.start()
         state = create_topic(kafka.bootstrap, STATE, partitions=1, prefix="state")
         for other in ("presence", "history"):
-            create(kafka.bootstrap, f"{state}-{other}")
+            create_state_topic(kafka.bootstrap, f"{state}-{other}")
         _deny(kafka.bootstrap)
         process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka.bootstrap)
         process.config |= {"state": {"topic": state}, "topic_policies": [{"topics": ["*"], "keys": ["*"]}]}
@@ -127,7 +127,7 @@ def _deny(bootstrap: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     allow, deny = AclPermissionType.ALLOW, AclPermissionType.DENY
     for name in _DENIED:
-        create(bootstrap, name)
+        create_state_topic(bootstrap, name)
     rights = [((ResourceType.BROKER, "kafka-cluster"), AclOperation.CLUSTER_ACTION, allow)]
     rights += [((ResourceType.TOPIC, name), operation, deny) for name, operation in _DENIED.items()]
     rights += [((ResourceType.TOPIC, name), AclOperation.ALL, allow) for name in _DENIED]
