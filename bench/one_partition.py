@@ -38,7 +38,7 @@ from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import write_plan
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.source.chunks import Chunk, cut
+from sluicegate.pipeline.source.chunks import Chunk, cut_ranges
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.topics import Topics
 from tests.broker.child_processes import killed_with_parent
@@ -89,7 +89,7 @@ def cpu_seconds(address: str, topic: str, now_ms: int) -> dict[str, Any]:
     """In this process: what tasks would do, one after the other; the least of three rounds each."""
     topics = Topics(address, (topic,))
     options, (whole,) = source_options(topics.options), topics.ranges()
-    in_one, in_eight = [Chunk(whole, whole.start, whole.end)], cut([whole], _PIECES)[0]
+    in_one, in_eight = [Chunk(whole, whole.start, whole.end)], cut_ranges([whole], _PIECES)[0]
 
     def read(chunks: list[Chunk]) -> list[pa.Table]:
         return [count_timestamps(options, chunk, now_ms) for chunk in chunks]

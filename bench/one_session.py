@@ -19,7 +19,7 @@ from sluicegate.protocol.messages.schema import MessageSchema
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.scheduling import scheduler as validating
-from sluicegate.proxy.server.assembly import Runtime, assembled
+from sluicegate.proxy.server.assembly import Runtime, assemble_proxy
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.handlers.arrival import Route
 from sluicegate.proxy.session.handlers.session import Session
@@ -86,7 +86,9 @@ class OneSession:
         book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
         own = {f"SLUICEGATE__DEFAULTS__{key}": value for key, value in defaults.items()}
         config = load(Source("bench"), _CONFIG | own).config
-        parts = assembled(config, runtime, RulesInForce(rulebook_of(config)), Counters(), book, LoopDetection(1), None)
+        parts = assemble_proxy(
+            config, runtime, RulesInForce(rulebook_of(config)), Counters(), book, LoopDetection(1), None
+        )
         parts.names.learn([(_TOPIC_ID, "bench")])
         self._session = Session(parts.dependencies, lambda _name: Route("bench", lambda _: ()))
         self._to_client, self._to_broker = _Transport(), _Transport()

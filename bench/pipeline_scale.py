@@ -33,7 +33,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.source.chunks import cut
+from sluicegate.pipeline.source.chunks import cut_ranges
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.topics import Topics
 from tests.pipeline.session import LONG_LIVED, spark_session
@@ -120,7 +120,7 @@ def bare_seconds(address: str, topic: PollutedTopic) -> float:
     """How long it takes to fetch all of a topic on two connections at once, seeing nothing but where batches end."""
     topics = Topics(address, (topic.name,))
     options = source_options(topics.options)
-    chunks = [chunk for some in cut(topics.ranges(), _AT_ONCE * 4) for chunk in some]
+    chunks = [chunk for some in cut_ranges(topics.ranges(), _AT_ONCE * 4) for chunk in some]
 
     def fetch(wanted: OffsetRange) -> None:
         with pooled_cluster(options.bootstrap, options.settings) as cluster:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.jobs.extract.job import run
-from sluicegate.pipeline.jobs.profile.job import cells, profile
+from sluicegate.pipeline.jobs.profile.job import profile, read_cells
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 
@@ -47,7 +47,7 @@ def queries(spark: SparkSession, bootstrap: str, topic: str) -> dict[str, Callab
 
 def profile_cells(spark: SparkSession, bootstrap: str, topic: str) -> Callable[[], list[Row]]:
     """What the profile job reads, added up by topic, partition, hour and producer."""
-    return lambda: cells(spark, Topics(bootstrap, (topic,)), time.time_ns() // 1_000_000, _HOUR_MS, None).collect()
+    return lambda: read_cells(spark, Topics(bootstrap, (topic,)), time.time_ns() // 1_000_000, _HOUR_MS, None).collect()
 
 
 def whole_profile(spark: SparkSession, bootstrap: str, topic: str, out: str) -> Callable[[], object]:

@@ -11,7 +11,7 @@ from sluicegate.config.values import json_schema_kinds as schema
 from sluicegate.config.values.glob_cover import is_within
 from sluicegate.config.values.kinds import Flag, Text, TopicPatternList
 from sluicegate.config.values.near_names import nearest
-from sluicegate.config.values.quantity import shown
+from sluicegate.config.values.quantity import format_quantity
 
 _ALL = "*"
 
@@ -28,7 +28,7 @@ def _key_names(names: tuple[str, ...]) -> tuple[str, ...]:
         if not any(_covers(name, key) for key in known):
             close = nearest(name, known)
             hint = f"did you mean {close}?" if close else f"known keys: {', '.join(known)}"
-            raise ValueError(f"{shown(name)} is no key of a topic setting; {hint}")
+            raise ValueError(f"{format_quantity(name)} is no key of a topic setting; {hint}")
     return short
 
 

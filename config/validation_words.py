@@ -8,7 +8,7 @@ from sluicegate.config.files.source import Path, Problem, Source
 from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, renamed, section_of
 from sluicegate.config.mistakes import SectionMistakes
 from sluicegate.config.values.near_names import nearest
-from sluicegate.config.values.quantity import shown
+from sluicegate.config.values.quantity import format_quantity
 
 _KEY = "[key]"
 _UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"
@@ -68,7 +68,7 @@ def _problem_of(detail: Any, source: Source, root: type[Any]) -> Problem:
     else:
         message = _expected(kind, detail, path, root, correction is not None)
         if kind not in _SHAPES and not holds_secret(annotation_at(root, path)):
-            message += f"; found {shown(detail['input'])}"
+            message += f"; found {format_quantity(detail['input'])}"
     return Problem(source.key_of(path), place, message if correction is None else f"{message}; {correction}")
 
 

@@ -6,7 +6,7 @@ from sluicegate.config.files.source import Path
 from sluicegate.config.mistakes import Mistake
 from sluicegate.config.state import StateTopics
 from sluicegate.config.topics import Topic
-from sluicegate.config.values.topic_pattern import compiled, exact_name_of, regular_expression_of
+from sluicegate.config.values.topic_pattern import compile_expression, exact_name_of, regular_expression_of
 
 
 def mistakes_in_written_topics(
@@ -48,7 +48,7 @@ def _named(events_topic: str | None, state: StateTopics | None) -> Iterator[tupl
 class _NameMatcher:
     def __init__(self, match: str) -> None:
         self._exact = exact_name_of(match)
-        self._compiled = compiled(regular_expression_of(match)) if self._exact is None else None
+        self._compiled = compile_expression(regular_expression_of(match)) if self._exact is None else None
 
     def matches(self, name: str) -> bool:
         return name == self._exact if self._compiled is None else self._compiled.fullmatch(name) is not None

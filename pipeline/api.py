@@ -51,7 +51,7 @@ from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.jobs.verify import job as verifying
 from sluicegate.pipeline.jobs.verify.job import Verification, run_verify
 from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
-from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
+from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, WatchSubject
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_existing, watch_in
 from sluicegate.pipeline.jobs.watch.reading import WatchBounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
@@ -300,7 +300,7 @@ def watch(
     with opened_results(spark, out, "watch") as results:
         validated_by, unread = policies_for(selected, config)
         bounds = WatchBounds(after_max_ms, before_max_ms, epoch_ms)
-        watching = Watching(selected, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
+        watching = WatchSubject(selected, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
         found, its_tables = watch_in(spark, watching, results, kept, address)
         return watch_existing(found, its_tables, [*warnings, *unread])
 

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.runs.argument_checks import Check, Unfit, checked_by, is_integer, spark_session
+from sluicegate.pipeline.runs.argument_checks import Check, UnfitValue, check_arguments_with, is_integer, spark_session
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.validation import units
@@ -31,14 +31,14 @@ _EXACT = "decimal(19,0)"  # contains products of int64 without overflow
 def _times(value: Any) -> Column | str:
     if isinstance(value, Column) or (isinstance(value, str) and value.strip()):
         return value
-    raise Unfit("a column, or a column's name")
+    raise UnfitValue("a column, or a column's name")
 
 
 def _bound_ms(value: Any) -> Column | int:
     if isinstance(value, Column) or (is_integer(value) and 0 <= value <= LONG_MAX):
         found: Column | int = value
         return found
-    raise Unfit("a number of milliseconds, from 0 on, or a column of such numbers")
+    raise UnfitValue("a number of milliseconds, from 0 on, or a column of such numbers")
 
 
 CHECKS: Mapping[str, Check] = {
@@ -50,7 +50,7 @@ CHECKS: Mapping[str, Check] = {
 }
 
 
-@checked_by(CHECKS)
+@check_arguments_with(CHECKS)
 def diagnose(timestamp: Column | str, appended: Column | str) -> Column:
     """Describe a time as violation events and record errors do: `looks like nanoseconds: as milliseconds it is 0.2 s
     ago`, `is 2.0 h ahead`. Returns a string column.
@@ -61,7 +61,7 @@ def diagnose(timestamp: Column | str, appended: Column | str) -> Column:
     return f.udf(_diagnosis, "string", useArrow=False)(_column(timestamp), _column(appended))
 
 
-@checked_by(CHECKS)
+@check_arguments_with(CHECKS)
 def in_bounds(
     timestamp: Column | str, appended: Column | str, before_max_ms: Column | int, after_max_ms: Column | int
 ) -> Column:
@@ -81,7 +81,7 @@ def in_bounds(
     return (time == NO_TIMESTAMP) | is_within
 
 
-@checked_by(CHECKS)
+@check_arguments_with(CHECKS)
 def unit_of(timestamp: Column | str, appended: Column | str) -> Column:
     """Return the unit that a time was probably written in: `seconds`, `microseconds` or `nanoseconds`.
 
@@ -99,7 +99,7 @@ def unit_of(timestamp: Column | str, appended: Column | str) -> Column:
     return found
 
 
-@checked_by(CHECKS)
+@check_arguments_with(CHECKS)
 def register_functions(spark: SparkSession) -> None:
     """Register `sluicegate_diagnose(timestamp, appended)`, `sluicegate_in_bounds(timestamp, appended, before_max_ms,
     after_max_ms)` and `sluicegate_unit_of(timestamp, appended)` in the session's SQL.

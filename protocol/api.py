@@ -182,7 +182,7 @@ _OFFSET_COMMIT_CODES = (
 _TXN_OFFSET_COMMIT_CODES = (INT32, array(STRING, array(INT32, ERROR)), REST)
 
 
-def by_key(apis: Iterable[Api]) -> dict[int, Api]:
+def apis_by_key(apis: Iterable[Api]) -> dict[int, Api]:
     """Return APIs by their keys. Raises ValueError if two have the same key."""
     found: dict[int, Api] = {}
     for api in apis:
@@ -192,7 +192,7 @@ def by_key(apis: Iterable[Api]) -> dict[int, Api]:
     return found
 
 
-APIS = by_key(
+APIS = apis_by_key(
     (
         Api(0, "Produce", 13, 9, _VALIDATE, codes=_PRODUCE_CODES),
         Api(1, "Fetch", 15, 12, code=CodeAt(7, 7), codes=_FETCH_CODES),

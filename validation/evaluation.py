@@ -11,7 +11,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.protocol.records.contents import HEADER_BYTES, MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation import wording
-from sluicegate.validation.findings import over_limit
+from sluicegate.validation.findings import finding_over_limit
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.reading import Batch, ContentReader
 from sluicegate.validation.requests.request_rule import RequestCheck, SentBatch
@@ -96,7 +96,7 @@ def evaluate_rules(
         with reader.contents(batch, rules.parts, limits, budget.for_rereading(), rules.header_names) as contents:
             evaluation.run(contents)
     except OverLimit as over:
-        return RuleResult(over_limit(batch.topic, batch.partition, over, batch.record_count), None)
+        return RuleResult(finding_over_limit(batch.topic, batch.partition, over, batch.record_count), None)
     return RuleResult(
         evaluation.rejecting.finding(batch.record_count, budget),
         evaluation.observing.finding(batch.record_count, observed),

@@ -100,7 +100,7 @@ def finding_about_records(
     return Finding(code, reason, message, listed, bad_count, records)
 
 
-def over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Finding:
+def finding_over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Finding:
     """Return the finding about a batch that exceeds a limit."""
     text = wording.over_limit(topic, partition, over)
     reason = Reason.TOO_MANY_HEADERS if over.bound is PayloadLimit.HEADERS else Reason.DECOMPRESSION_LIMIT
@@ -172,7 +172,7 @@ _ENDS = {
 }
 
 
-def ambiguous(topic: str, partition: int, index: int, found: Ambiguity, records: int) -> Finding:
+def finding_about_ambiguity(topic: str, partition: int, index: int, found: Ambiguity, records: int) -> Finding:
     """Return the finding about a batch for the first record (`index`) that clients read differently than brokers."""
     flaw = _FLAWS[found.why].format(stated=found.stated, expected=found.expected)
     text = (
@@ -182,7 +182,7 @@ def ambiguous(topic: str, partition: int, index: int, found: Ambiguity, records:
     return Finding(ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS_FRAMING, text, records=records)
 
 
-def odd_payload(topic: str, partition: int, codec_id: int, oddity: Oddity, records: int) -> Finding:
+def finding_about_odd_payload(topic: str, partition: int, codec_id: int, oddity: Oddity, records: int) -> Finding:
     """Return the finding about a batch with odd compressed data."""
     flaw = _ENDS[oddity].format(codec=Codec(codec_id).name.lower())
     reason = Reason.AMBIGUOUS_FRAMING if oddity is Oddity.HIDDEN_DATA else Reason.UNREADABLE_FRAMING

@@ -29,7 +29,7 @@ from sluicegate.validation.findings import (
     FlawedMessage,
     LegacyErrors,
     finding_about_records,
-    over_limit,
+    finding_over_limit,
 )
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.structure import check_stored_form
@@ -191,7 +191,7 @@ class _MessageSetValidator:
         try:
             return self._validate_inner(wrapper, pieces)
         except OverLimit as over:
-            return over_limit(self._errors.topic, self._errors.partition, over, 0)
+            return finding_over_limit(self._errors.topic, self._errors.partition, over, 0)
         finally:
             self._decompressor.close()
 

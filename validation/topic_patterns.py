@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sluicegate.config.values.topic_pattern import compiled, exact_name_of, options, regular_expression_of
+from sluicegate.config.values.topic_pattern import compile_expression, exact_name_of, re2_options, regular_expression_of
 
 if TYPE_CHECKING:
     import re2
@@ -32,7 +32,7 @@ class TopicPatterns:
                 expressions.append(regular_expression_of(match))
                 self._places.append(place)
         self._set = _set_of(expressions) if expressions else None
-        self._one_by_one = [compiled(expression) for expression in expressions]
+        self._one_by_one = [compile_expression(expression) for expression in expressions]
 
     def first_match(self, name: str) -> int | None:
         """Return the index of the first pattern that matches the whole of `name`; None if none does."""
@@ -59,7 +59,7 @@ def _set_of(expressions: Sequence[str]) -> "re2.Set | None":
     """Return a set of all expressions and a last expression that matches everything; None if there are too many."""
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 
-    found = re2.Set.FullMatchSet(options(_MAX_BYTES))
+    found = re2.Set.FullMatchSet(re2_options(_MAX_BYTES))
     try:
         for expression in (*expressions, _ANYTHING):
             found.Add(expression)

@@ -35,10 +35,10 @@ from sluicegate.validation.findings import (
     DESCRIBED_WORK,
     TEXTS_AT_LEAST,
     RecordErrors,
-    ambiguous,
+    finding_about_ambiguity,
+    finding_about_odd_payload,
     finding_about_records,
-    odd_payload,
-    over_limit,
+    finding_over_limit,
     scan_checks_of,
 )
 from sluicegate.validation.legacy import check_stored_message, validate_message_set
@@ -158,7 +158,7 @@ def _validate_records(
             first = _NOTHING
         return _scan(submission, first, 0, len(first), pieces, batch, policy, now_ms, budget, rehearsal)
     except OverLimit as over:
-        return over_limit(submission.topic, submission.partition, over, batch.record_count)
+        return finding_over_limit(submission.topic, submission.partition, over, batch.record_count)
     finally:
         decompressor.close()
 
@@ -192,7 +192,7 @@ def _scan(
         budget, keep, rehearsal, policy.framing is not Framing.BROKER,
     )  # fmt: skip
     if isinstance(bad, Ambiguity):
-        return ambiguous(submission.topic, submission.partition, read, bad, batch.record_count)
+        return finding_about_ambiguity(submission.topic, submission.partition, read, bad, batch.record_count)
     is_damaged = pieces is not None and pieces.failure is not None
     if outcome != WHOLE or is_damaged:
         broken = _broken(outcome, is_damaged)
@@ -200,7 +200,9 @@ def _scan(
             return Finding(*broken, records=batch.record_count)
     found = None
     if pieces is not None and pieces.oddity is not None and policy.framing is not Framing.BROKER:
-        found = odd_payload(submission.topic, submission.partition, batch.codec_id, pieces.oddity, batch.record_count)
+        found = finding_about_odd_payload(
+            submission.topic, submission.partition, batch.codec_id, pieces.oddity, batch.record_count
+        )
         if policy.framing is Framing.STRICT or found.reason is Reason.AMBIGUOUS_FRAMING:
             return found
     if bad is not None:

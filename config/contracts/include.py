@@ -20,7 +20,7 @@ from sluicegate.config.files.source import Path, Problem, Source, printable
 from sluicegate.config.files.topic_files import files_of
 from sluicegate.config.values.contract import TopicContract
 from sluicegate.config.values.glob_cover import is_within
-from sluicegate.config.values.topic_pattern import compiled, regular_expression_of
+from sluicegate.config.values.topic_pattern import compile_expression, regular_expression_of
 
 _TOPICS = "topics"
 _RULES = "rules"
@@ -94,7 +94,7 @@ class _Entries:
         given = source.data.get(_TOPICS)
         self._is_list = given is None or isinstance(given, list)
         self._old: list[Any] = list(given) if isinstance(given, list) else []
-        self._patterns = [(i, compiled(text)) for i, text in self._expressions()]
+        self._patterns = [(i, compile_expression(text)) for i, text in self._expressions()]
         self._places: dict[Path, list[tuple[Path, str]]] = defaultdict(list)
         for path, place in source.places.items():
             if path[0] == "defaults" and path[:2] == ("defaults", _RULES):

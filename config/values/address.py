@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from sluicegate.config.values import json_schema_kinds as schema
-from sluicegate.config.values.quantity import shown
+from sluicegate.config.values.quantity import format_quantity
 
 _MAX_PORT = 65535
 _MAX_HOST = 255
@@ -32,7 +32,7 @@ class HostPort:
         return self.host in WILDCARDS
 
 
-def reachable(host: str, port: int) -> HostPort | None:
+def reachable_address(host: str, port: int) -> HostPort | None:
     """Return the address that a broker advertises, or None if it can have no listener or no resolver accepts its name.
 
     Brokers accept only ASCII for a listener's host (Kafka's EndPoint), and names have labels of 1 to 63 characters.
@@ -56,7 +56,7 @@ def parse_host_port(text: Any, tls_key: str = "upstream.tls or listen.tls") -> H
     if isinstance(text, HostPort):
         return text
     if not isinstance(text, str):
-        raise ValueError(f'expected host:port in quotes, as "127.0.0.1:9092"; found {shown(text)}')
+        raise ValueError(f'expected host:port in quotes, as "127.0.0.1:9092"; found {format_quantity(text)}')
     text = text.strip()
     if "@" in text:  # the text before it may be a secret
         raise ValueError("expected host:port alone, without a user or password; logins are configured in upstream.sasl")
@@ -68,7 +68,7 @@ def parse_host_port(text: Any, tls_key: str = "upstream.tls or listen.tls") -> H
         raise ValueError(f"one address for each item: [{each[:200]}]")
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or len(port) > 5 or int(port) > _MAX_PORT:
-        raise ValueError(f"expected host:port with a port of 0 to {_MAX_PORT}, found {shown(text)}")
+        raise ValueError(f"expected host:port with a port of 0 to {_MAX_PORT}, found {format_quantity(text)}")
     return HostPort(_host_of(host, text), int(port))
 
 
@@ -76,9 +76,9 @@ def _host_of(host: str, text: str) -> str:
     if host.startswith("[") and host.endswith("]"):
         return host[1:-1]
     if ":" in host:
-        raise ValueError(f"an IPv6 address needs brackets, as [::1]:9092; found {shown(text)}")
+        raise ValueError(f"an IPv6 address needs brackets, as [::1]:9092; found {format_quantity(text)}")
     if any(char.isspace() or not char.isprintable() or char in "/\\\"'" for char in host):
-        raise ValueError(f"expected a host name without blanks and slashes; found {shown(text)}")
+        raise ValueError(f"expected a host name without blanks and slashes; found {format_quantity(text)}")
     return host
 
 
@@ -123,11 +123,11 @@ def check_host(host: str) -> str:
     except UnicodeError:
         possible = False
     if not possible or any(char in " /\\@,\"'" for char in host):
-        raise ValueError(f"expected a host's name or address; found {shown(host)}")
+        raise ValueError(f"expected a host's name or address; found {format_quantity(host)}")
     return host
 
 
-def advertised(host: str) -> str:
+def check_advertised_host(host: str) -> str:
     """Check a host that is advertised to clients. Raises ValueError."""
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -152,4 +152,4 @@ ListenAddress = Annotated[
     AfterValidator(_can_be_listened_at),
     schema.schema_note(schema.ADDRESS),
 ]
-AdvertisedHost = Annotated[str, AfterValidator(advertised)]
+AdvertisedHost = Annotated[str, AfterValidator(check_advertised_host)]

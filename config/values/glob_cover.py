@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sluicegate.config.values.topic_pattern import (
     begins_with,
-    compiled,
+    compile_expression,
     exact_name_of,
     parts_of,
     regular_expression_of,
@@ -38,7 +38,7 @@ def _is_inside(match: str, pattern: str) -> bool:
         return True
     name = exact_name_of(match)
     if _is_expression(pattern):
-        return name is not None and compiled(regular_expression_of(pattern)).fullmatch(name) is not None
+        return name is not None and compile_expression(regular_expression_of(pattern)).fullmatch(name) is not None
     stem = literal_prefix(pattern)
     return (
         _is_expression(match)

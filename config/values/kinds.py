@@ -16,7 +16,7 @@ from sluicegate.config.values.address import (
     require_address,
 )
 from sluicegate.config.values.password import SecretText
-from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, byte_size, shown, whole_number
+from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, byte_size, format_quantity, whole_number
 from sluicegate.config.values.topic_pattern import regular_expression_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
@@ -72,7 +72,9 @@ def _topic_name(value: str) -> str:
     if value.lower() in _FLAGS:
         raise ValueError(f"expected a topic's name; found {value}")
     if not is_legal_topic_name(value):
-        raise ValueError(f"no topic can have this name (letters, digits, . _ - and at most 249): {shown(value)}")
+        raise ValueError(
+            f"no topic can have this name (letters, digits, . _ - and at most 249): {format_quantity(value)}"
+        )
     return value
 
 
@@ -85,7 +87,7 @@ def _written_file_name(value: str) -> str:
 def topic_pattern(value: str) -> str:
     """Return a pattern of topic names, in which a slash can only enclose a regular expression. Raises ValueError."""
     if "/" in value and not (len(value) > 1 and value[0] == value[-1] == "/"):
-        expression = shown(f"/{value.strip('/')}/")
+        expression = format_quantity(f"/{value.strip('/')}/")
         raise ValueError(f"no topic has a slash in its name; a regular expression has one at both ends: {expression}")
     return _pattern(value)
 
@@ -108,7 +110,9 @@ def _network(value: str) -> str:
     try:
         return str(ip_network(value.strip()))
     except ValueError:
-        raise ValueError(f'expected a network, as "10.0.0.0/8", or an address; found {shown(value)}') from None
+        raise ValueError(
+            f'expected a network, as "10.0.0.0/8", or an address; found {format_quantity(value)}'
+        ) from None
 
 
 def _pattern(value: str) -> str:

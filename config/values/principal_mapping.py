@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from sluicegate.config.values.topic_pattern import check_expression, compiled
+from sluicegate.config.values.topic_pattern import check_expression, compile_expression
 
 if TYPE_CHECKING:
     import re2
@@ -87,7 +87,7 @@ def _read(rules: str) -> Iterator[_Rule]:
 def _rule(pattern: str, replacement: str, case: str) -> _Rule:
     _check_dialect(pattern)
     check_expression(pattern)
-    expression = compiled(pattern)
+    expression = compile_expression(pattern)
     try:
         parts = tuple(_parts(_escaped(replacement, expression.groups), expression))
     except ValueError as error:

@@ -43,11 +43,11 @@ class Quantity:
             return self.none
         amount = self._amount(value)
         if amount is None:
-            raise ValueError(f"expected {self.what}, as {self.example}; found {shown(value)}")
+            raise ValueError(f"expected {self.what}, as {self.example}; found {format_quantity(value)}")
         if amount <= 0 < self.low and not self.whole:
-            raise ValueError(f"input should be greater than 0; found {shown(value)}")
+            raise ValueError(f"input should be greater than 0; found {format_quantity(value)}")
         if not self.low <= amount <= self.high:
-            raise ValueError(f"expected {self.what}{self._bounds(amount)}; found {shown(value)}")
+            raise ValueError(f"expected {self.what}{self._bounds(amount)}; found {format_quantity(value)}")
         return int(amount) if self.whole else float(amount)
 
     def json_schema(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def duration_text(milliseconds: int) -> str:
     return " ".join(filter(None, parts)) or "0 ms"
 
 
-def shown(value: Any, most: int = 80) -> str:
+def format_quantity(value: Any, most: int = 80) -> str:
     """Return a value in the form that messages show."""
     if isinstance(value, str) and _NUMBER.fullmatch(value[:_MAX_TEXT]) is not None:
         text = value

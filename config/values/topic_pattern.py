@@ -61,21 +61,21 @@ def begins_with(expression: str, text: str) -> bool:
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 
     try:
-        first, last = re2.compile(rf"\A(?:{expression})\z", options()).possiblematchrange(len(text) + 1)
+        first, last = re2.compile(rf"\A(?:{expression})\z", re2_options()).possiblematchrange(len(text) + 1)
     except re2.error:  # RE2 knows no range
         return False
     # The texts that begin with `text` are those from `text` up to its successor.
     return bool(text) and first >= text.encode() and last < (text[:-1] + chr(ord(text[-1]) + 1)).encode()
 
 
-def compiled(expression: str) -> "re2._Regexp":
+def compile_expression(expression: str) -> "re2._Regexp":
     """Return the compiled form of an expression from `regular_expression_of`."""
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 
-    return re2.compile(expression, options())
+    return re2.compile(expression, re2_options())
 
 
-def options(max_bytes: int = _MAX_COMPILED_BYTES) -> "re2.Options":
+def re2_options(max_bytes: int = _MAX_COMPILED_BYTES) -> "re2.Options":
     """Return RE2 options: no logging (errors are raised), and at most `max_bytes` of memory."""
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 
@@ -90,7 +90,7 @@ def _taken(expression: str, kind: str) -> str:
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 
     try:
-        re2.compile(expression, options())
+        re2.compile(expression, re2_options())
     except UnicodeEncodeError as error:
         raise ValueError(f"not {kind}: it holds half a character (a lone surrogate)") from error
     except re2.error as error:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.commands.running import end
+from sluicegate.pipeline.commands.running import exit_with_reason
 from sluicegate.pipeline.runs.moments import DEFAULT_EPOCH, BadEpoch, epoch_ms_from
 from sluicegate.pipeline.runs.tables import (
     BadTables,
@@ -78,7 +78,7 @@ def epoch_ms_of(text: str, now_ms: int) -> int | None:
     try:
         return epoch_ms_from(text, now_ms)
     except BadEpoch as error:
-        end(str(error))
+        exit_with_reason(str(error))
 
 
 TablesAt = Annotated[
@@ -99,7 +99,7 @@ def table_location_option(tables: str | None, form: str | None) -> TableLocation
     try:
         return table_location_from(tables, form)
     except BadTables as error:
-        end(str(error))
+        exit_with_reason(str(error))
 
 
 def table_location_or_folder(out: str, tables: str | None, form: str | None) -> TableLocation:
@@ -107,4 +107,4 @@ def table_location_or_folder(out: str, tables: str | None, form: str | None) -> 
     try:
         return table_location(tables or out, format_named(form or TableFormat.PARQUET))
     except BadTables as error:
-        end(str(error))
+        exit_with_reason(str(error))

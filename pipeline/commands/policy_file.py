@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sluicegate.pipeline.commands.running import end
+from sluicegate.pipeline.commands.running import exit_with_reason
 
 if TYPE_CHECKING:
     from sluicegate.config.model import Config
@@ -29,7 +29,7 @@ def configuration_in(file: Path | None) -> "Config | None":
     try:
         return load_file(file, os.environ).config
     except ConfigError as error:
-        end(str(error))
+        exit_with_reason(str(error))
 
 
 def owners_of(config: "Config | None", topics: Sequence[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from sluicegate.pipeline.runs.folder_lock import lock_folder
 from sluicegate.pipeline.runs.interruption import Interrupted, kept_handlers
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.runs.tables import TableLocation
-from sluicegate.pipeline.source.progress_line import shown
+from sluicegate.pipeline.source.progress_line import progress_shown
 from sluicegate.pipeline.source.topics import ALL, Topics, left_out_warnings, only_names
 
 _WIDE = 240
@@ -72,7 +72,7 @@ def session_for(
         try:
             results = Results(spark, out)
             results.make()
-            with lock_folder(results, job), shown(spark, job):
+            with lock_folder(results, job), progress_shown(spark, job):
                 yield spark, results
         finally:
             if not was_there:
@@ -81,11 +81,11 @@ def session_for(
         interrupted = Interrupted.pending()
         if interrupted is not None:
             interrupted.is_reported = True
-            end(f"interrupted ({interrupted}): {resume}", interrupted.status)
+            exit_with_reason(f"interrupted ({interrupted}): {resume}", interrupted.status)
         message = _message_of(error, out)
         if message is None:
             raise
-        end(message)
+        exit_with_reason(message)
 
 
 def _message_of(error: BaseException, out: str) -> str | None:
@@ -93,7 +93,7 @@ def _message_of(error: BaseException, out: str) -> str | None:
     if isinstance(error, PipelineError):
         return str(error)
     if isinstance(error, PySparkException):
-        return reason(str(error))
+        return message_of_failed_task(str(error))
     if isinstance(error, Py4JJavaError):
         return f"{out}: {error.java_exception.getMessage()}"
     if isinstance(error, Py4JError):
@@ -106,13 +106,13 @@ def _stop(spark: SparkSession) -> None:
         spark.stop()
 
 
-def end(reason: str, status: int = 1) -> NoReturn:
+def exit_with_reason(reason: str, status: int = 1) -> NoReturn:
     """Print the reason on one line and exit with that status."""
     typer.echo(f"sluicegate-spark: {reason}", err=True)
     raise typer.Exit(status) from None
 
 
-def reason(text: str) -> str:
+def message_of_failed_task(text: str) -> str:
     """Return the project's own message from Spark's report of a failed task, or the whole report if there is none."""
     raised = _RAISED.search(text)
     if raised is not None:
@@ -127,7 +127,7 @@ def topics_of(bootstrap: str, names: list[str], config: Path | None) -> Topics:
         topics = Topics(bootstrap, only_names(names).names, read_settings(config) if config else {})
         topics.client  # noqa: B018  # checks the settings before Spark starts
     except PipelineError as error:
-        end(str(error))
+        exit_with_reason(str(error))
     return topics
 
 
@@ -140,7 +140,7 @@ def selected_topics(bootstrap: str, patterns: list[str] | None, all_topics: bool
     try:
         return Topics(bootstrap, wanted, read_settings(config) if config else {}).selected()
     except PipelineError as error:
-        end(str(error))
+        exit_with_reason(str(error))
 
 
 def now_in_ms() -> int:
@@ -153,7 +153,7 @@ def show_json(summary: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(summary, indent=2))
 
 
-def show(table: Any, out: str) -> None:
+def print_table(table: Any, out: str) -> None:
     """Print a job's table, and the folder of the results."""
     console = Console()
     if not console.is_terminal:

@@ -15,8 +15,8 @@ from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.kafka.addresses import parse_addresses
 from sluicegate.pipeline.runs.argument_checks import (
     Check,
-    Unfit,
-    checked_by,
+    UnfitValue,
+    check_arguments_with,
     is_integer,
     spark_session,
     value_checked_by,
@@ -37,7 +37,7 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     For an undeclared parameter, raises TypeError when the function is defined.
     """
-    return checked_by(CHECKS)(function)
+    return check_arguments_with(CHECKS)(function)
 
 
 def checked_value(name: str, value: Any, *, is_optional: bool) -> Any:
@@ -56,19 +56,19 @@ def samples_from(value: Any) -> int | None:
         value = int(value)
     if is_integer(value) and 0 <= value <= _MOST_SAMPLES:
         return int(value)
-    raise Unfit(f"a number from 0 to {_MOST_SAMPLES}, or {ALL_SAMPLES}")
+    raise UnfitValue(f"a number from 0 to {_MOST_SAMPLES}, or {ALL_SAMPLES}")
 
 
 def _frame(value: Any) -> Any:
     if not callable(getattr(value, "withColumn", None)):
-        raise Unfit("a DataFrame of the raw source")
+        raise UnfitValue("a DataFrame of the raw source")
     return value
 
 
 def _text(what: str) -> Check:
     def check(value: Any) -> str:
         if not isinstance(value, str) or not value.strip():
-            raise Unfit(what)
+            raise UnfitValue(what)
         return str(value)
 
     return check
@@ -77,7 +77,7 @@ def _text(what: str) -> Check:
 def _path(what: str) -> Check:
     def check(value: Any) -> str:
         if not isinstance(value, str | Path) or not str(value).strip():
-            raise Unfit(what)
+            raise UnfitValue(what)
         return str(value)
 
     return check
@@ -86,7 +86,7 @@ def _path(what: str) -> Check:
 def _number(least: int, what: str) -> Check:
     def check(value: Any) -> int:
         if not is_integer(value) or not least <= value <= LONG_MAX:
-            raise Unfit(f"{what}, from {least} on")
+            raise UnfitValue(f"{what}, from {least} on")
         return int(value)
 
     return check
@@ -94,7 +94,7 @@ def _number(least: int, what: str) -> Check:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Unfit("True or False")
+        raise UnfitValue("True or False")
     return value
 
 
@@ -102,7 +102,7 @@ def _word(kind: type[StrEnum]) -> Check:
     def check(value: Any) -> StrEnum:
         if isinstance(value, str) and value in list(kind):
             return kind(value)
-        raise Unfit(f"one of {', '.join(kind)}")
+        raise UnfitValue(f"one of {', '.join(kind)}")
 
     return check
 
@@ -111,7 +111,7 @@ def _words(known: Sequence[str]) -> Check:
     def check(value: Any) -> tuple[str, ...]:
         given = (value,) if isinstance(value, str) else value
         if not isinstance(given, Sequence | Set) or not all(isinstance(word, str) and word in known for word in given):
-            raise Unfit(f"some of {', '.join(known)}")
+            raise UnfitValue(f"some of {', '.join(known)}")
         return tuple(str(word) for word in given)
 
     return check
@@ -120,9 +120,9 @@ def _words(known: Sequence[str]) -> Check:
 def _topics(value: Any) -> tuple[str, ...]:
     given = (value,) if isinstance(value, str) else value
     if not isinstance(given, list | tuple) or not given:
-        raise Unfit("a topic's name, or a list of names")
+        raise UnfitValue("a topic's name, or a list of names")
     if not all(isinstance(name, str) and name.strip() and "," not in name for name in given):
-        raise Unfit("a topic's name, or a list of names, each a text without commas")
+        raise UnfitValue("a topic's name, or a list of names, each a text without commas")
     return tuple(dict.fromkeys(given))
 
 
@@ -130,12 +130,12 @@ def _bootstrap(value: Any) -> str:
     with suppress(ValueError):
         if isinstance(value, str) and parse_addresses(value):
             return value
-    raise Unfit("host:port of one or several brokers, separated by commas; the port is 1 to 65535")
+    raise UnfitValue("host:port of one or several brokers, separated by commas; the port is 1 to 65535")
 
 
 def _settings(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for pair in value.items() for each in pair):
-        raise Unfit("a mapping of librdkafka's names to texts")
+        raise UnfitValue("a mapping of librdkafka's names to texts")
     return dict(value)
 
 
@@ -148,7 +148,7 @@ def _epoch(value: Any) -> int | None:
             pass
     elif is_integer(value) and is_epoch(value, now_ms):
         return int(value)
-    raise Unfit("milliseconds since 1970, 10y, 3650d, or a date (2016, 2016-11-30), between February 1970 and now")
+    raise UnfitValue("milliseconds since 1970, 10y, 3650d, or a date (2016, 2016-11-30), between February 1970 and now")
 
 
 def _as_of(value: Any) -> int | None:
@@ -161,12 +161,14 @@ def _as_of(value: Any) -> int | None:
             pass
     elif is_integer(value) and _LEAST_MOMENT_MS <= value <= _MOST_MOMENT_MS:
         return int(value)
-    raise Unfit(f"milliseconds since 1970 (12 to 15 digits), {APPEND}, now, a date, or a moment (2026-11-30T12:00:00Z)")
+    raise UnfitValue(
+        f"milliseconds since 1970 (12 to 15 digits), {APPEND}, now, a date, or a moment (2026-11-30T12:00:00Z)"
+    )
 
 
 def _extractor(value: Any) -> TimestampExtractor:
     if isinstance(value, type) or not callable(getattr(value, "extract", None)):
-        raise Unfit("an object with the method extract(record, previous)")
+        raise UnfitValue("an object with the method extract(record, previous)")
     found: TimestampExtractor = value
     return found
 

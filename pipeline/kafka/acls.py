@@ -64,7 +64,7 @@ class RequiredAcl:
         )
 
 
-def missing(cluster: KafkaCluster, required: Iterable[RequiredAcl]) -> list[RequiredAcl]:
+def find_missing_acls(cluster: KafkaCluster, required: Iterable[RequiredAcl]) -> list[RequiredAcl]:
     """Return the ACLs that the login lacks, in order. Raises BrokerUnreachable."""
     return [acl for acl in required if _code(cluster, acl) in _DENIED]
 

@@ -121,7 +121,7 @@ class KafkaCluster:
             except TopicUnknown as error:
                 if time.monotonic() > given_up:
                     raise
-                raise Retry(str(error)) from error  # a new topic reaches all brokers with a delay
+                raise RetryRequest(str(error)) from error  # a new topic reaches all brokers with a delay
             return sorted(partition for partition in self._leaders if partition.topic in wanted)
 
         return self._with_retries(ask)
@@ -169,7 +169,7 @@ class KafkaCluster:
             if partition not in self._leaders:
                 if time.monotonic() > given_up:
                     raise TopicUnknown(f"there is no partition {partition}: the topic was recreated with fewer")
-                raise Retry(f"{partition} has no leader")
+                raise RetryRequest(f"{partition} has no leader")
             return self._at(self._leaders[partition], ask)
 
         return self._with_retries(at_its_leader)
@@ -179,10 +179,10 @@ class KafkaCluster:
         while True:
             try:
                 return act()
-            except (Retry, BrokerUnreachable) as error:
+            except (RetryRequest, BrokerUnreachable) as error:
                 # A broker that returns a retriable error is up: the last of a thousand new leaders takes long.
                 # After a response the addresses are known to be right: a new leader is elected within 10 to 20 s.
-                is_there = self._was_reached or isinstance(error, Retry)
+                is_there = self._was_reached or isinstance(error, RetryRequest)
                 timeout = max(self._timeout_seconds, _TIMEOUT_SECONDS) if is_there else self._timeout_seconds
                 if time.monotonic() > begun + timeout:
                     raise BrokerUnreachable(f"given up after {timeout:.0f} s: {error}") from error
@@ -226,13 +226,13 @@ class KafkaCluster:
             if code == _TOPIC_UNKNOWN:
                 raise TopicUnknown(f"there is no topic {topic['name']!r} on this cluster")
             if code in _RETRIABLE:
-                raise Retry(f"topic {topic['name']}: {named(code)}")
+                raise RetryRequest(f"topic {topic['name']}: {error_with_name(code)}")
             if code:
-                raise TopicTrouble(f"topic {topic['name']!r}: the broker returned {named(code)}")
+                raise TopicTrouble(f"topic {topic['name']!r}: the broker returned {error_with_name(code)}")
             for partition in topic["partitions"]:
                 name = TopicPartition(topic["name"], partition["partition_index"])
                 if partition["leader_id"] not in brokers:
-                    raise Retry(f"{name} has no leader")
+                    raise RetryRequest(f"{name} has no leader")
                 self._leaders[name] = brokers[partition["leader_id"]]
         lacking = set(topics) - {topic["name"] for topic in response["topics"]}
         if lacking:
@@ -251,23 +251,23 @@ class KafkaCluster:
         return found
 
 
-def named(code: int) -> str:
+def error_with_name(code: int) -> str:
     """Return an error code with its name, such as `TOPIC_AUTHORIZATION_FAILED (29)`."""
     from confluent_kafka import KafkaError  # noqa: PLC0415  # slow import, needed for errors only
 
     return f"{KafkaError(code).name()} ({code})"
 
 
-class Retry(Exception):
+class RetryRequest(Exception):
     """Raised for a temporary state, such as a moving leader. The request is sent again."""
 
 
 def check_code(partition: TopicPartition, code: int) -> None:
     """Raise Retry for a temporary error, and TopicTrouble for a permanent one."""
     if code in _RETRIABLE:
-        raise Retry(f"{partition}: {named(code)}")
+        raise RetryRequest(f"{partition}: {error_with_name(code)}")
     if code:
-        raise TopicTrouble(f"{partition}: the broker returned {named(code)}")
+        raise TopicTrouble(f"{partition}: the broker returned {error_with_name(code)}")
 
 
 def _ask_offsets(

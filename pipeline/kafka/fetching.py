@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from struct import Struct
 
 from sluicegate.pipeline.kafka import read_offsets
-from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, Retry, TopicPartition, TopicTrouble, check_code
+from sluicegate.pipeline.kafka.cluster import (
+    KafkaCluster,
+    OffsetRange,
+    RetryRequest,
+    TopicPartition,
+    TopicTrouble,
+    check_code,
+)
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.fetch_response import FetchedPartition
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
@@ -232,7 +239,7 @@ def _fetch(cluster: KafkaCluster, of: TopicPartition, offset: int, size: int, co
         code, found = broker.fetch(body)
         check_code(of, code)
         if found is None:
-            raise Retry(f"{of}: the broker's response lacks it")
+            raise RetryRequest(f"{of}: the broker's response lacks it")
         if found.error_code != _OFFSET_OUT_OF_RANGE:
             check_code(of, found.error_code)
         return found

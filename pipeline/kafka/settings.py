@@ -28,7 +28,7 @@ class NoSecret(Exception):
     """Raised if a reference cannot be resolved. The text names the reference, but no secret."""
 
 
-def resolved(given: Mapping[str, str]) -> dict[str, str]:
+def resolve_references(given: Mapping[str, str]) -> dict[str, str]:
     """Return the settings with references replaced by their values. Raises NoSecret."""
     return {name: _REFERENCE.sub(partial(_value, name), value) for name, value in given.items()}
 
@@ -188,7 +188,7 @@ def settings_for_librdkafka(given: Mapping[str, str]) -> dict[str, Any]:
 
 def _followed(given: Mapping[str, str]) -> dict[str, str]:
     try:
-        return resolved(given)
+        return resolve_references(given)
     except NoSecret as error:
         raise BadSetting(str(error)) from error
 

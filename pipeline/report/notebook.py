@@ -8,7 +8,7 @@ from sluicegate.pipeline.report.wording import Conclusion
 _TEXT_CHARACTERS = 200
 
 
-class Shown:
+class NotebookResult:
     """The base class of results. A subclass returns the conclusion and the table of its job's report."""
 
     __slots__ = ()

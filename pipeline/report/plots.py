@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sluicegate.pipeline.report.wording import moment, shortened
+from sluicegate.pipeline.report.wording import moment_text, shortened
 
 INK = "ink"
 _PAGE = {
@@ -63,7 +63,7 @@ def as_css() -> str:
     )
 
 
-def variable(series: str, number: int) -> str:
+def css_variable(series: str, number: int) -> str:
     """Return the CSS variable of a series: by name, or by number if it has no colour of its own."""
     return f"var(--series-{series if series in SERIES else number % len(OTHERS)})"
 
@@ -78,10 +78,12 @@ def describe_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[in
     parts = []
     for name, values in series.items():
         most = max(range(len(values)), key=lambda place: values[place])
-        parts.append(f"{SHOWN.get(name, name)} {sum(values):,}, most ({values[most]:,}) from {moment(times_ms[most])}")
+        parts.append(
+            f"{SHOWN.get(name, name)} {sum(values):,}, most ({values[most]:,}) from {moment_text(times_ms[most])}"
+        )
     hours = unit_ms // 3_600_000
     of = f"{spans} of {hours:,} h" if hours else spans
-    return f"{moment(times_ms[0])} to {moment(times_ms[-1] + unit_ms)}, {of}: {'; '.join(parts)}."
+    return f"{moment_text(times_ms[0])} to {moment_text(times_ms[-1] + unit_ms)}, {of}: {'; '.join(parts)}."
 
 
 def share_beyond_bounds(bounds: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
@@ -169,7 +171,7 @@ def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], t
     return drawing.plot(share_beyond_bounds(bounds, series))
 
 
-def bars(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, label: str) -> Plot:
+def bar_plot(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, label: str) -> Plot:
     """Plot a horizontal bar for each name and a colour for each series.
 
     `$` in a client's name is not parsed as a formula, and names that are shortened alike keep separate bars.
@@ -206,7 +208,7 @@ class _Drawing:
         """Return a placeholder colour, which becomes the series' CSS variable."""
         number = len(self._variables)
         colour = f"#0102{number + 3:02x}"
-        self._variables[colour] = variable(series, number - 1)
+        self._variables[colour] = css_variable(series, number - 1)
         return colour
 
     def plot(self, description: str) -> Plot:

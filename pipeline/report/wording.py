@@ -19,12 +19,12 @@ class Conclusion:
         return f"{self.found}\n{self.to_do}"
 
 
-def share(count: int, of: int) -> str:
+def share_text(count: int, of: int) -> str:
     """Return a share such as `50 (5 %)`."""
     return f"{count:,} ({100 * count / of:.4g} %)" if of else f"{count:,}"
 
 
-def counted(count: int, what: str) -> str:
+def count_text(count: int, what: str) -> str:
     """Return a count such as `1 topic` or `2 topics`."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
@@ -36,13 +36,13 @@ def counts_in_words(counts: Mapping[str, int], at_most: Mapping[str, int] = Mapp
     ranges = {name: (n, max(n, at_most.get(name, n))) for name, n in counts.items()}
     ordered = sorted(ranges.items(), key=lambda item: (-item[1][1], item[0]))
     return ", ".join(
-        f"{name} {between(least, most)}" if least != most else f"{name} {least:,}"
+        f"{name} {range_text(least, most)}" if least != most else f"{name} {least:,}"
         for name, (least, most) in ordered
         if most
     )
 
 
-def between(least: int, most: int) -> int | str:
+def range_text(least: int, most: int) -> int | str:
     """Return a count, or a range such as `10 to 50` if both differ."""
     return least if least == most else f"{least:,} to {most:,}"
 
@@ -53,7 +53,7 @@ WORST = 12
 """Producers, clients or topics in a plot."""
 
 
-def cut(rows: Sequence[T], where: str) -> tuple[Sequence[T], str]:
+def cut_rows(rows: Sequence[T], where: str) -> tuple[Sequence[T], str]:
     """Return the first rows and a note about the rest, or "" if there is none.
 
     `where` is the file or table with all rows.
@@ -70,7 +70,7 @@ def worst_and_others(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     return (rows, ()) if len(rows) <= WORST + 1 else (rows[:WORST], rows[WORST:])
 
 
-def moment(milliseconds: int) -> str:
+def moment_text(milliseconds: int) -> str:
     """Return a moment such as `2026-11-21 09:30:00 UTC`, or `no date` outside the calendar."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -78,9 +78,9 @@ def moment(milliseconds: int) -> str:
         return "no date"
 
 
-def dated(milliseconds: int | None) -> str:
+def moment_and_ms(milliseconds: int | None) -> str:
     """Return a moment such as `1970-01-01 00:00:00 UTC (0)`, or `none` for None."""
-    return "none" if milliseconds is None else f"{moment(milliseconds)} ({milliseconds})"
+    return "none" if milliseconds is None else f"{moment_text(milliseconds)} ({milliseconds})"
 
 
 _MOST = 32

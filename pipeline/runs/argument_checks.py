@@ -24,11 +24,11 @@ class BadParameter(PipelineError, ValueError):
     """Raised if an argument of a function is invalid. The text has the valid values."""
 
 
-class Unfit(Exception):
+class UnfitValue(Exception):
     """Raised if a value is not of the declared kind. The text has the expected kind."""
 
 
-def checked_by(checks: Mapping[str, Check]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def check_arguments_with(checks: Mapping[str, Check]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that checks all arguments of a function.
 
     For an undeclared parameter, raises TypeError when the function is defined.
@@ -62,7 +62,7 @@ def value_checked_by(checks: Mapping[str, Check], name: str, value: Any, *, is_o
         return None
     try:
         return checks[name](value)
-    except Unfit as error:
+    except UnfitValue as error:
         kind = f"a value of type {type(value).__name__}"
         found = "None" if value is None else f"{value!r}" if name not in _SECRET and _is_short(value) else kind
         none = ", or None" if is_optional else ""
@@ -81,5 +81,5 @@ def is_integer(value: Any) -> bool:
 def spark_session(value: Any) -> Any:
     """Return the value if it is a Spark session. Raises Unfit."""
     if not callable(getattr(value, "createDataFrame", None)):
-        raise Unfit("a Spark session")
+        raise UnfitValue("a Spark session")
     return value

@@ -53,7 +53,7 @@ class Chunk:
         return min(batch.last_offset, self.whole.end - 1)
 
 
-def cut(ranges: Sequence[OffsetRange], tasks: int) -> list[list[Chunk]]:
+def cut_ranges(ranges: Sequence[OffsetRange], tasks: int) -> list[list[Chunk]]:
     """Cut each range that exceeds its share of `tasks` tasks and is large enough for a task.
 
     Returns the chunks of each range in order.
@@ -95,7 +95,7 @@ def _read(
         take(batch)
 
 
-def joined(missing: Iterable[tuple[int, int]]) -> MissingRanges:
+def join_ranges(missing: Iterable[tuple[int, int]]) -> MissingRanges:
     """Join adjacent ranges of a partition's chunks, in order."""
     found: list[tuple[int, int]] = []
     for first, end in missing:

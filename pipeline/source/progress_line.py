@@ -144,7 +144,7 @@ def shown_in_notebook(spark: SparkSession, job: str) -> Iterator[None]:
 
 
 @contextmanager
-def shown(spark: SparkSession, job: str) -> Iterator[None]:
+def progress_shown(spark: SparkSession, job: str) -> Iterator[None]:
     """Show the job's progress while the block runs, if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield

@@ -96,9 +96,9 @@ def _assigned(text: str) -> tuple[TopicPartition, ...]:
 def _matcher(pattern: str) -> "re2._Regexp":
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 
-    from sluicegate.config.values.topic_pattern import options, regular_expression_of  # noqa: PLC0415
+    from sluicegate.config.values.topic_pattern import re2_options, regular_expression_of  # noqa: PLC0415
 
     try:
-        return re2.compile(regular_expression_of(f"/{pattern}/"), options())
+        return re2.compile(regular_expression_of(f"/{pattern}/"), re2_options())
     except ValueError as error:
         raise BadOption(f"subscribePattern: {pattern!r}: {error}") from error

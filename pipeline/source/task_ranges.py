@@ -25,7 +25,7 @@ def ranges_of_tasks(
     Neighbours share a task if there are more ranges than `at_least` and `_TASKS_AT_LEAST`; together they have at most
     `_SHARED_OFFSETS` offsets.
     """
-    pieces = split(ranges, at_least, most_records)
+    pieces = split_ranges(ranges, at_least, most_records)
     most_ranges = max(1, len(pieces) // max(at_least or 0, _TASKS_AT_LEAST))
     tasks: list[list[OffsetRange]] = []
     offsets = 0
@@ -39,7 +39,9 @@ def ranges_of_tasks(
     return [tuple(its) for its in tasks]
 
 
-def split(ranges: Iterable[OffsetRange], at_least: int | None, most_records: int | None = None) -> list[OffsetRange]:
+def split_ranges(
+    ranges: Iterable[OffsetRange], at_least: int | None, most_records: int | None = None
+) -> list[OffsetRange]:
     """Split the larger ranges into pieces of similar size.
 
     There are at least `at_least` pieces, each of at most `most_records` offsets. None means no limit.

@@ -96,7 +96,7 @@ def map_in_tasks(
     Each item is a task; if there are many more items than cores, items share tasks of similar size. A task processes
     `at_once` items in parallel, for work that mostly waits.
     """
-    groups = distributed(items, size, tasks_at_most(spark))
+    groups = distribute_items(items, size, tasks_at_most(spark))
     progress_line.plan(sum(size(item) for item in items))
     count = len(groups)
 
@@ -121,7 +121,7 @@ def tasks_at_most(spark: SparkSession) -> int:
     return _TASKS_A_CORE * spark.sparkContext.defaultParallelism
 
 
-def distributed(items: Sequence[T], size: Callable[[T], int], at_most: int) -> list[list[T]]:
+def distribute_items(items: Sequence[T], size: Callable[[T], int], at_most: int) -> list[list[T]]:
     """Distribute items to at most `at_most` groups: the largest first, each to the smallest group."""
     if len(items) <= at_most:
         return [[item] for item in items]

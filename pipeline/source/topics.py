@@ -9,7 +9,7 @@ from typing import Any
 import re2
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.config.values.topic_pattern import exact_name_of, options, regular_expression_of
+from sluicegate.config.values.topic_pattern import exact_name_of, re2_options, regular_expression_of
 from sluicegate.pipeline.kafka.cluster import ClusterTopic, KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, settings_for_librdkafka
@@ -83,7 +83,7 @@ def left_out_warnings(left_out: Sequence[str]) -> list[str]:
 
 def _matcher(pattern: str) -> re2._Regexp:
     try:
-        return re2.compile(regular_expression_of(pattern), options())
+        return re2.compile(regular_expression_of(pattern), re2_options())
     except ValueError as error:
         raise BadSelection(f"--topic {pattern!r}: {error}") from error
 

@@ -41,7 +41,7 @@ class WriteProgress:
 
 
 @contextmanager
-def group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
+def progress_group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
     """Open the group of the progress. No records are consumed with it."""
     consumer = Consumer({**client, "group.id": group_id})
     try:

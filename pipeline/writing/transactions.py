@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.writing.progress import WriteProgress, group, progress_in
+from sluicegate.pipeline.writing.progress import WriteProgress, progress_group, progress_in
 from sluicegate.pipeline.writing.record_writer import (
     MOST_BYTES,
     MOST_RECORDS,
@@ -34,7 +34,7 @@ def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions
     failures = _Failures(of, writing)
     with ExitStack() as opened:
         with failures:
-            consumer = opened.enter_context(group(writing.group_id, writing.topics.for_librdkafka))
+            consumer = opened.enter_context(progress_group(writing.group_id, writing.topics.for_librdkafka))
             writer = librdkafka_writer(of, writing, consumer)
         found = Transactions(of, writer, consumer, failures)
         try:

@@ -12,10 +12,15 @@ from prometheus_client.registry import Collector
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.tls.certificates import all_expiries_of
-from sluicegate.proxy.reporting.metrics.collection import CollectMetrics, MetricsCollector, metrics_of, shown
+from sluicegate.proxy.reporting.metrics.collection import (
+    CollectMetrics,
+    MetricsCollector,
+    family_with_values,
+    metrics_of,
+)
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_EXPIRES
-from sluicegate.proxy.status.condition import State
+from sluicegate.proxy.status.condition import ServingState
 from sluicegate.proxy.status.status import Status, state_of
 from sluicegate.proxy.webui.responses import HttpResponse, Slow, text_response
 
@@ -80,14 +85,14 @@ def _readiness(status: Status) -> HttpResponse:
     """Return the state and a line for each condition. The status is 503 only if clients cannot be served."""
     active = status.active()
     state = state_of(active)
-    return text_response(503 if state is State.NOT_SERVING else 200, "\n".join([state.value, *map(str, active)]))
+    return text_response(503 if state is ServingState.NOT_SERVING else 200, "\n".join([state.value, *map(str, active)]))
 
 
 def certificate_metrics(config: Config) -> Iterator[Metric]:
     """Yield the expiry time of each certificate. The files are read each time, because they are renewed on disk."""
     expiries = {(each.key, each.subject): round(each.not_after.timestamp()) for each in all_expiries_of(config)}
     if expiries:
-        yield shown(CERTIFICATE_EXPIRES, expiries)
+        yield family_with_values(CERTIFICATE_EXPIRES, expiries)
 
 
 def all_metrics(config: Config, snapshot: Callable[[], Snapshot]) -> Iterator[Metric]:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from sluicegate.proxy.watching.violation_counts import Wanted
+from sluicegate.proxy.watching.violation_counts import EventSelection
 from sluicegate.proxy.watching.violation_history import ViolationHistory
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 
@@ -39,7 +39,7 @@ class ViolationsApi:
             given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
             days = float(given.pop("days", "7"))
             until_ms = int(given.pop("until_ms", self._now_ms()))
-            wanted = Wanted(**given)
+            wanted = EventSelection(**given)
             if not 0 < days <= _MOST_DAYS or not 0 <= until_ms < 1 << 60 or math.isnan(days):
                 raise ValueError(query)
         except (ValueError, TypeError):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sluicegate.proxy.reporting.build_info import describe
+from sluicegate.proxy.reporting.build_info import version_sentences
 
 _ROOT = Path(__file__).resolve().parents[2]
 _REVISION_FILE = "revision.txt"
@@ -17,10 +17,10 @@ _RULE_LIBRARIES = ("cel-expr-python", "grpcio-tools", "jsonschema-rs", "orjson",
 _OTHER_LIBRARIES = ("confluent-kafka", "cryptography", "pydantic", "uvloop")
 
 
-def lines() -> Iterator[str]:
+def version_lines() -> Iterator[str]:
     """Yield the lines of `sluicegate version`. Scripts parse the first line."""
-    yield describe()
-    yield f"commit: {revision() or 'unknown'}"
+    yield version_sentences()
+    yield f"commit: {commit_of_build() or 'unknown'}"
     c_library = " ".join(platform.libc_ver()).strip()
     yield f"python: {platform.python_version()} on {platform.system()} {platform.machine()} {c_library}".rstrip()
     groups = (("validated with", _VALIDATING), ("rules", _RULE_LIBRARIES), ("other libraries", _OTHER_LIBRARIES))
@@ -29,7 +29,7 @@ def lines() -> Iterator[str]:
         yield f"{title}: {', '.join(found) or 'none installed'}"
 
 
-def revision() -> str | None:
+def commit_of_build() -> str | None:
     """Return the commit of this build or checkout, or None if it is unknown."""
     built_from = os.environ.get("SLUICEGATE_REVISION", "").strip() or _text_of(
         Path(__file__).parents[2] / _REVISION_FILE

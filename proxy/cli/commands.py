@@ -190,7 +190,7 @@ def version() -> None:
     """
     from sluicegate.proxy.cli import build_facts
 
-    print_lines(build_facts.lines())
+    print_lines(build_facts.version_lines())
 
 
 def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sluicegate.config.values.quantity import MILLISECONDS, shown
+from sluicegate.config.values.quantity import MILLISECONDS, format_quantity
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.records.writing import NewRecord
 
@@ -54,7 +54,8 @@ def time_of(text: str, now_ms: int) -> int:
         date = datetime.fromisoformat(text)
     except ValueError:
         raise BadGivenRecord(
-            f"--timestamp: expected milliseconds, a time as 2026-11-22T10:00:00Z, or now+1h; found {shown(text)}"
+            "--timestamp: expected milliseconds, a time as 2026-11-22T10:00:00Z, or now+1h; "
+            f"found {format_quantity(text)}"
         ) from None
     in_utc = date.replace(tzinfo=UTC) if date.tzinfo is None else date
     return (in_utc - _EPOCH) // timedelta(milliseconds=1)
@@ -62,14 +63,14 @@ def time_of(text: str, now_ms: int) -> int:
 
 def _int64(time: int, text: str) -> int:
     if not -LONG_MAX - 1 <= time <= LONG_MAX:
-        raise BadGivenRecord(f"--timestamp: expected at most 64 bits; found {shown(text)}")
+        raise BadGivenRecord(f"--timestamp: expected at most 64 bits; found {format_quantity(text)}")
     return time
 
 
 def _header(text: str) -> tuple[bytes, bytes | None]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise BadGivenRecord(f"--header: expected NAME=VALUE, found {shown(text)}")
+        raise BadGivenRecord(f"--header: expected NAME=VALUE, found {format_quantity(text)}")
     return os.fsencode(name), os.fsencode(value)
 
 

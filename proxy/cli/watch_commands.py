@@ -88,9 +88,9 @@ def _each_proxy(addresses: list[HostPort], token: str | None) -> _Watched:
     responses = read_states(addresses, token)
 
     def screen() -> "RenderableType":
-        from sluicegate.proxy.watching.top_screen import screen
+        from sluicegate.proxy.watching.top_screen import top_screen
 
-        return screen(responses)
+        return top_screen(responses)
 
     states = {str(response.address): response.state or {"not_shown": response.reason} for response in responses}
     return _Watched(states, any(response.state is not None for response in responses), screen)
@@ -178,9 +178,9 @@ def who(
 def _of_files(topic: str, files: list[Path]) -> "tuple[Sequence[ViolationGroupState], str]":
     from sluicegate.proxy.watching.formatting import iso_time
     from sluicegate.proxy.watching.topic_violations import EventsUnreadable, read_files
-    from sluicegate.proxy.watching.violation_counts import ViolationCounts, Wanted
+    from sluicegate.proxy.watching.violation_counts import EventSelection, ViolationCounts
 
-    counts = ViolationCounts(Wanted(topic))
+    counts = ViolationCounts(EventSelection(topic))
     try:
         read_files(counts, files)
     except EventsUnreadable as error:

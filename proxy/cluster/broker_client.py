@@ -58,7 +58,7 @@ class BrokerClient:
     async def negotiate(self) -> None:
         """Ask for the API versions that the broker supports. Raises NotKafka if the peer does not accept records."""
         response = await self.call(ApiKey.API_VERSIONS, 0, b"")
-        offered = (await parsed(partial(read_response, API_VERSIONS_RESPONSE), response, 0))["api_keys"]
+        offered = (await parse_response(partial(read_response, API_VERSIONS_RESPONSE), response, 0))["api_keys"]
         self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
         if ApiKey.PRODUCE not in self.offered:
             raise NotKafka("is a KRaft controller, not a broker")
@@ -73,7 +73,7 @@ class BrokerClient:
     async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
         """Send one request in the highest version that both sides support. Return the parsed response."""
         received = await self.ask_raw(key, request, body)
-        return await parsed(partial(read_response, response), received, self.version_of(key))
+        return await parse_response(partial(read_response, response), received, self.version_of(key))
 
     async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> BrokerResponse:
         """Like `ask`, but return the response's body as bytes."""
@@ -113,7 +113,7 @@ class BrokerClient:
         asyncio.get_running_loop().call_later(_CLOSE_SECONDS, self._writer.transport.abort)
 
 
-async def parsed(parse: Callable[[BrokerResponse, int], T], response: BrokerResponse, version: int) -> T:
+async def parse_response(parse: Callable[[BrokerResponse, int], T], response: BrokerResponse, version: int) -> T:
     """Parse a response. A long response is parsed in a thread."""
     if len(response.body) <= _PARSED_AT_ONCE_BYTES:
         return parse(response, version)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
-from sluicegate.proxy.cluster.broker_client import BrokerClient, parsed
+from sluicegate.proxy.cluster.broker_client import BrokerClient, parse_response
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
 
 _BROKER_RESOURCE = 4
@@ -35,7 +35,7 @@ async def ask_for_settings(node_id: int, client: BrokerClient) -> BrokerSettings
     resource = {"resource_type": _BROKER_RESOURCE, "resource_name": str(node_id), "configuration_keys": None}
     body = DESCRIBE_CONFIGS_REQUEST.build({"resources": [resource]}, version)
     response = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)
-    return await parsed(partial(_read, str(node_id)), response, version)
+    return await parse_response(partial(_read, str(node_id)), response, version)
 
 
 def _read(name: str, response: BrokerResponse, version: int) -> BrokerSettings | SettingsHidden:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.config.values.address import HostPort, reachable
+from sluicegate.config.values.address import HostPort, reachable_address
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.proxy.cluster.broker_client import (
@@ -136,7 +136,7 @@ async def _brokers(client: BrokerClient) -> _Response:
     except (EOFError, ConnectionError):
         return _Response(closed_instead=True)
     value = read_response(METADATA_RESPONSE, response, version, _MAX_ELEMENTS)
-    advertised = {node["node_id"]: reachable(node["host"], node["port"]) for node in value["brokers"]}
+    advertised = {node["node_id"]: reachable_address(node["host"], node["port"]) for node in value["brokers"]}
     return _Response(
         {node_id: address for node_id, address in advertised.items() if address is not None and node_id >= 0},
         cluster_id=value.get("cluster_id"),

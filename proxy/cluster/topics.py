@@ -21,7 +21,7 @@ from sluicegate.protocol.messages.cluster import (
     NO_OPERATIONS,
 )
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parsed
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parse_response
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
@@ -113,7 +113,7 @@ async def _ask_for_all(client: BrokerClient) -> list[MetadataTopic]:
         version,
     )
     response = await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES)
-    return await parsed(_read_all, response, version)
+    return await parse_response(_read_all, response, version)
 
 
 async def _is_hidden(client: BrokerClient, name: str) -> bool:
@@ -123,7 +123,7 @@ async def _is_hidden(client: BrokerClient, name: str) -> bool:
         return False
     body = METADATA_REQUEST.build({"topics": [{"name": name}], "allow_auto_topic_creation": False}, version)
     response = await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES)
-    return await parsed(_has_hidden, response, version)
+    return await parse_response(_has_hidden, response, version)
 
 
 def _has_hidden(response: BrokerResponse, version: int) -> bool:
@@ -278,7 +278,7 @@ async def _ask(topics: Sequence[str], client: BrokerClient) -> DescribedTopics |
     body = DESCRIBE_CONFIGS_REQUEST.build({"resources": resources}, version)
     try:
         response = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)
-        return await parsed(partial(_read, topics), response, version)
+        return await parse_response(partial(_read, topics), response, version)
     except (EOFError, ConnectionError, SenderError) as error:
         return _RequestRejected(str(error)[:_MAX_WORDS])
 

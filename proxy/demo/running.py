@@ -32,7 +32,7 @@ _SENDS_NANOSECONDS = (
 )
 
 
-def introduction(bootstrap: str, admin_port: int | None) -> Iterator[str]:
+def introduction_lines(bootstrap: str, admin_port: int | None) -> Iterator[str]:
     """Yield the lines of the introduction.
 
     Each command is one line, so that it can be copied from a terminal of any width.
@@ -139,7 +139,7 @@ async def _run(seconds: float | None) -> None:
         await server.start()
     except CannotStart as error:
         raise CannotStart(f"{error}{_other_port(config, str(error))}") from error
-    for line in introduction(str(server.bootstrap_address), server.admin_port):
+    for line in introduction_lines(str(server.bootstrap_address), server.admin_port):
         console.print(line, markup=False)
     console.print()
 

@@ -13,7 +13,7 @@ from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
-from sluicegate.proxy.doctor.names import resolved
+from sluicegate.proxy.doctor.names import resolve_name
 from sluicegate.proxy.doctor.ports import is_free
 from sluicegate.proxy.doctor.running_proxy import identify, reachable_address
 from sluicegate.proxy.network.listeners import CannotListen, bind
@@ -46,7 +46,7 @@ async def check(config: Config, brokers: Mapping[int, HostPort]) -> AdvertisedCh
     if listen.broker_host is not None:
         host = listen.broker_host.replace(NODE_ID, str(min(brokers, default=1)))
     address = HostPort(host, listen.bootstrap.port)
-    is_resolved = await resolved(host) is not None
+    is_resolved = await resolve_name(host) is not None
     if not is_free(listen.bootstrap):
         return await _of_a_running_proxy(config, address if is_resolved else reachable_address(listen.bootstrap))
     if not is_resolved:
@@ -57,11 +57,11 @@ async def check(config: Config, brokers: Mapping[int, HostPort]) -> AdvertisedCh
 async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) -> CheckResult | None:
     """Return a failure if an advertised address is a broker's, and None otherwise."""
     listen = config.listen
-    ours = await resolved(listen.host_for_clients)
+    ours = await resolve_name(listen.host_for_clients)
     if ours is None or listen.broker_host is not None:
         return None
     for address in (*brokers.values(), *config.upstream.bootstrap):
-        theirs = await resolved(address.host)
+        theirs = await resolve_name(address.host)
         for node_id, port in [(None, listen.bootstrap.port), *((node, listen.port_of(node)) for node in brokers)]:
             if theirs is not None and address.port == port and ours & theirs:
                 use = "for bootstrap" if node_id is None else f"for broker {node_id}"

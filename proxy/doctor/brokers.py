@@ -11,7 +11,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
-from sluicegate.proxy.doctor.names import resolved
+from sluicegate.proxy.doctor.names import resolve_name
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 
@@ -57,7 +57,7 @@ async def survey_brokers(upstream: Upstream, tls: TlsContext | None) -> Surveyed
 
 async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None, seen: SurveyedBrokers) -> None:
     about = f"broker at {address}"
-    if await resolved(address.host) is None:  # an unresolved name is reported as a separate failure
+    if await resolve_name(address.host) is None:  # an unresolved name is reported as a separate failure
         seen.results.append(CheckResult(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
         return
     found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())

@@ -13,7 +13,7 @@ _SECONDS = 5.0
 _MOST_NAMES = 200
 
 
-async def resolved(host: str) -> frozenset[str] | None:
+async def resolve_name(host: str) -> frozenset[str] | None:
     """Return the IP addresses of a name, or None if it has none within 5 s."""
     loop = asyncio.get_running_loop()
     try:
@@ -36,7 +36,7 @@ async def check(config: Config, of_brokers: Iterable[HostPort]) -> list[CheckRes
         named.append(("listen.advertised_host", listen.advertised_host, Level.WARNING))
     found = []
     for host, (about, level) in {host: (about, level) for about, host, level in reversed(named[:_MOST_NAMES])}.items():
-        addresses = await resolved(host)
+        addresses = await resolve_name(host)
         if addresses is None:
             found.append(CheckResult(about, level, f"this machine does not resolve {host}", _advice(level)))
         else:

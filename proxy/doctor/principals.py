@@ -51,7 +51,7 @@ class _Sign(NamedTuple):
     declared_by: str
 
 
-def contradictions(listen: Listen, settings: BrokerSettings) -> Iterator[_Sign]:
+def contradicting_settings(listen: Listen, settings: BrokerSettings) -> Iterator[_Sign]:
     """Yield the settings of one broker that contradict the declarations."""
     claims = set()
     for setting, value in settings.items():
@@ -98,7 +98,7 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
         if isinstance(settings, SettingsHidden):
             yield CheckResult(_ABOUT, Level.NOT_CHECKED, f"broker {node_id}: {settings.reason}", _ALLOW)
             return
-        found = list(contradictions(config.listen, settings))
+        found = list(contradicting_settings(config.listen, settings))
         for setting, value, declared_by in found:
             words = f"broker {node_id} has {setting}={value}: its principals may differ from {declared_by}"
             yield CheckResult(_ABOUT, Level.WARNING, words, _COMPARE)

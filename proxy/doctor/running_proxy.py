@@ -21,7 +21,7 @@ from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.network.tls.certificates import first_certificate
 from sluicegate.proxy.network.tls.contexts import TlsContext, tls_failure_message
 from sluicegate.proxy.session.opening.loop_detection import new_mark
-from sluicegate.proxy.status.condition import State
+from sluicegate.proxy.status.condition import ServingState
 
 _SECONDS = 5.0
 _MOST_BYTES = 64 << 10
@@ -135,4 +135,4 @@ async def _admin_responds(config: Config) -> bool:
             writer.write(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             body = (await reader.read(_MOST_BYTES)).partition(b"\r\n\r\n")[2]
             writer.close()
-    return body.split(b"\n")[0].strip().decode(errors="replace") in {state.value for state in State}
+    return body.split(b"\n")[0].strip().decode(errors="replace") in {state.value for state in ServingState}

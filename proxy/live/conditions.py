@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
-from sluicegate.proxy.status.condition import Condition, State
+from sluicegate.proxy.status.condition import Condition, ServingState
 from sluicegate.proxy.status.status import ActiveCondition, state_of
 
 
@@ -48,7 +48,7 @@ def status_of_several(statuses: Iterable[StatusState]) -> StatusState:
     """Return the combined status of several proxies. If their states differ, it is `needs attention`."""
     several = list(statuses)
     states = {status["state"] for status in several}
-    worst = State.NEEDS_ATTENTION.value if len(states) > 1 else next(iter(states), State.SERVING.value)
+    worst = ServingState.NEEDS_ATTENTION.value if len(states) > 1 else next(iter(states), ServingState.SERVING.value)
     found: dict[tuple[str, str, str], ConditionState] = {}
     for status in several:
         for each in status["conditions"]:

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from sluicegate.proxy.live.live_state import Connections, ConnectionState
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import owner_shown
+from sluicegate.proxy.reporting.events.violation_event import owner_as_shown
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.lifecycle import Stage
@@ -84,7 +84,7 @@ def _state_of(session: Session, pause_reasons: list[str], owners: tuple[OwnedCli
         "client_id": None if client.client_id is None else cut(client.client_id),
         "software": cut(software) if software else None,
         "principal": None if client.principal is None else cut(client.principal),
-        "owner": None if owner is None else owner_shown(owner),
+        "owner": None if owner is None else owner_as_shown(owner),
         "broker": session.route_label,
         "state": STATES[session.stage],
         "pause_reasons": pause_reasons,

@@ -138,7 +138,7 @@ def sum_of_histories(histories: Sequence[TrafficHistory]) -> TrafficHistory | No
     end = max(each["begin"] // BIN_SECONDS + len(each["batches"]) for each in histories)
     begin = max(begin, end - BINS)
 
-    def summed(columns: Iterable[list[int]]) -> list[int]:
+    def sum_columns(columns: Iterable[list[int]]) -> list[int]:
         row = [0] * (end - begin)
         for history, counts in zip(histories, columns, strict=True):
             for each, count in enumerate(counts, history["begin"] // BIN_SECONDS):
@@ -149,8 +149,8 @@ def sum_of_histories(histories: Sequence[TrafficHistory]) -> TrafficHistory | No
     return {
         "begin": begin * BIN_SECONDS,
         "bin_seconds": BIN_SECONDS,
-        "batches": summed(each["batches"] for each in histories),
-        "records": summed(each["records"] for each in histories),
-        "size": summed(each["size"] for each in histories),
-        "violations": summed(each["violations"] for each in histories),
+        "batches": sum_columns(each["batches"] for each in histories),
+        "records": sum_columns(each["records"] for each in histories),
+        "size": sum_columns(each["size"] for each in histories),
+        "violations": sum_columns(each["violations"] for each in histories),
     }

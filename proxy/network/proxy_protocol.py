@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from struct import Struct
 
 from sluicegate.config.listen import Listen
-from sluicegate.proxy.network.accept_filter import Networks, parse_networks, unmapped
+from sluicegate.proxy.network.accept_filter import Networks, parse_networks, without_ipv4_mapping
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED = Struct(">12sBBH")
@@ -84,4 +84,4 @@ def client_address_in(fixed: bytes, rest: bytes) -> str | None:
     if len(rest) < layout.size:
         raise BadProxyHeader(f"a PROXY protocol header with {len(rest)} bytes for addresses of {layout.size}")
     source, _, port, _ = layout.unpack_from(rest)
-    return f"{unmapped(ip_address(source))}:{port}"
+    return f"{without_ipv4_mapping(ip_address(source))}:{port}"

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import SchemaText
-from sluicegate.proxy.rules_process.evaluator import made
+from sluicegate.proxy.rules_process.evaluator import compile_specification
 from sluicegate.proxy.rules_process.messages import ENCRYPTED, NAMING, EvaluationResponse, EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, descriptor_set_of
 from sluicegate.proxy.rules_process.rule_limits import TooCostly
@@ -111,7 +111,7 @@ def _is_cheap(took: EvaluationResponse) -> bool:
 def _content(specification: Specification) -> Content:
     """Compile a schema in this process. Raises SchemaUnusable for any error of a library."""
     try:
-        content = made(specification)
+        content = compile_specification(specification)
     except SchemaUnusable:
         raise
     except Exception as error:  # a library's error concerns only this schema

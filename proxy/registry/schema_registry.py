@@ -310,7 +310,7 @@ class SchemaRegistry:
     def _fetch(self, wanted: Wanted, look_up: Callable[[], T]) -> "Future[T]":
         """Start a lookup in the fetcher's thread. Raises TooManyFetches."""
 
-        def tracked() -> T:
+        def track_look_up() -> T:
             try:
                 result = self._tracked(look_up)
             except RegistryFailed as error:
@@ -319,7 +319,7 @@ class SchemaRegistry:
             self._failures.succeeded(wanted[0])
             return result
 
-        return self._fetcher.run(wanted, tracked)
+        return self._fetcher.run(wanted, track_look_up)
 
     def _tracked(self, look_up: Callable[[], T]) -> T:
         """Run a lookup in the fetcher's thread and report its outcome to the breaker."""

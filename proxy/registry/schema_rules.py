@@ -11,7 +11,7 @@ from sluicegate.config.content_keys import Schema
 from sluicegate.config.values.password import Password
 from sluicegate.proxy.registry.compile_cost import held_seconds
 from sluicegate.proxy.registry.schema_files import SchemaFiles
-from sluicegate.proxy.rules_process.evaluator import made
+from sluicegate.proxy.rules_process.evaluator import compile_specification
 from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.rule_limits import TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
@@ -177,7 +177,7 @@ class SchemaRules(InlineRules):
 
 def _compiled(specification: Specification) -> Content:
     """Compile a schema in this process. Raises SchemaUnusable."""
-    content = made(specification)
+    content = compile_specification(specification)
     assert isinstance(content, Content)
     return content
 

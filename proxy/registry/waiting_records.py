@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from sluicegate.proxy.reporting.waiting_clients import NOBODY, Waiting, WaitingClients, waiting_for
+from sluicegate.proxy.reporting.waiting_clients import NOBODY, WaitingClients, WaitingNames, waiting_for
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome
 from sluicegate.validation.outcome import Outcome
@@ -14,7 +14,7 @@ class WaitingRecords:
     def __init__(self) -> None:
         self._by_registry: dict[str, WaitingClients] = defaultdict(WaitingClients)
 
-    def add(self, registry: str, waiting: Waiting) -> None:
+    def add(self, registry: str, waiting: WaitingNames) -> None:
         """Record clients that wait for a registry."""
         self._by_registry[registry].add(waiting)
 
@@ -24,7 +24,7 @@ class WaitingRecords:
             if reported.finding.waits_for is not None and batch.outcome is Outcome.RESEND:
                 self.add(reported.finding.waits_for, waiting_for(client, batch.topic))
 
-    def waiting_for_registry(self, registry: str) -> Waiting:
+    def waiting_for_registry(self, registry: str) -> WaitingNames:
         """Return the clients that wait for a registry."""
         known = self._by_registry.get(registry)
         return NOBODY if known is None else known.now()

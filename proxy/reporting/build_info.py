@@ -13,20 +13,20 @@ VERSION = __version__
 SCAN_IS_COMPILED: bool = scan.is_compiled()
 
 
-def describe() -> str:
+def version_sentences() -> str:
     """Return the version in one or two sentences."""
     if not SCAN_IS_COMPILED:
         return (
             f"sluicegate {VERSION}, record scan NOT compiled: validation takes about 60 times as long per record. "
             "Install a C compiler and Python's headers, and reinstall."
         )
-    missing = sorted(uncompiled(Path(__file__).parents[2]))
+    missing = sorted(uncompiled_modules(Path(__file__).parents[2]))
     if missing:
         return f"sluicegate {VERSION}, record scan compiled, but NOT {', '.join(missing)}: reinstall it."
     return f"sluicegate {VERSION}, record scan compiled"
 
 
-def uncompiled(root: Path) -> Iterator[str]:
+def uncompiled_modules(root: Path) -> Iterator[str]:
     """Yield the modules that have C types (.pxd) but no compiled form."""
     for package in _PACKAGES:
         for types in (root / package).rglob("*.pxd"):

@@ -16,14 +16,14 @@ _NO_CLIENT_ID = "(no client id)"
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingNames:
     """The names of waiting clients with their addresses or principals, and the names of their topics."""
 
     clients: frozenset[str] = frozenset()
     topics: frozenset[str] = frozenset()
 
-    def __or__(self, other: "Waiting") -> "Waiting":
-        return Waiting(self.clients | other.clients, self.topics | other.topics)
+    def __or__(self, other: "WaitingNames") -> "WaitingNames":
+        return WaitingNames(self.clients | other.clients, self.topics | other.topics)
 
     def __str__(self) -> str:
         """Return a phrase with the numbers of clients and topics and some of the names."""
@@ -34,7 +34,7 @@ class Waiting:
         return f"{clients} ({_named(self.clients)}), {topics} {_named(self.topics)}"
 
 
-NOBODY = Waiting()
+NOBODY = WaitingNames()
 
 
 class WaitingClients:
@@ -45,7 +45,7 @@ class WaitingClients:
         self._seconds = seconds
         self._retried_at: OrderedDict[tuple[str, str], float] = OrderedDict()
 
-    def add(self, waiting: Waiting) -> None:
+    def add(self, waiting: WaitingNames) -> None:
         """Record that these clients were asked to retry."""
         now = self._seconds()
         for client in waiting.clients:
@@ -55,32 +55,32 @@ class WaitingClients:
         while len(self._retried_at) > _MOST_KNOWN:
             self._retried_at.popitem(last=False)
 
-    def remove(self, waiting: Waiting) -> None:
+    def remove(self, waiting: WaitingNames) -> None:
         """Record that these clients are no longer waiting."""
         for client in waiting.clients:
             for topic in waiting.topics:
                 self._retried_at.pop((client, topic), None)
 
-    def now(self) -> Waiting:
+    def now(self) -> WaitingNames:
         """Return the clients and topics with a retry within the last minute."""
         since = self._seconds() - _GIVEN_UP_SECONDS
         while self._retried_at and next(iter(self._retried_at.values())) < since:
             self._retried_at.popitem(last=False)
-        return Waiting(
+        return WaitingNames(
             frozenset(client for client, _ in self._retried_at), frozenset(topic for _, topic in self._retried_at)
         )
 
 
-def either(one: Waiting | None, other: Waiting | None) -> Waiting | None:
+def merge_waiting(one: WaitingNames | None, other: WaitingNames | None) -> WaitingNames | None:
     """Return the clients of both, or None if both are None."""
     return one | other if one is not None and other is not None else one or other
 
 
-def waiting_for(client: ClientDetails, topic: str | None) -> Waiting:
+def waiting_for(client: ClientDetails, topic: str | None) -> WaitingNames:
     """Return one client that waits with a batch for `topic`. `topic` is None if the name is not known."""
     client_id = _NO_CLIENT_ID if client.client_id is None else printable(cut(client.client_id))
     named = "(unknown topic id)" if topic is None else printable(cut(topic))
-    return Waiting(frozenset({f"{client_id} from {printable(cut(client.holder))}"}), frozenset({named}))
+    return WaitingNames(frozenset({f"{client_id} from {printable(cut(client.holder))}"}), frozenset({named}))
 
 
 def _named(names: frozenset[str]) -> str:

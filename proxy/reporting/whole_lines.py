@@ -58,7 +58,7 @@ def ends_within_a_line(fd: int) -> bool:
 
 
 @contextmanager
-def locked(fd: int, lock: Lock) -> Iterator[None]:
+def file_lock(fd: int, lock: Lock) -> Iterator[None]:
     """Hold the lock of a file.
 
     Raises BlockingIOError if another process holds it for a second. On file systems without locks, no lock is used.

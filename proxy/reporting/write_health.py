@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
-from sluicegate.proxy.reporting.waiting_clients import Waiting, WaitingClients, either
+from sluicegate.proxy.reporting.waiting_clients import WaitingClients, WaitingNames, merge_waiting
 
 _OVERDUE_SECONDS = 5.0
 QUIET_SECONDS = 6.0
@@ -26,7 +26,7 @@ class _Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
+class WriteFailure:
     """Why a destination fails, when its last write failed (s, monotonic), and which clients wait for it.
 
     The clients are None if no client can wait for the destination.
@@ -34,7 +34,7 @@ class Failing:
 
     reason: str
     failed_at: float
-    waiting: Waiting | None = None
+    waiting: WaitingNames | None = None
 
 
 class WriteHealth:
@@ -44,12 +44,12 @@ class WriteHealth:
         self._seconds = seconds
         self._lock = Lock()
         self._failures: dict[str, _Failure] = {}
-        self._under_way: dict[int, tuple[str, float, Waiting | None]] = {}
+        self._under_way: dict[int, tuple[str, float, WaitingNames | None]] = {}
         self._succeeded_at: dict[str, float] = {}
         self._waiting: dict[str, WaitingClients] = {}
         self._number = 0
 
-    def begin(self, destination: str, waiting: Waiting | None = None) -> int:
+    def begin(self, destination: str, waiting: WaitingNames | None = None) -> int:
         """Record that a write begins, and return the number with which to `end` it.
 
         `waiting` are the clients that wait for the write.
@@ -64,7 +64,7 @@ class WriteHealth:
         with self._lock:
             self._under_way.pop(number, None)
 
-    def succeeded(self, destination: str, waiting: Waiting | None = None) -> None:
+    def succeeded(self, destination: str, waiting: WaitingNames | None = None) -> None:
         """Record a successful write. `waiting` are the clients that have waited for it."""
         with self._lock:
             self._succeeded_at[destination] = self._seconds()
@@ -74,7 +74,7 @@ class WriteHealth:
             if failure is not None:
                 failure.succeeded_at = self._seconds()
 
-    def failed(self, destination: str, reason: str, waiting: Waiting | None = None) -> None:
+    def failed(self, destination: str, reason: str, waiting: WaitingNames | None = None) -> None:
         """Record a failed write. `waiting` are the clients that were asked to retry."""
         with self._lock:
             if waiting is not None:
@@ -86,7 +86,7 @@ class WriteHealth:
         with self._lock:
             return dict(self._succeeded_at)
 
-    def failing(self) -> dict[str, Failing]:
+    def failing(self) -> dict[str, WriteFailure]:
         """Return the destinations that fail now."""
         now = self._seconds()
         with self._lock:
@@ -96,16 +96,16 @@ class WriteHealth:
                     del self._failures[destination]
                     self._waiting.pop(destination, None)
             found = {
-                destination: Failing(failure.reason, failure.failed_at, self._waiting_for(destination))
+                destination: WriteFailure(failure.reason, failure.failed_at, self._waiting_for(destination))
                 for destination, failure in self._failures.items()
             }
             for destination, began_at, waiting in self._under_way.values():
                 if now - began_at > _OVERDUE_SECONDS:
                     reason = f"no result within {_OVERDUE_SECONDS:.0f} s"
-                    known = found.get(destination, Failing(reason, now, self._waiting_for(destination)))
-                    found[destination] = Failing(known.reason, now, either(known.waiting, waiting))
+                    known = found.get(destination, WriteFailure(reason, now, self._waiting_for(destination)))
+                    found[destination] = WriteFailure(known.reason, now, merge_waiting(known.waiting, waiting))
         return found
 
-    def _waiting_for(self, destination: str) -> Waiting | None:
+    def _waiting_for(self, destination: str) -> WaitingNames | None:
         known = self._waiting.get(destination)
         return None if known is None else known.now()

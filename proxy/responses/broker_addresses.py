@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from sluicegate.config.values.address import HostPort, reachable
+from sluicegate.config.values.address import HostPort, reachable_address
 from sluicegate.proxy.responses.client_views import ClientViews
 
 _MAX_BROKERS = 2000
@@ -52,7 +52,7 @@ class AddressBook:
                 return None
             if known is None and len(self._upstream) >= _MAX_BROKERS:
                 return None
-            address = reachable(host, port)
+            address = reachable_address(host, port)
             if address is None:
                 return None
             self._upstream[node_id] = address

@@ -104,7 +104,7 @@ _OVER_SCHEMAS: Final = frozenset(
 )
 
 
-def load(kinds: frozenset[EvaluatorKind]) -> None:
+def load_libraries(kinds: frozenset[EvaluatorKind]) -> None:
     """Import and use the libraries for these kinds once, so that later measurements do not include the time to import
     them.
     """
@@ -115,12 +115,12 @@ def load(kinds: frozenset[EvaluatorKind]) -> None:
             for name in libraries:
                 import_module(name)
             if kind in _WARM:
-                made(_WARM[kind])
+                compile_specification(_WARM[kind])
         except (ImportError, RuleUnusable):
             continue  # compiling such a rule reports what is missing
 
 
-def made(given: Specification) -> Content | RecordRule | ExpressionOfSchema | None:
+def compile_specification(given: Specification) -> Content | RecordRule | ExpressionOfSchema | None:
     """Return the schema or rule, or None if there is no object to keep. Raises RuleUnusable and errors of libraries."""
     if given.kind not in _OVER_SCHEMAS:
         return _schema_or_rule(given)
@@ -301,7 +301,7 @@ class Evaluator:
         assert specification is not None
         before = own_bytes()
         try:
-            one = made(specification)
+            one = compile_specification(specification)
         except MemoryError:
             raise
         except RuleUnusable as error:

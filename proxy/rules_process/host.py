@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 from typing import NoReturn
 
-from sluicegate.proxy.rules_process.evaluator import NO_ROOM_TO_READ, OUT_OF_MEMORY, WORN_OUT, Evaluator, load
+from sluicegate.proxy.rules_process.evaluator import NO_ROOM_TO_READ, OUT_OF_MEMORY, WORN_OUT, Evaluator, load_libraries
 from sluicegate.proxy.rules_process.messages import EvaluationResponse, EvaluatorKind, ResponseOutcome, send_response
 
 _STDOUT, _STDERR = 1, 2
@@ -38,7 +38,7 @@ def main(questions: int, responses: int, kinds: list[str], memory: int) -> NoRet
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends SIGINT, too, but the proxy ends this process
     here, there = FileIO(questions, "r"), FileIO(responses, "w")
-    load(frozenset(EvaluatorKind(kind) for kind in kinds))
+    load_libraries(frozenset(EvaluatorKind(kind) for kind in kinds))
     said = _take_standard_error()
     gc.collect()
     gc.freeze()  # objects that exist now stay unchanged and are shared with evaluators

@@ -18,7 +18,7 @@ from sluicegate.proxy.status.status import Status, state_of
 _DIGEST_CHARACTERS = 12
 
 
-def announcing(
+def announcement_of_proxy(
     config: Config, query: PolicyQuery, snapshot: Callable[[], Snapshot], status: Status
 ) -> Callable[[], Presence]:
     """Return a function that returns the current announcement.

@@ -115,7 +115,7 @@ class ProxyParts:
     quarantine_memory: QuarantineMemory
 
 
-def assembled(
+def assemble_proxy(
     config: Config,
     runtime: Runtime,
     rules: RulesInForce,

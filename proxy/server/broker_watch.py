@@ -25,7 +25,7 @@ _REMOVED_SECONDS = 24 * 3600.0
 _NOT_LISTED = "it responds, but the cluster does not list it"
 
 
-class Probes:
+class ProbeResults:
     """The results of probes, by node id.
 
     This class does no I/O, because its caller probes the brokers and passes the time. `cluster_id` is None if it is
@@ -90,7 +90,7 @@ class BrokerWatch:
         upstream: Upstream,
         tls: TlsContext | None,
         book: AddressBook,
-        probes: Probes,
+        probes: ProbeResults,
         mark: int,
         status: Status,
         log: SessionLog,

@@ -16,7 +16,7 @@ from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import ProxyParts
-from sluicegate.proxy.server.broker_watch import Probes
+from sluicegate.proxy.server.broker_watch import ProbeResults
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -44,7 +44,7 @@ class ClusterWatch:
         parts: ProxyParts,
         status: Status,
         counters: Counters,
-        probes: Probes,
+        probes: ProbeResults,
     ) -> None:
         """`mark` is the correlation id that identifies this proxy's own requests.
 

@@ -37,8 +37,8 @@ from sluicegate.proxy.reporting.logs.service_reports import SurveyReports
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assembled
-from sluicegate.proxy.server.broker_watch import BrokerWatch, Probes
+from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assemble_proxy
+from sluicegate.proxy.server.broker_watch import BrokerWatch, ProbeResults
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
@@ -106,7 +106,7 @@ class Server:
         """
         self._source = source if policy_query is None else policy_query.loaded.source
         self._probes_brokers = probes_brokers
-        self._probes = Probes()
+        self._probes = ProbeResults()
         self._policy_query = policy_query
         self._config = config
         self._violations = violations
@@ -380,7 +380,7 @@ class Server:
         violations = self._violations
         if violations is None:
             violations = open_violations(config, self.counters, outputs.reports)
-        parts = assembled(config, runtime, rules, self.counters, self._book, self._leading_back, violations)
+        parts = assemble_proxy(config, runtime, rules, self.counters, self._book, self._leading_back, violations)
         self._frontend.serve(parts, sockets)
         return parts, outputs, topics
 

@@ -12,11 +12,11 @@ from sluicegate.proxy.reporting.metrics.topic_labels import owners_of
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import ProxyParts
-from sluicegate.proxy.server.broker_watch import Probes
+from sluicegate.proxy.server.broker_watch import ProbeResults
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.open_sessions import ConnectionStats
-from sluicegate.proxy.status.condition import State
+from sluicegate.proxy.status.condition import ServingState
 from sluicegate.proxy.status.status import Status, gauges_of, state_of
 
 
@@ -28,7 +28,9 @@ class ServerState:
     measured.
     """
 
-    def __init__(self, config: Config, parts: ProxyParts, book: AddressBook, probes: Probes, status: Status) -> None:
+    def __init__(
+        self, config: Config, parts: ProxyParts, book: AddressBook, probes: ProbeResults, status: Status
+    ) -> None:
         """`probes` contains the state of each broker in `book`."""
         self.config_generation = 1
         self.clock_watch: ClockWatch | None = None
@@ -59,7 +61,7 @@ class ServerState:
         counters.log_lines_dropped = log_lines_dropped()
         counters.cpu_seconds = process_time()
         active = self._status.active()
-        counters.ready = state_of(active) is not State.NOT_SERVING
+        counters.ready = state_of(active) is not ServingState.NOT_SERVING
         return Snapshot(
             counters,
             self._parts.sessions.requests_in_flight(),

@@ -16,7 +16,7 @@ from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, Vio
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.server.announcing import announcing
+from sluicegate.proxy.server.announcing import announcement_of_proxy
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.settings_table import SettingsTable, TopicValues
 from sluicegate.proxy.state.shared_state import SharedState
@@ -139,7 +139,7 @@ def open_state(
     def write_down(reload: PolicyReload) -> None:
         shared.add_reload(reload.time_ms, reload.named_files, dict(reload.changes or {}))
 
-    announcement = announcing(config, query, snapshot, status)
+    announcement = announcement_of_proxy(config, query, snapshot, status)
     shared = SharedState(config.state, config.upstream, proxy_name(config), adopt, status, health, announcement)
     query.history.on_added = write_down
     shared.start()

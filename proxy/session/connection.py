@@ -13,7 +13,15 @@ from typing import Protocol
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import FrameReader
-from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, PeerInfo, Timer, Transport, is_gone, nowhere
+from sluicegate.proxy.session.outlets import (
+    DescribePeer,
+    LoopCalls,
+    PeerInfo,
+    Timer,
+    Transport,
+    discard_output,
+    is_gone,
+)
 from sluicegate.proxy.session.pause_reason import PauseListener, PauseReason
 
 
@@ -102,7 +110,7 @@ class Connection:
         self._describe_peer = describe_peer
         self._loop = loop
         self._transport: Transport | None = None
-        self._write: _Write = nowhere
+        self._write: _Write = discard_output
         self._is_closing: Callable[[], bool] = is_gone
         self._pause_reasons: set[PauseReason] | None = None
         self._backlog = b""
@@ -349,7 +357,7 @@ class Connection:
         self._backlog = b""
         self._reader.drop()
         self._transport = None  # drop it, because a TLS transport has large buffers
-        self._write, self._is_closing = nowhere, is_gone
+        self._write, self._is_closing = discard_output, is_gone
         if self._close_timer is not None:
             self._close_timer.cancel()
         try:

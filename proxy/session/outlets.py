@@ -43,7 +43,7 @@ class Transport(Protocol):
         """Close at once."""
 
 
-def nowhere(_data: bytes | bytearray | memoryview) -> None:
+def discard_output(_data: bytes | bytearray | memoryview) -> None:
     """Discard output, because the connection is closed."""
 
 

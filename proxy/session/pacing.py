@@ -54,7 +54,7 @@ class LoopLateness:
         self._since = self._now()
 
 
-class Lateness(Protocol):
+class ReportsLateness(Protocol):
     """Reports how long the event loop has been busy (`LoopLateness`)."""
 
     times_late: int
@@ -74,7 +74,7 @@ class Pacer:
     """
 
     def __init__(
-        self, call_soon: Callable[[Callable[[], None]], Any], lateness: Lateness, most_steps: int = _MOST_STEPS
+        self, call_soon: Callable[[Callable[[], None]], Any], lateness: ReportsLateness, most_steps: int = _MOST_STEPS
     ) -> None:
         self._call_soon = call_soon
         self._lateness = lateness
@@ -120,7 +120,7 @@ class Pacer:
 class SessionTurns:
     """Makes one session wait for others. Sessions take turns by their clients' addresses."""
 
-    def __init__(self, lateness: Lateness, loop: LoopCalls, client: Connection) -> None:
+    def __init__(self, lateness: ReportsLateness, loop: LoopCalls, client: Connection) -> None:
         self._lateness = lateness
         self._loop = loop
         self._client = client

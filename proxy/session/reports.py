@@ -9,7 +9,7 @@ from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 
 
-class Counts(Protocol):
+class SessionCounts(Protocol):
     """Plain integers to which sessions add.
 
     `connections_rejected`, `limits_reached` and `closed_by_limit` are counted by the configuration key of the limit.
@@ -34,7 +34,7 @@ class Counts(Protocol):
     internal_errors: Counter[str]
 
 
-class Lines(Protocol):
+class SessionLines(Protocol):
     """Log lines about connections."""
 
     def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError, /) -> None:
@@ -95,7 +95,7 @@ class BrokerErrorSink(Protocol):
 S_contra = TypeVar("S_contra", contravariant=True)
 
 
-class Register(Protocol[S_contra]):
+class SessionRegister(Protocol[S_contra]):
     """The current sessions."""
 
     def opened(self, session: S_contra, /) -> None:

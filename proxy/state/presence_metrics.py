@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import Metric
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.metrics.collection import shown
+from sluicegate.proxy.reporting.metrics.collection import family_with_values
 from sluicegate.proxy.reporting.metrics.families.presence import (
     AGE,
     CLOCK,
@@ -19,7 +19,7 @@ from sluicegate.proxy.reporting.metrics.families.presence import (
 )
 from sluicegate.proxy.state.fleet_view import FleetMember, FleetView
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from sluicegate.proxy.status.condition import State
+from sluicegate.proxy.status.condition import ServingState
 
 MOST_PROXIES = 1000
 """Each proxy has at most ten series. If there are more proxies than this, only the sums are shown."""
@@ -31,17 +31,17 @@ def presence_metrics(read_view: Callable[[], FleetView]) -> Iterator[Metric]:
     try:
         view = read_view()
     except TopicUnavailable:
-        yield shown(READABLE, 0.0)
+        yield family_with_values(READABLE, 0.0)
         return
-    yield shown(READABLE, 1.0)
+    yield family_with_values(READABLE, 1.0)
     states: dict[str, float] = {}
     for each in view.members:
         state = "stale" if view.is_stale(each) else each.presence.state
-        known = state if state in PROXIES.always else State.NOT_SERVING.value
+        known = state if state in PROXIES.always else ServingState.NOT_SERVING.value
         states[known] = states.get(known, 0) + 1
-    yield shown(PROXIES, states)
+    yield family_with_values(PROXIES, states)
     codes = [each.code.value for each in view.findings]
-    yield shown(FINDINGS, {code: float(codes.count(code)) for code in codes})
+    yield family_with_values(FINDINGS, {code: float(codes.count(code)) for code in codes})
     yield from _of_each(view)
 
 
@@ -51,17 +51,22 @@ def _of_each(view: FleetView) -> Iterator[Metric]:
     for each in sorted(view.members, key=lambda member: member.last_ms):
         of[str(cut(each.presence.name, _LABEL_CHARACTERS))] = each
     of = dict(sorted(of.items())[:MOST_PROXIES])
-    yield shown(AGE, {name: max(0, view.now_ms - each.last_ms) / 1000 for name, each in of.items()})
-    yield shown(SERVING, {name: float(_serves(view, each)) for name, each in of.items()})
+    yield family_with_values(AGE, {name: max(0, view.now_ms - each.last_ms) / 1000 for name, each in of.items()})
+    yield family_with_values(SERVING, {name: float(_serves(view, each)) for name, each in of.items()})
     clocks = {name: each.clock_off_ms / 1000 for name, each in of.items() if each.clock_off_ms is not None}
-    yield shown(CLOCK, clocks)
+    yield family_with_values(CLOCK, clocks)
     short = {name: (each.presence.version, each.presence.policies) for name, each in of.items()}
-    yield shown(INFO, {(name, *(str(cut(text, 50)) for text in texts)): 1.0 for name, texts in short.items()})
+    yield family_with_values(
+        INFO, {(name, *(str(cut(text, 50)) for text in texts)): 1.0 for name, texts in short.items()}
+    )
     connections = {name: each.presence.counters.get("connections", 0) for name, each in of.items()}
-    yield shown(CONNECTIONS, connections)
+    yield family_with_values(CONNECTIONS, connections)
     for counted, family in COUNTERS.items():
-        yield shown(family, {name: each.presence.counters.get(counted, 0) for name, each in of.items()})
+        yield family_with_values(family, {name: each.presence.counters.get(counted, 0) for name, each in of.items()})
 
 
 def _serves(view: FleetView, member: FleetMember) -> bool:
-    return not view.is_stale(member) and member.presence.state in (State.SERVING.value, State.NEEDS_ATTENTION.value)
+    return not view.is_stale(member) and member.presence.state in (
+        ServingState.SERVING.value,
+        ServingState.NEEDS_ATTENTION.value,
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class State(Enum):
+class ServingState(Enum):
     """The state of a proxy, best state first."""
 
     SERVING = "serving"
@@ -24,7 +24,7 @@ class ConditionType:
     cause is gone. Only `State.NOT_SERVING` fails readiness.
     """
 
-    state: State
+    state: ServingState
     meaning: str
     begins: str
     ends: str
@@ -33,13 +33,13 @@ class ConditionType:
 
 
 def _not_serving(meaning: str, begins: str, ends: str, advice: str) -> ConditionType:
-    return ConditionType(State.NOT_SERVING, meaning, begins, ends, advice)
+    return ConditionType(ServingState.NOT_SERVING, meaning, begins, ends, advice)
 
 
 def _needs_attention(
     meaning: str, begins: str, ends: str, advice: str, lasts_seconds: float | None = None
 ) -> ConditionType:
-    return ConditionType(State.NEEDS_ATTENTION, meaning, begins, ends, advice, lasts_seconds)
+    return ConditionType(ServingState.NEEDS_ATTENTION, meaning, begins, ends, advice, lasts_seconds)
 
 
 _AT_A_LOOK = "at the next look"

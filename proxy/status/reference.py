@@ -5,7 +5,7 @@
 
 import sys
 
-from sluicegate.proxy.status.condition import TYPES, State
+from sluicegate.proxy.status.condition import TYPES, ServingState
 
 _HEAD = """\
 # Conditions
@@ -28,7 +28,7 @@ _COLUMNS = "| condition | meaning | begins | ends | what to do |\n|---|---|---|-
 def page() -> str:
     """Return the page."""
     parts = [_HEAD]
-    for state in (State.NOT_SERVING, State.NEEDS_ATTENTION):
+    for state in (ServingState.NOT_SERVING, ServingState.NEEDS_ATTENTION):
         parts.append(f"\n## {state.value.capitalize()}\n\n{_COLUMNS}")
         parts += [
             f"| `{condition.value}` | {kind.meaning} | {kind.begins} | {kind.ends} | {kind.advice} |\n"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import structlog
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.waiting_clients import Waiting, either
+from sluicegate.proxy.reporting.waiting_clients import WaitingNames, merge_waiting
 from sluicegate.proxy.reporting.write_health import QUIET_SECONDS
-from sluicegate.proxy.status.condition import Condition, State
+from sluicegate.proxy.status.condition import Condition, ServingState
 
 _STUCK_SECONDS = 10
 _MAX_SUBJECTS = 100
@@ -43,11 +43,11 @@ class ActiveCondition:
     """
 
     condition: Condition
-    state: State
+    state: ServingState
     subject: str
     detail: str
     since_ms: int
-    waiting: Waiting | None = None
+    waiting: WaitingNames | None = None
     failed_at: float | None = None
 
     @property
@@ -59,10 +59,13 @@ class ActiveCondition:
         return f"{self.condition.value}: {self.text}"
 
 
-def state_of(active: Sequence[ActiveCondition]) -> State:
+def state_of(active: Sequence[ActiveCondition]) -> ServingState:
     """Return the worst state of these conditions."""
     states = {each.state for each in active}
-    return next((state for state in (State.NOT_SERVING, State.NEEDS_ATTENTION) if state in states), State.SERVING)
+    return next(
+        (state for state in (ServingState.NOT_SERVING, ServingState.NEEDS_ATTENTION) if state in states),
+        ServingState.SERVING,
+    )
 
 
 def gauges_of(active: Sequence[ActiveCondition]) -> dict[tuple[str, str], int]:
@@ -104,7 +107,7 @@ class Status:
         condition: Condition,
         detail: str,
         subject: str = "",
-        waiting: Waiting | None = None,
+        waiting: WaitingNames | None = None,
         failed_at: float | None = None,
     ) -> None:
         """Set the condition, or update its detail and the clients that wait for its end.
@@ -181,15 +184,17 @@ class Status:
         found = [active for _, (active, _) in self._copy()]
         stuck = self.not_live()
         if stuck is not None and all(each.condition is not Condition.EVENT_LOOP_STUCK for each in found):
-            found.append(ActiveCondition(Condition.EVENT_LOOP_STUCK, State.NOT_SERVING, "", stuck, self._now_ms()))
+            found.append(
+                ActiveCondition(Condition.EVENT_LOOP_STUCK, ServingState.NOT_SERVING, "", stuck, self._now_ms())
+            )
         found += self._of_workers
         return sorted(
-            found, key=lambda each: (each.state is not State.NOT_SERVING, _ORDER[each.condition], each.subject)
+            found, key=lambda each: (each.state is not ServingState.NOT_SERVING, _ORDER[each.condition], each.subject)
         )
 
     def not_ready(self) -> str | None:
         """Return why clients cannot be served, or None."""
-        return next((each.detail for each in self.active() if each.state is State.NOT_SERVING), None)
+        return next((each.detail for each in self.active() if each.state is ServingState.NOT_SERVING), None)
 
     def _copy(self) -> list[tuple[tuple[Condition, str], tuple[ActiveCondition, float]]]:
         with self._lock:
@@ -233,14 +238,14 @@ def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list
     `reports` contains each worker's number. If a condition stops one worker from serving, the process needs attention
     as long as another worker serves. Conditions of the cluster are an exception.
     """
-    one_serves = any(state_of(conditions) is not State.NOT_SERVING for _, conditions in reports)
+    one_serves = any(state_of(conditions) is not ServingState.NOT_SERVING for _, conditions in reports)
     found: dict[tuple[Condition, str], ActiveCondition] = {}
     for number, conditions in reports:
         for each in conditions:
             shown = each
-            if one_serves and each.state is State.NOT_SERVING and each.condition not in _OF_THE_CLUSTER:
+            if one_serves and each.state is ServingState.NOT_SERVING and each.condition not in _OF_THE_CLUSTER:
                 detail = cut(f"worker {number}: {each.detail}")
-                shown = replace(each, state=State.NEEDS_ATTENTION, subject=f"worker {number}", detail=detail)
+                shown = replace(each, state=ServingState.NEEDS_ATTENTION, subject=f"worker {number}", detail=detail)
             known = found.get((shown.condition, shown.subject))
             found[shown.condition, shown.subject] = shown if known is None else _both(known, shown)
     return list(found.values())
@@ -249,4 +254,4 @@ def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list
 def _both(one: ActiveCondition, other: ActiveCondition) -> ActiveCondition:
     """Return the condition of two workers, which is the older one with the clients of both."""
     older = min(one, other, key=lambda each: each.since_ms)
-    return replace(older, waiting=either(one.waiting, other.waiting))
+    return replace(older, waiting=merge_waiting(one.waiting, other.waiting))

@@ -37,7 +37,7 @@ def rate_text(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 or number == 0 else f"{number:.1f}"
 
 
-def size(number: float) -> str:
+def size_text(number: float) -> str:
     """Return a number of bytes with its unit."""
     unit = 0
     while number >= _THOUSAND and unit < len(_UNITS) - 1:
@@ -51,7 +51,7 @@ def iso_time(ms: int) -> str:
     return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def outcome(event: Mapping[str, Any]) -> str:
+def outcome_word(event: Mapping[str, Any]) -> str:
     """Return the outcome of the batches of an event or a group, in one word."""
     copies, changes = event.get("copies"), event.get("changes") or ()
     if event["outcome"] == Outcome.RESEND:
@@ -66,7 +66,7 @@ def outcome(event: Mapping[str, Any]) -> str:
 
 def outcome_in_words(event: Mapping[str, Any]) -> str:
     """Return the outcome of the batches of an event or a group, in a few words."""
-    word = outcome(event)
+    word = outcome_word(event)
     if word == _RETRYING:
         return NOT_STORED
     if word == Outcome.ACCEPTED and event.get("mode") == REHEARSE:
@@ -79,7 +79,7 @@ def main_reason(groups: Sequence[ViolationGroupState], now_ms: int) -> str:
 
     If clients are retrying batches that cannot be stored now, only those batches count.
     """
-    retried = [each for each in groups if outcome(each) == _RETRYING and now_ms - each["last_ms"] <= _RETRYING_MS]
+    retried = [each for each in groups if outcome_word(each) == _RETRYING and now_ms - each["last_ms"] <= _RETRYING_MS]
     most = max(retried or groups, key=lambda each: each["batches"], default=None)
     if most is None:
         return ""
@@ -102,7 +102,7 @@ def client_owner_of(event: dict[str, Any]) -> str:
     return printable(f"{owner['team']}{contact}")
 
 
-def diagnosis(event: dict[str, Any]) -> str:
+def diagnosis_text(event: dict[str, Any]) -> str:
     """Return the diagnosis of an event, with its first bad record if it has one."""
     rehearsed = [
         f"{one['key']} of {one['max_ms']} ms would reject {one['bad_records']}" for one in event.get("rehearsed", ())
@@ -111,7 +111,7 @@ def diagnosis(event: dict[str, Any]) -> str:
         return printable("; ".join(rehearsed))
     place = f"partition {event.get('partition')}"
     samples = event.get("samples") or ()
-    if not samples or outcome(event) == _RETRYING:
+    if not samples or outcome_word(event) == _RETRYING:
         return printable(f"{place}: {event.get('message') or event.get('reason')}")
     sample = samples[0]
     words = sample.get("diagnosis") or sample.get("reason")

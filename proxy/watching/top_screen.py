@@ -13,7 +13,14 @@ from sluicegate.proxy.live.flow_history import rates_of
 from sluicegate.proxy.live.live_state import LiveState, ViolationGroupState
 from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.watching.admin_client import ProxyState
-from sluicegate.proxy.watching.formatting import diagnosis, main_reason, outcome, printable_name, rate_text, size
+from sluicegate.proxy.watching.formatting import (
+    diagnosis_text,
+    main_reason,
+    outcome_word,
+    printable_name,
+    rate_text,
+    size_text,
+)
 from sluicegate.validation.outcome import Outcome
 
 _WORST = 8
@@ -26,7 +33,7 @@ _LEAST_IMPORTANT = ("observed", "requests", "produced", "conns")
 _STYLES = {"serving": "green", "not serving": "red"}
 
 
-def screen(proxies: Sequence[ProxyState]) -> RenderableType:
+def top_screen(proxies: Sequence[ProxyState]) -> RenderableType:
     """Return the whole screen."""
     states = [proxy.state for proxy in proxies if proxy.state is not None]
     silent = [proxy for proxy in proxies if proxy.state is None]
@@ -91,7 +98,7 @@ def _row(name: str, state: LiveState, columns: Sequence[str]) -> list[Renderable
     figures = {
         "requests": rate_text(flow.requests),
         "records": rate_text(flow.records),
-        "produced": size(flow.size),
+        "produced": size_text(flow.size),
         "rejected": rate_text(flow.rejected),
         "observed": rate_text(flow.observed),
         "conns": f"{state['connections']['count']:,}",
@@ -135,14 +142,14 @@ def _topics(state: LiveState) -> Table:
         violated.setdefault(group["topic"], []).append(group)
     rates = {topic["name"]: topic["rates"] for topic in state["topics"]}
 
-    def place(name: str | None) -> tuple[int, float, str]:
+    def sort_key(name: str | None) -> tuple[int, float, str]:
         known = rates.get(name)
         batches = sum(group["batches"] for group in violated.get(name, ()))
         return -batches, 0 if known is None else -known["batches"], name or ""
 
-    for name in sorted({*rates, *violated}, key=place)[:_WORST]:
+    for name in sorted({*rates, *violated}, key=sort_key)[:_WORST]:
         known, groups = rates.get(name), violated.get(name, [])
-        flow = ("-", "-") if known is None else (rate_text(known["batches"]), size(known["size"]))
+        flow = ("-", "-") if known is None else (rate_text(known["batches"]), size_text(known["size"]))
         rejected = sum(group["batches"] for group in groups if _is_rejected(group))
         observed = sum(group["batches"] for group in groups) - rejected
         topic = Text("unknown topic id") if name is None else _name(name)
@@ -166,7 +173,7 @@ def _last(state: LiveState) -> Table:
     table.add_column("diagnosis", overflow="fold", min_width=_LEAST_CHARACTERS)
     for event in state["violations"][: -_LAST - 1 : -1]:
         names = _name(event["client_id"]), _name(event["topic"])
-        table.add_row(event["time"][11:19], *names, outcome(event), Text(diagnosis(event)))
+        table.add_row(event["time"][11:19], *names, outcome_word(event), Text(diagnosis_text(event)))
     return table
 
 

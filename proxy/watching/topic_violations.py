@@ -7,7 +7,7 @@ from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.watching.formatting import (
     client_of,
     client_owner_of,
-    diagnosis,
+    diagnosis_text,
     iso_time,
     outcome_in_words,
     printable_name,
@@ -70,4 +70,4 @@ def _group_lines(group: ViolationGroupState) -> Iterator[str]:
     rule = group.get("rule")  # a running proxy does not report the rule
     reason = group["reason"] if rule is None else f"{group['reason']} ({rule})"
     yield f"  {printable_name(reason)}: {batches}, {records}, {times}; {outcome_in_words(group)}"
-    yield f"    example: {diagnosis(group['example'])}"
+    yield f"    example: {diagnosis_text(group['example'])}"

@@ -21,7 +21,7 @@ class RecordedGroup(ViolationGroupState):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EventSelection:
     """Selects the events that are counted.
 
     A field that is None selects all. `owner` is the team of the topic or the client. `rule` is a rule or a reason.
@@ -49,7 +49,7 @@ class ViolationCounts:
     `first_ms` is the time of the oldest event, whether or not it is selected.
     """
 
-    def __init__(self, wanted: Wanted, ids: set[str] | None = None) -> None:
+    def __init__(self, wanted: EventSelection, ids: set[str] | None = None) -> None:
         self._wanted = wanted
         self._found: dict[tuple[object, ...], RecordedGroup] = {}
         self._ids = ids

@@ -10,7 +10,7 @@ from typing import Any
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.state.range_read import read_range
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from sluicegate.proxy.watching.violation_counts import RecordedGroup, ViolationCounts, Wanted
+from sluicegate.proxy.watching.violation_counts import EventSelection, RecordedGroup, ViolationCounts
 
 MOST_EVENTS = 10_000
 _MOST_BYTES = 64 << 20
@@ -49,7 +49,7 @@ class ViolationHistory:
         self._upstream = upstream
         self._reading = threading.Lock()
 
-    def read(self, since_ms: int, until_ms: int, wanted: Wanted) -> RecordedViolations:
+    def read(self, since_ms: int, until_ms: int, wanted: EventSelection) -> RecordedViolations:
         """Return the violations. Blocks for some seconds. Raises TopicUnavailable."""
         counts = ViolationCounts(wanted, set())  # the topic may contain a record twice, with the same id
         if not self._reading.acquire(timeout=_WAIT_SECONDS):

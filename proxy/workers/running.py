@@ -62,13 +62,13 @@ async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSock
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def ended() -> None:
+    def stop_at_end() -> None:
         if stop.is_set():
             raise SystemExit(1)
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended)
+        loop.add_signal_handler(number, stop_at_end)
 
     async def adopt(newest: Loaded) -> None:
         await server.adopt(newest.config, newest.source)

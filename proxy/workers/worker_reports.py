@@ -15,7 +15,7 @@ from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, total_gauges, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
 from sluicegate.proxy.server.process_resources import resident_bytes
-from sluicegate.proxy.status.condition import Condition, State
+from sluicegate.proxy.status.condition import Condition, ServingState
 from sluicegate.proxy.status.status import ActiveCondition, Status, gauges_of, not_refuted, of_workers, state_of
 from sluicegate.proxy.workers.messages import Command, Report, WorkerSnapshot
 from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers
@@ -119,7 +119,7 @@ class WorkerReports:
         gauges.resident_bytes += resident_bytes()
         counters = total_of([own, *self._of_the_ended, *(report.snapshot.counters for report in reports)])
         active = self._status.active()
-        counters.ready = state_of(active) is not State.NOT_SERVING
+        counters.ready = state_of(active) is not ServingState.NOT_SERVING
         return Snapshot(
             counters,
             sum(report.snapshot.in_flight for report in reports),

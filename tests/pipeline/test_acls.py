@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import plan_replay, replay
 from sluicegate.pipeline.jobs.repair import required_acls
-from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
+from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, find_missing_acls
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.broker.eventually import eventually
@@ -108,11 +108,11 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
     right, cluster = right_of(name), Topics(guarded.kafka.bootstrap, (name,), settings_of_bob).cluster()
     admin = guarded.admin()
     try:
-        assert missing(cluster, [right]) == [right]
+        assert find_missing_acls(cluster, [right]) == [right]
 
         grant_acl(admin, right.in_words(f"User:{USER}"))
 
-        eventually(lambda: missing(cluster, [right]) == [], 30, "the right")
+        eventually(lambda: find_missing_acls(cluster, [right]) == [], 30, "the right")
     finally:
         cluster.close()
     assert (name in admin.list_topics(timeout=30).topics) is exists  # the request has created nothing
@@ -155,7 +155,7 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
     run(*about, *out, "--apply")
     assert summary(tmp_path / "out")["written_by_this_run"] == 2
     (missing_acls,) = required_acls.missing_acl_sentences(
-        Topics(guarded.kafka.bootstrap, (topic,), settings_of_bob), required_acls.for_writing([topic])
+        Topics(guarded.kafka.bootstrap, (topic,), settings_of_bob), required_acls.acls_for_writing([topic])
     )
     assert missing_acls == (
         f"WRITE on topic {topic} is missing: kafka-acls --bootstrap-server HOST:PORT --add "

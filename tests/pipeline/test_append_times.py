@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times
-from sluicegate.pipeline.jobs.profile.invalid_timestamps import POSSIBLE_CODES, assess
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import POSSIBLE_CODES, assess_timestamps
 from sluicegate.pipeline.jobs.profile.timestamp_counts import DoubtsOf, TimestampCounts
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
@@ -43,7 +43,9 @@ class BatchTimes:
     def damage(self, after_max_ms: int, before_max_ms: int) -> dict[str, tuple[int, int]]:
         """Return the least and the largest number of records with each damage."""
         times = append_times(self.rows, NOW)
-        rows = assess(self.rows, times, after_max_ms, before_max_ms, lambda _start, _end, its: self.read(its))
+        rows = assess_timestamps(
+            self.rows, times, after_max_ms, before_max_ms, lambda _start, _end, its: self.read(its)
+        )
         counts: dict[str, int] = {}
         for row in rows.to_pylist():
             counts[row["damage"]] = counts.get(row["damage"], 0) + row["records"]
@@ -55,7 +57,7 @@ class BatchTimes:
 
     def dated_hours(self) -> set[int]:
         """Return the hours in which the records were appended according to the estimate."""
-        rows = assess(self.rows, append_times(self.rows, NOW), HOUR, None)
+        rows = assess_timestamps(self.rows, append_times(self.rows, NOW), HOUR, None)
         return {row["hour"] for row in rows.to_pylist() if row["hour"] == row["hour_until"]}
 
 

@@ -14,7 +14,7 @@ from sluicegate.pipeline.jobs.profile.invalid_timestamps import partition_clock
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
-from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS, Chunk, cut, joined
+from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS, Chunk, cut_ranges, join_ranges
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.protocol.fetch_response import FetchedPartition
 from tests.pipeline.logs import NOW, WRITTEN, ScriptedLog, WrittenBatch, log_of
@@ -92,7 +92,7 @@ def test_the_counts_of_chunks_add_up_to_those_of_the_whole_log(
 def test_chunks_begin_at_blocks_and_cover_every_offset(ranges: list[tuple[int, int]], tasks: int) -> None:
     wanted = [OffsetRange(TopicPartition("t", i), start, start + size) for i, (start, size) in enumerate(ranges)]
 
-    found = cut(wanted, tasks)
+    found = cut_ranges(wanted, tasks)
 
     assert [its[0].whole for its in found] == wanted
     for whole, its in zip(wanted, found, strict=True):
@@ -106,7 +106,7 @@ def test_a_large_partition_is_cut_for_all_tasks_and_small_ones_are_not() -> None
     large = OffsetRange(TopicPartition("t", 0), 5, 20_000_005)
     small = [OffsetRange(TopicPartition("t", i), 0, 100_000) for i in range(1, 4)]
 
-    found = cut([large, *small], 8)
+    found = cut_ranges([large, *small], 8)
 
     assert [len(its) for its in found] == [8, 1, 1, 1]
     sizes = [chunk.size for chunk in found[0]]
@@ -114,7 +114,7 @@ def test_a_large_partition_is_cut_for_all_tasks_and_small_ones_are_not() -> None
 
 
 def test_deleted_ranges_of_chunks_are_joined() -> None:
-    missing = joined([(0, 50), (50, 100), (100, 120), (300, 310)])
+    missing = join_ranges([(0, 50), (50, 100), (100, 120), (300, 310)])
 
     assert missing == ((0, 120), (300, 310))
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of, fitted, simplified
+from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of, fit_non_decreasing, simplify_clock
 
 NOW = 1_764_000_000_000
 HOUR = 3_600_000
@@ -96,7 +96,7 @@ TIMES = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 5)), min_size=1, ma
 def test_the_fitted_clock_is_the_best_non_decreasing_fit(times: list[tuple[int, int]]) -> None:
     values, weights = (list(column) for column in zip(*times, strict=True))
 
-    on_it = set(fitted(np.array(values), np.array(weights)).tolist())
+    on_it = set(fit_non_decreasing(np.array(values), np.array(weights)).tolist())
 
     best = least_cost(times, [None] * len(times))
     assert least_cost(times, [i in on_it for i in range(len(times))]) == best
@@ -126,7 +126,7 @@ def test_a_simplified_clock_is_within_the_tolerance(steps: list[tuple[int, int]]
     offsets, times = (np.cumsum(np.array(column, np.int64)) for column in zip(*steps, strict=True))
     whole = Clock(offsets, times + NOW)
 
-    found = simplified(whole, 60_000)
+    found = simplify_clock(whole, 60_000)
 
     # If there are several points at one offset, the time is between the first and the last of them.
     away = found.at(offsets) - whole.times
@@ -141,7 +141,7 @@ def test_the_clock_of_a_year_of_working_days_has_few_points() -> None:
     minutes = np.array([day * 1440 + minute for day in range(365) for minute in range(480, 1080)], np.int64)
     whole = Clock(np.arange(len(minutes)) * 100, NOW + minutes * 60_000)
 
-    found = simplified(whole, 60_000)
+    found = simplify_clock(whole, 60_000)
 
     assert len(found.offsets) < 4 * 365
     assert int(np.abs(found.at(whole.offsets) - whole.times).max()) <= 60_000

@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from sluicegate.pipeline.kafka import cluster as cluster_module
-from sluicegate.pipeline.kafka.cluster import KafkaCluster, Retry
+from sluicegate.pipeline.kafka.cluster import KafkaCluster, RetryRequest
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable
 from sluicegate.pipeline.kafka.settings import ClientSettings
 
@@ -19,7 +19,7 @@ def cluster_with_short_timeout(monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
 
 def test_a_retriable_error_is_retried_despite_a_short_timeout(cluster_with_short_timeout: KafkaCluster) -> None:
     """The last leader of a thousand new partitions takes longer than the timeout for an address."""
-    responses: list[Exception] = [Retry("t-999: NOT_LEADER_OR_FOLLOWER (6)")] * 3
+    responses: list[Exception] = [RetryRequest("t-999: NOT_LEADER_OR_FOLLOWER (6)")] * 3
 
     def leader() -> str:
         if responses:

@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.advise.job import NoProfile, read_profile
 from sluicegate.pipeline.jobs.extract.parquet_files import OutputFolderError
 from sluicegate.pipeline.jobs.profile import report
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
-from sluicegate.pipeline.report.wording import dated
+from sluicegate.pipeline.report.wording import moment_and_ms
 from sluicegate.pipeline.runs.results import BadFolder, Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.source.topics import Topics
@@ -196,7 +196,7 @@ def test_an_invalid_topic_is_reported_with_the_name_of_the_brokers_error(kafka_b
 def test_a_report_names_its_producers_and_dates_its_times() -> None:
     damaged = [{"producer_id": i, "codec": "none", "damage": {"zero": 9}, "records": 9, "bytes": 1} for i in range(40)]
 
-    plot, times = report._by_producer(damaged), [dated(at) for at in (0, 2**63 - 1)]
+    plot, times = report._by_producer(damaged), [moment_and_ms(at) for at in (0, 2**63 - 1)]
 
     assert "the 12 with most of 40" in plot.svg
     assert times == ["1970-01-01 00:00:00 UTC (0)", f"no date ({2**63 - 1})"]
@@ -209,7 +209,7 @@ def test_an_error_of_a_task_is_one_line(spark: SparkSession) -> None:
     with pytest.raises(PySparkException) as raised:
         map_in_tasks(spark, [7], lambda _: 1, raise_folder_error, "id bigint").collect()
 
-    assert running.reason(str(raised.value)) == "s3a://b/7 does not take a file"
+    assert running.message_of_failed_task(str(raised.value)) == "s3a://b/7 does not take a file"
 
 
 def test_the_old_name_of_a_command_is_an_error_with_the_new_one(

@@ -23,7 +23,7 @@ from sluicegate.pipeline.jobs.verify import job as verifying
 from sluicegate.pipeline.jobs.verify import records as verified_records
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source import chunks
-from sluicegate.pipeline.source.chunks import cut
+from sluicegate.pipeline.source.chunks import cut_ranges
 from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
@@ -75,7 +75,7 @@ def rows_of(results: Results, table: str) -> list[Any]:
 def test_a_large_partition_is_cut_into_several_chunks(spark: SparkSession, kafka_bootstrap: str, topic: str) -> None:
     (whole,) = Topics(kafka_bootstrap, (topic,)).ranges()
 
-    (its,) = cut([whole], tasks_at_most(spark))
+    (its,) = cut_ranges([whole], tasks_at_most(spark))
 
     assert whole.size > 250_000
     assert len(its) > 2

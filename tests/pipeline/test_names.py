@@ -8,7 +8,7 @@ from rich.console import Console
 
 from sluicegate.pipeline.jobs.extract import report as extract_report
 from sluicegate.pipeline.jobs.violations import report as violations_report
-from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.report.plots import bar_plot
 from sluicegate.pipeline.report.wording import printable, shortened
 from tests.pipeline.test_many_producers import Pages, rows_in
 
@@ -55,7 +55,7 @@ def test_a_client_or_topic_of_any_name_has_its_row_and_its_bar(name: str) -> Non
 def test_names_that_are_shortened_alike_have_a_bar_each() -> None:
     names = [f"{'a' * 100}{i}{'z' * 100}" for i in range(3)]
 
-    plot = bars(names, {"batches": [1, 2, 3]}, "title", "batches")
+    plot = bar_plot(names, {"batches": [1, 2, 3]}, "title", "batches")
 
     assert plot.svg.count(f">{shortened(names[0])}<") == 3
 

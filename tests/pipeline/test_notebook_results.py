@@ -10,13 +10,13 @@ import pytest
 import sluicegate
 from sluicegate.pipeline.jobs.verify.job import Verification
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.source import progress_line
 from sluicegate.proxy.reporting.build_info import VERSION
 
 
-class Result(Shown):
+class Result(NotebookResult):
     """A result whose texts come from a cluster."""
 
     def __init__(self, found: str, rows: list[tuple[str, int]]) -> None:

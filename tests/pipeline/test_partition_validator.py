@@ -12,7 +12,12 @@ import pytest
 
 from sluicegate.pipeline.jobs.audit import partition_validator
 from sluicegate.pipeline.jobs.audit.findings import AppendTimeRange, AuditFindings
-from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator, as_sent
+from sluicegate.pipeline.jobs.audit.partition_validator import (
+    PLACE,
+    CannotBeValidated,
+    PartitionValidator,
+    batch_as_sent,
+)
 from sluicegate.pipeline.jobs.audit.partitions import append_time_lookup
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes
@@ -61,7 +66,7 @@ def test_records_with_log_append_time_are_validated_as_sent(kafka_bootstrap: str
     found = [*stored_batches(cluster, OffsetRange(TopicPartition(topic, 0), 0, 4), committed=True)]
     cluster.close()
 
-    frames = [as_sent(each) for each in found]
+    frames = [batch_as_sent(each) for each in found]
 
     # All fields except the leader's epoch, the CRC, and the largest time, which is the append time.
     assert [(f[:12], f[16:17], f[21:35], f[43:]) for f in frames] == [

@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.append_times import append_times
-from sluicegate.pipeline.jobs.profile.invalid_timestamps import assess, partition_clock
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import assess_timestamps, partition_clock
 from sluicegate.pipeline.jobs.profile.timestamp_counts import TimestampCounts
-from sluicegate.pipeline.jobs.repair.correction import NAMES, Corrections, Rules, correct
+from sluicegate.pipeline.jobs.repair.correction import NAMES, Corrections, Rules, correct_timestamps
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.decoding import BatchDecoder
@@ -40,17 +40,23 @@ class RepairedBatches:
 
     def corrected(self, **rules: object) -> Corrections:
         given = Rules(NOW, HOUR, epoch_ms=self._epoch, **rules)
-        return correct(self.times, np.arange(len(self.times)), self.clock, self.appended, given)
+        return correct_timestamps(self.times, np.arange(len(self.times)), self.clock, self.appended, given)
 
     def damage(self) -> dict[str, int]:
         rows = (
-            assess(self._rows, self.appended, HOUR, None).group_by("damage").aggregate([("records", "sum")]).to_pylist()
+            assess_timestamps(self._rows, self.appended, HOUR, None)
+            .group_by("damage")
+            .aggregate([("records", "sum")])
+            .to_pylist()
         )
         return {row["damage"]: row["records_sum"] for row in rows}
 
     def hours(self) -> dict[int, int]:
         rows = (
-            assess(self._rows, self.appended, HOUR, None).group_by("hour").aggregate([("records", "sum")]).to_pylist()
+            assess_timestamps(self._rows, self.appended, HOUR, None)
+            .group_by("hour")
+            .aggregate([("records", "sum")])
+            .to_pylist()
         )
         return {row["hour"]: row["records_sum"] for row in rows}
 

@@ -17,7 +17,7 @@ from sluicegate.pipeline import plan_replay
 from sluicegate.pipeline.jobs.replay import job
 from sluicegate.pipeline.jobs.replay.progress import groups_of
 from sluicegate.pipeline.jobs.replay.writing import Headers
-from sluicegate.pipeline.report.wording import dated
+from sluicegate.pipeline.report.wording import moment_and_ms
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from tests.pipeline.commands import kill_once, run, summary
@@ -114,7 +114,9 @@ def test_a_replay_writes_dead_letters_back_after_a_dry_run(
     )
     assert "1 remains where it is: timestamp_in_future 1; the table remaining has the reasons.\n" in output
     assert "a dry run: nothing is written" in output
-    assert any(f"timestamp {dated(at * NANOSECONDS)} becomes {dated(at)}" in output for at in (now, now + 1))
+    assert any(
+        f"timestamp {moment_and_ms(at * NANOSECONDS)} becomes {moment_and_ms(at)}" in output for at in (now, now + 1)
+    )
     assert read_back(kafka_bootstrap, own_quarantine.topic) == []
     assert not summary(out)["applied"]
 

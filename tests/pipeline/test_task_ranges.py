@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.source.task_ranges import ranges_of_tasks, split
+from sluicegate.pipeline.source.task_ranges import ranges_of_tasks, split_ranges
 
 
 def ranges_of_sizes(*sizes: int) -> list[OffsetRange]:
@@ -17,12 +17,16 @@ def ranges_of_sizes(*sizes: int) -> list[OffsetRange]:
 def test_large_partitions_are_cut_into_more_ranges() -> None:
     small, large = ranges_of_sizes(100, 900)
 
-    chunks = split([small, large], 10)
+    chunks = split_ranges([small, large], 10)
 
     assert chunks[0] == small
     assert [(p.start, p.end) for p in chunks[1:]] == [(10 + 100 * i, 110 + 100 * i) for i in range(9)]
-    assert split([small, large], None) == [small, large]
-    assert [(p.start, p.end) for p in split([small, large], None, 300)[1:]] == [(10, 310), (310, 610), (610, 910)]
+    assert split_ranges([small, large], None) == [small, large]
+    assert [(p.start, p.end) for p in split_ranges([small, large], None, 300)[1:]] == [
+        (10, 310),
+        (310, 610),
+        (610, 910),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +53,6 @@ def test_every_offset_is_in_one_task_and_partitions_stay_in_order(sizes: list[in
 
     tasks = ranges_of_tasks(whole, at_least)
 
-    assert list(chain(*tasks)) == list(split(whole, at_least))
+    assert list(chain(*tasks)) == list(split_ranges(whole, at_least))
     assert all(sum(each.size for each in its) <= 65_536 for its in tasks if len(its) > 1)
-    assert len(tasks) >= min(len(split(whole, at_least)), at_least or 32)
+    assert len(tasks) >= min(len(split_ranges(whole, at_least)), at_least or 32)

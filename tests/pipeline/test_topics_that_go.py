@@ -11,8 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import audit, plan_repair, plan_replay, profile, repair, verify, watch
-from sluicegate.pipeline.commands.running import reason
-from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watch, Watching
+from sluicegate.pipeline.commands.running import message_of_failed_task
+from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watch, WatchSubject
 from sluicegate.pipeline.jobs.watch.outcome import watch_in
 from sluicegate.pipeline.jobs.watch.reading import WatchBounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
@@ -79,7 +79,7 @@ def recreate_topic(bootstrap: str, topic: str, partitions: int = 1) -> None:
 
 
 def watch_in_background(spark: SparkSession, bootstrap: str, out: Path, *topics: str) -> Watch:
-    asked = Watching(Topics(bootstrap, topics), WatchBounds(HOUR, None, None), None, HOUR, OFFSETS_A_BATCH)
+    asked = WatchSubject(Topics(bootstrap, topics), WatchBounds(HOUR, None, None), None, HOUR, OFFSETS_A_BATCH)
     results = Results(spark, str(out))
     results.make()
     found, _ = watch_in(spark, asked, results, table_location(str(out), format_named("parquet")), None)
@@ -222,7 +222,7 @@ def test_a_topic_that_is_deleted_while_a_job_reads_it_is_one_line(
     with pytest.raises(PySparkException) as raised:
         jobs[job]()
 
-    assert reason(str(raised.value)) == f"there is no topic {topic!r} on this cluster"
+    assert message_of_failed_task(str(raised.value)) == f"there is no topic {topic!r} on this cluster"
 
 
 def test_a_plan_and_an_audit_do_not_apply_to_a_topic_that_was_recreated_with_as_many_records(

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import TopicTrouble, watch
-from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
+from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, find_missing_acls
 from sluicegate.pipeline.source.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import GuardedBroker, client_login
@@ -37,7 +37,9 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
 
     def may_read(*names: str) -> bool:
         with Topics(bootstrap, names, settings).cluster() as cluster:
-            return not missing(cluster, [RequiredAcl(Resource.TOPIC, name, BrokerOperation.READ) for name in names])
+            return not find_missing_acls(
+                cluster, [RequiredAcl(Resource.TOPIC, name, BrokerOperation.READ) for name in names]
+            )
 
     def counts_and_warnings() -> tuple[dict[str, int], list[str], list[str]]:
         found = watch(spark, bootstrap, topics, tmp_path, settings=settings)

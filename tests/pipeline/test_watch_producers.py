@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from sluicegate.pipeline.jobs.watch.findings import as_row, finding_line
+from sluicegate.pipeline.jobs.watch.findings import finding_line, finding_row
 from sluicegate.pipeline.jobs.watch.producers import DistanceCounts, FindingSubject, Occurrence, Producers
 
 HOUR, MINUTE = 3_600_000, 60_000
@@ -20,7 +20,9 @@ def distance_counts(counts: dict[int, int], hour: int) -> DistanceCounts:
 
 
 def finding_lines(producers: Producers, *seen: Occurrence, distances: tuple[DistanceCounts, ...] = ()) -> list[str]:
-    return [finding_line(as_row(each, "b", 0)).removeprefix("orders: ") for each in producers.take(seen, distances)]
+    return [
+        finding_line(finding_row(each, "b", 0)).removeprefix("orders: ") for each in producers.take(seen, distances)
+    ]
 
 
 def restored_producers(producers: Producers) -> Producers:
@@ -105,12 +107,14 @@ def test_a_distance_needs_enough_records_and_a_minute() -> None:
 
 def test_a_finding_has_the_same_id_when_its_batch_is_done_again() -> None:
     def rows() -> list[dict[str, Any]]:
-        return [as_row(each, "abc-00000001", 5) for each in Producers(QUIET).take([invalid_timestamps("zero", 1)], [])]
+        return [
+            finding_row(each, "abc-00000001", 5) for each in Producers(QUIET).take([invalid_timestamps("zero", 1)], [])
+        ]
 
     assert rows() == rows()
     assert (
         rows()[0]["id"]
-        != as_row(Producers(QUIET).take([invalid_timestamps("zero", 1)], [])[0], "abc-00000002", 5)["id"]
+        != finding_row(Producers(QUIET).take([invalid_timestamps("zero", 1)], [])[0], "abc-00000002", 5)["id"]
     )
 
 

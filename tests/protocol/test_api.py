@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, by_key, rewritten
+from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, apis_by_key, rewritten
 from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, LayoutField, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import message_definition, message_definitions, parse_versions
@@ -33,7 +33,7 @@ def test_the_api_table_has_every_request_that_brokers_accept_from_clients() -> N
 
 def test_two_apis_with_the_same_key_are_rejected() -> None:
     with pytest.raises(ValueError, match="DescribeCluster and DescribeRacks have the same key, 60"):
-        by_key([Api(60, "DescribeCluster", 2, 0), Api(60, "DescribeRacks", 0, 0)])
+        apis_by_key([Api(60, "DescribeCluster", 2, 0), Api(60, "DescribeRacks", 0, 0)])
 
 
 def test_names_versions_and_flexibility_are_kafkas() -> None:

@@ -42,7 +42,7 @@ WhyBad = Callable[[int, int, int], Reason | None]
 """From a record's position, its time (ms) and its key's size (-1: null) to the bound that it breaks."""
 
 
-def mark(
+def mark_bad_records(
     records: memoryview,
     found: tuple[Finding, ...],
     policy: TopicPolicy,

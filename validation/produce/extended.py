@@ -14,7 +14,7 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
 )
 from sluicegate.validation.dispositions.fixes import Previous, fix_times
-from sluicegate.validation.dispositions.marks import mark
+from sluicegate.validation.dispositions.marks import mark_bad_records
 from sluicegate.validation.dispositions.masking import OF_READABLE_BATCHES, mask
 from sluicegate.validation.dispositions.rewritten import GrowthAllowance
 from sluicegate.validation.evaluation import (
@@ -23,7 +23,7 @@ from sluicegate.validation.evaluation import (
     evaluate_request_rules,
     evaluate_rules,
 )
-from sluicegate.validation.findings import over_limit
+from sluicegate.validation.findings import finding_over_limit
 from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce.samples import Sampling
@@ -172,7 +172,7 @@ class ExtendedValidation:
                 is_ours = changed is not None
                 found = mask(batch, where, sensitive, self._most_bytes(batch, policy), *known, is_ours=is_ours)
             except OverLimit as over:
-                found = over_limit(submission.topic, submission.partition, over, verdict.records)
+                found = finding_over_limit(submission.topic, submission.partition, over, verdict.records)
             if isinstance(found, MaskedBatch):
                 self._growth.spend(len(batch), len(found.records))
                 if found.count:
@@ -226,9 +226,9 @@ class ExtendedValidation:
         known = (self._most_bytes(records, policy), self._limits, self._decompressor, self._budget.for_rereading())
         marked: MarkedBatch | Finding | None
         try:
-            marked = mark(records, findings, policy, now_ms, *known)
+            marked = mark_bad_records(records, findings, policy, now_ms, *known)
         except OverLimit as over:
-            marked = over_limit(submission.topic, submission.partition, over, by_broker.records)
+            marked = finding_over_limit(submission.topic, submission.partition, over, by_broker.records)
         if isinstance(marked, Finding):
             return marked
         if findings:

@@ -6,7 +6,7 @@ from hashlib import sha256
 from sluicegate.config.teams import Owner
 from sluicegate.config.values.topic_pattern import (
     INSTRUCTION_NANOSECONDS,
-    compiled,
+    compile_expression,
     is_for_every_principal,
     regular_expression_of,
 )
@@ -25,7 +25,7 @@ class NamePattern:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self._compiled = compiled(regular_expression_of(pattern))
+        self._compiled = compile_expression(regular_expression_of(pattern))
         self._most_characters = _MOST_NANOSECONDS // (INSTRUCTION_NANOSECONDS * self._compiled.programsize)
         self.is_for_every_principal = is_for_every_principal(pattern)
 

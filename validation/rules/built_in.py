@@ -5,7 +5,7 @@ times.
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
+from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, native_check_about
 from sluicegate.validation.rules.rule import Part, RuledRecord, Side
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
@@ -27,7 +27,7 @@ class Required(SimpleRule):
 
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
-        return about(self.side, BytesQuestion(required=True))
+        return native_check_about(self.side, BytesQuestion(required=True))
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a text if the key or value is null."""
@@ -50,7 +50,7 @@ class Size(SimpleRule):
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
         most = BytesQuestion().most if self.most is None else self.most
-        return about(self.side, BytesQuestion(least=self.least, most=most))
+        return native_check_about(self.side, BytesQuestion(least=self.least, most=most))
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a text if the key or value is too small or too large."""
@@ -75,7 +75,7 @@ class Utf8(SimpleRule):
 
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
-        return about(self.side, BytesQuestion(is_text=True))
+        return native_check_about(self.side, BytesQuestion(is_text=True))
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a text with the position of the first byte that is not UTF-8; None if all bytes are."""

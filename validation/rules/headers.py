@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sluicegate.config.values.topic_pattern import INSTRUCTION_NANOSECONDS, compiled, regular_expression_of
+from sluicegate.config.values.topic_pattern import INSTRUCTION_NANOSECONDS, compile_expression, regular_expression_of
 from sluicegate.validation.rules.rule import INLINE_STEPS, Part, RuledRecord
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
@@ -64,7 +64,7 @@ class MatchedHeader(SimpleRule):
         self.name = name
         self.pattern = pattern
         self._name = name.encode()
-        self._compiled = compiled(regular_expression_of(pattern))
+        self._compiled = compile_expression(regular_expression_of(pattern))
         self._instructions = self._compiled.programsize
 
     @property

@@ -17,7 +17,14 @@ from sluicegate.pipeline.commands.arguments import (
     TopicPatterns,
 )
 from sluicegate.pipeline.commands.policy_file import PolicyFile, configuration_in, owners_of
-from sluicegate.pipeline.commands.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.commands.running import (
+    SparkAt,
+    now_in_ms,
+    print_table,
+    selected_topics,
+    session_for,
+    show_json,
+)
 
 
 def advise(
@@ -67,7 +74,7 @@ def advise(
             show_json(summary)
             return
         typer.echo(conclusion(advice))
-        show(report.console_table(advice), out)
+        print_table(report.console_table(advice), out)
         if found:
             typer.echo(enforcement_sentence(found))
         typer.echo(yaml)

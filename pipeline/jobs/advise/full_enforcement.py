@@ -13,7 +13,7 @@ from sluicegate.pipeline.jobs.advise.job import BEHIND, BoundCount, bounds_in
 from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
 from sluicegate.pipeline.report.page import ReportSection, Table
-from sluicegate.pipeline.report.wording import cut, duration, printable
+from sluicegate.pipeline.report.wording import cut_rows, duration, printable
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.integers import LONG_MAX
@@ -107,7 +107,7 @@ def enforcement_sentence(found: Sequence[FullEnforcement]) -> str:
 def section_of(found: Sequence[FullEnforcement]) -> ReportSection:
     """Return the section of the report."""
     worst = sorted(found, key=lambda each: (-each.rejected_at_most, each.topic))
-    shown, rest = cut(worst, "summary.json")
+    shown, rest = cut_rows(worst, "summary.json")
     rows = [
         (
             printable(each.topic),

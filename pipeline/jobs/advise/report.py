@@ -8,7 +8,16 @@ from sluicegate.pipeline.jobs.advise.job import Advice, limit_in_words
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
-from sluicegate.pipeline.report.wording import WORST, Conclusion, between, counted, cut, duration, owner_in_words, share
+from sluicegate.pipeline.report.wording import (
+    WORST,
+    Conclusion,
+    count_text,
+    cut_rows,
+    duration,
+    owner_in_words,
+    range_text,
+    share_text,
+)
 from sluicegate.pipeline.runs.results import REPORT, Results
 from sluicegate.protocol.integers import LONG_MAX
 
@@ -28,8 +37,9 @@ def conclusion(advice: Sequence[Advice]) -> Conclusion:
     at_most = min(sum(each.behind.rejected_at_most + each.ahead.rejected_at_most for each in advice), records)
     valid = sum(each.behind.valid_rejected + each.ahead.valid_rejected for each in advice)
     found = (
-        f"The tightest limits for {counted(len(advice), 'topic')} would have rejected {share(rejected, records)} of "
-        f"{counted(records, 'record')}, {valid:,} of them valid."
+        f"The tightest limits for {count_text(len(advice), 'topic')} "
+        f"would have rejected {share_text(rejected, records)} of "
+        f"{count_text(records, 'record')}, {valid:,} of them valid."
     )
     if at_most > rejected:
         found += (
@@ -68,11 +78,11 @@ def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
             each.topic,
             each.records,
             limit_in_words(each.behind, each.broker_sets_times),
-            between(each.behind.rejected, each.behind.rejected_at_most),
+            range_text(each.behind.rejected, each.behind.rejected_at_most),
             limit_in_words(each.ahead, each.broker_sets_times),
-            between(each.ahead.rejected, each.ahead.rejected_at_most),
+            range_text(each.ahead.rejected, each.ahead.rejected_at_most),
             each.behind.valid_rejected + each.ahead.valid_rejected,
-            between(each.kafka_4.rejected, each.kafka_4.rejected_at_most),
+            range_text(each.kafka_4.rejected, each.kafka_4.rejected_at_most),
         )
         for each in advice
     ]
@@ -80,7 +90,7 @@ def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
 
 def console_table(advice: list[Advice]) -> ConsoleTable:
     """Return the table that the command prints above the configuration."""
-    shown, rest = cut(_most_rejected(advice), "summary.json")
+    shown, rest = cut_rows(_most_rejected(advice), "summary.json")
     return ConsoleTable("Tightest limits", _HEADS, _rows(shown), rest)
 
 
@@ -95,7 +105,7 @@ def write_report(
     """Write the report with a plot for each of the topics with most rejections, and the configuration."""
     share = f"{100 * summary['at_most']:g} %"
     most = _most_rejected(advice)
-    shown, rest = cut(most, "summary.json")
+    shown, rest = cut_rows(most, "summary.json")
     caption = f"The tightest limits that reject at most {share} of the valid records. {rest}".strip()
     left = f"The {WORST} topics where they reject most follow." if len(most) > WORST else ""
     sections = [ReportSection("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]

@@ -19,7 +19,15 @@ from sluicegate.pipeline.commands.arguments import (
     TopicPatterns,
     table_location_option,
 )
-from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.commands.running import (
+    SparkAt,
+    exit_with_reason,
+    now_in_ms,
+    print_table,
+    selected_topics,
+    session_for,
+    show_json,
+)
 from sluicegate.pipeline.runs.moments import APPEND, BadMoment, moment_from
 
 
@@ -59,7 +67,7 @@ def audit(
     from sluicegate.pipeline.jobs.audit.job import run_audit
     from sluicegate.pipeline.jobs.audit.policies import policies_of
     from sluicegate.pipeline.jobs.parameters import samples_from
-    from sluicegate.pipeline.runs.argument_checks import Unfit
+    from sluicegate.pipeline.runs.argument_checks import UnfitValue
     from sluicegate.pipeline.runs.tables import tables_in
     from sluicegate.validation.rules.rule import RuleUnusable
 
@@ -71,11 +79,11 @@ def audit(
         configuration, contracts = loaded.config, loaded.source.contracts
         try:
             kept_samples = samples_from(samples)
-        except Unfit as error:
-            end(f"--samples {samples}: expected {error}")
+        except UnfitValue as error:
+            exit_with_reason(f"--samples {samples}: expected {error}")
         policies_of(configuration, {}).rulebook()  # if a rule cannot be built, this fails before Spark starts
     except (BadMoment, ConfigError, RuleUnusable) as error:
-        end(str(error))
+        exit_with_reason(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("audit", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
@@ -89,4 +97,4 @@ def audit(
             show_json(summary)
             return
         typer.echo(report.conclusion(summary))
-        show(report.console_table(summary), out)
+        print_table(report.console_table(summary), out)

@@ -21,16 +21,16 @@ from sluicegate.pipeline.jobs.audit import report
 from sluicegate.pipeline.jobs.audit.contract_checks import check_contracts
 from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.audit.partitions import validated_rows
-from sluicegate.pipeline.jobs.audit.policies import Policies, left_out, policies_of
+from sluicegate.pipeline.jobs.audit.policies import Policies, parts_left_out, policies_of
 from sluicegate.pipeline.jobs.audit.summary import topic_summary
 from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.runs.tables import Tables, day_of
 from sluicegate.pipeline.runs.violation_events import event_of_line, is_of_this_version
-from sluicegate.pipeline.source.chunks import joined
+from sluicegate.pipeline.source.chunks import join_ranges
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.topic_ids import keep_topic_ids, topic_ids
 from sluicegate.pipeline.source.topics import Topics
@@ -100,7 +100,7 @@ def audit(
         "left_out": list(topics.left_out),
         "read_at_ms": now_ms,
         "as_of_ms": as_of_ms,
-        "not_validated": left_out(config),
+        "not_validated": parts_left_out(config),
         "lists_all": samples is None,
         "topics": {
             name: topic_summary({what: [row for row in its if row["topic"] == name] for what, its in rows.items()})
@@ -146,7 +146,7 @@ def _joined(rows: DataFrame) -> DataFrame:
     found: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for row in rows.orderBy(*names).collect():
         found.setdefault((row.topic, row.partition), []).append((row.first_offset, row.last_offset + 1))
-    missing = [(*place, first, end - 1) for place, its in found.items() for first, end in joined(its)]
+    missing = [(*place, first, end - 1) for place, its in found.items() for first, end in join_ranges(its)]
     return rows.sparkSession.createDataFrame(missing, rows.select(*names).schema)
 
 
@@ -209,7 +209,7 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Audit(Shown):
+class Audit(NotebookResult):
     """The results of an audit.
 
     `summary` is the content of summary.json. `batches`, `findings` and `rehearsed` have counts by topic, partition,
@@ -226,11 +226,11 @@ class Audit(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """Return the conclusion (see `Shown`)."""
+        """Return the conclusion (see `NotebookResult`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """Return the table (see `Shown`)."""
+        """Return the table (see `NotebookResult`)."""
         return report.console_table(self.summary)
 
 

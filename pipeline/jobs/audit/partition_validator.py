@@ -1,8 +1,8 @@
 """Validates stored batches one by one, by the code that validates them on the wire.
 
-A broker changes batches before it stores them: it assigns offsets and may set times. `as_sent` reverts this, so that
-the batch is validated as its producer sent it. The proxy's own marks (`mode: mark`) are also removed. Recompression
-(`compression.type`) and conversion cannot be reverted, so sizes are then the broker's.
+A broker changes batches before it stores them: it assigns offsets and may set times. `batch_as_sent` reverts this, so
+that the batch is validated as its producer sent it. The proxy's own marks (`mode: mark`) are also removed.
+Recompression (`compression.type`) and conversion cannot be reverted, so sizes are then the broker's.
 """
 
 import time
@@ -38,7 +38,7 @@ _CRC_AT, _ATTRIBUTES_LOW_AT, _LAST_DELTA_AT = 17, 22, 23
 _MESSAGE_CRC_AT, _MESSAGE_MAGIC_AT, _MESSAGE_ATTRIBUTES_AT = 12, 16, 17
 
 
-def as_sent(batch: StoredBatch) -> bytearray:
+def batch_as_sent(batch: StoredBatch) -> bytearray:
     """Return a copy with the offsets of a producer: from 0, and without gaps left by compaction.
 
     LogAppendTime, which only brokers set, is removed. A wrong CRC stays wrong.
@@ -112,7 +112,7 @@ class PartitionValidator:
 
     def validate(self, batch: StoredBatch, now_ms: int) -> ValidatedRequest:
         """Return the verdict on a batch, at PLACE, as if it were a separate request. Raises CannotBeValidated."""
-        frame = as_sent(batch)
+        frame = batch_as_sent(batch)
         if self._policy.mode is Mode.MARK and batch.header is not None:
             frame = self._unmarked(frame)
         version = OLD_VERSION if batch.header is None else CURRENT_VERSION

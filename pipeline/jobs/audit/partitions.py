@@ -26,7 +26,7 @@ from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_ti
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.chunks import Chunk, cut, map_partitions, read_chunk
+from sluicegate.pipeline.source.chunks import Chunk, cut_ranges, map_partitions, read_chunk
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.tasks import begin_task, map_in_tasks, tasks_at_most
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
@@ -37,7 +37,7 @@ RangeOf = Callable[[StoredBatch], AppendTimeRange]
 _AFTER_ALL = 2**62
 
 
-def always(moment_ms: int) -> RangeOf:
+def same_moment_for_all(moment_ms: int) -> RangeOf:
     """Return a function that returns the same moment for all batches."""
     return lambda _batch: AppendTimeRange(moment_ms, moment_ms, moment_ms)
 
@@ -45,14 +45,14 @@ def always(moment_ms: int) -> RangeOf:
 def append_time_lookup(times: AppendTimes) -> RangeOf:
     """Return a function that returns the broker's time (LogAppendTime), or the partition's range at the batch."""
 
-    def appended(batch: StoredBatch) -> AppendTimeRange:
+    def append_range_of(batch: StoredBatch) -> AppendTimeRange:
         header = batch.header
         if header is not None and header.attributes & LOG_APPEND_TIME:
             return AppendTimeRange(header.max_timestamp, header.max_timestamp, header.max_timestamp)
         place = np.array([batch.last_offset], np.int64)
         return AppendTimeRange(*(int(find(place)[0]) for find in (times.earliest, times.latest, times.next_step)))
 
-    return appended
+    return append_range_of
 
 
 Rows = list[pa.RecordBatch]
@@ -73,7 +73,7 @@ def validated_rows(
 
     `as_of_ms` is the moment (ms) as of which everything is validated; None means the append of each batch.
     """
-    rulebook, partitions = policies.rulebook(), cut(ranges, tasks_at_most(spark))
+    rulebook, partitions = policies.rulebook(), cut_ranges(ranges, tasks_at_most(spark))
 
     def validated_in(its: Sequence[Chunk]) -> Sequence[Chunk]:
         whole = its[0].whole
@@ -89,7 +89,9 @@ def validated_rows(
     audit = _auditor(options, policies, samples)
     if as_of_ms is not None:
         chunks = [chunk for its in partitions for chunk in validated_in(its)]
-        return map_in_tasks(spark, chunks, lambda chunk: chunk.size, lambda chunk: audit(chunk, always(as_of_ms)), DDL)
+        return map_in_tasks(
+            spark, chunks, lambda chunk: chunk.size, lambda chunk: audit(chunk, same_moment_for_all(as_of_ms)), DDL
+        )
     alone = [its[0] for its in partitions if len(its) == 1]
     large = [its for its in partitions if len(its) > 1]
     at_once = map_in_tasks(
@@ -115,10 +117,10 @@ def _auditor(options: SourceOptions, policies: Policies, samples: int | None) ->
         of = chunk.whole.of
         validator, findings = PartitionValidator(of, policies.rulebook(), policies.limits), AuditFindings(of, samples)
 
-        def take(batch: StoredBatch) -> None:
+        def validate_and_add(batch: StoredBatch) -> None:
             add_validated(findings, validator, batch, range_of(batch))
 
-        found: Rows = findings.table(read_chunk(options, chunk, take)).to_batches()
+        found: Rows = findings.table(read_chunk(options, chunk, validate_and_add)).to_batches()
         return found
 
     return audit_chunk

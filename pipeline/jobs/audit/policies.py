@@ -58,7 +58,7 @@ class Policies:
 
 
 def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Policies:
-    """Return the policies of a configuration without rules about requests and clients; see `left_out`."""
+    """Return the policies of a configuration without rules about requests and clients; see `parts_left_out`."""
     limits = config.limits
     return Policies(
         config.defaults,
@@ -75,7 +75,7 @@ def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Poli
     )
 
 
-def left_out(config: Config) -> list[str]:
+def parts_left_out(config: Config) -> list[str]:
     """Return a clause for each part of a configuration that stored records cannot violate or show."""
     gradual = any(keys.enforce is not None for keys in (config.defaults, *config.topics))
     parts = ((config.requests, _REQUESTS), (config.exempt, _EXEMPT), (gradual, _ENFORCE))

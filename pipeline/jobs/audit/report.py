@@ -8,13 +8,13 @@ from sluicegate.pipeline.jobs.audit.summary import cause_of, first_line, recomme
 from sluicegate.pipeline.jobs.profile.report import producer_name
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.report.plots import bar_plot
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
-    cut,
-    dated,
+    cut_rows,
     duration,
+    moment_and_ms,
     owner_in_words,
     printable,
     worst_and_others,
@@ -35,7 +35,7 @@ _AT_REST = (
 def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
     """Return the table that the command prints."""
     rows = [(name, *row) for name, topic in summary["topics"].items() for row in _findings(topic)]
-    shown, rest = cut(rows, "summary.json")
+    shown, rest = cut_rows(rows, "summary.json")
     return ConsoleTable("Audit of stored records", ("topic", *_FOUND), shown, rest)
 
 
@@ -43,7 +43,7 @@ def write_report(results: Results, summary: Mapping[str, Any]) -> None:
     """Write the report: the finding, the recommendation, then the findings and samples of the worst topics."""
     topics = summary["topics"]
     worst = worst_first(topics)
-    shown, rest = cut(worst, "summary.json")
+    shown, rest = cut_rows(worst, "summary.json")
     rows = [(name, *(topics[name]["verdicts"][verdict]["records"] for verdict in VERDICTS)) for name in shown]
     records = Table(f"Records by the verdict on their batch. {rest}".strip(), ("topic", *VERDICTS), rows)
     affected = [name for name in worst if topics[name]["findings"] or topics[name]["rehearsed"]]
@@ -87,20 +87,20 @@ def _findings(topic: Mapping[str, Any]) -> list[tuple[Any, ...]]:
             row["verdict"],
             printable(cause_of(row)),
             *(row[name] for name in _SUMS),
-            *(dated(row[end]) for end in ("first_hour", "last_hour")),
+            *(moment_and_ms(row[end]) for end in ("first_hour", "last_hour")),
         )
         for row in topic["findings"]
     ]
 
 
 def _section(name: str, topic: Mapping[str, Any]) -> ReportSection:
-    shown, rest = cut(_findings(topic), "summary.json")
+    shown, rest = cut_rows(_findings(topic), "summary.json")
     tables = [Table(rest or "Reasons, most records first", _FOUND, shown), _producers(topic["producers"])]
     if topic.get("clients"):
         tables.append(_clients(topic["clients"]))
     worst = topic["findings"][:WORST]
     series = {"records": [row["records"] for row in worst]}
-    plot = bars([printable(cause_of(row)) for row in worst], series, "Records in bad batches by reason", "records")
+    plot = bar_plot([printable(cause_of(row)) for row in worst], series, "Records in bad batches by reason", "records")
     return ReportSection(name, owner_in_words(topic), plots=[plot], tables=tables)
 
 
@@ -124,7 +124,7 @@ def _producers(producers: list[dict[str, Any]]) -> Table:
 
 
 def _clients(clients: list[dict[str, Any]]) -> Table:
-    shown, rest = cut(clients, "summary.json")
+    shown, rest = cut_rows(clients, "summary.json")
     rows = [
         (
             printable(row["client_id"] or "(no client id)"),
@@ -152,7 +152,7 @@ def _contract(name: str, contract: Mapping[str, Any]) -> ReportSection:
         for check in contract["checks"]
     ]
     rows += [(printable(words), "", "not checked") for words in contract["not_checked"]]
-    shown, rest = cut(rows, "summary.json")
+    shown, rest = cut_rows(rows, "summary.json")
     return ReportSection(
         f"{name}: contract, version {contract['version']}", tables=[Table(rest, ("check", "found", ""), shown)]
     )
@@ -164,13 +164,13 @@ def _measured(check: Mapping[str, Any]) -> str:
 
 
 def _samples(samples: list[dict[str, Any]]) -> ReportSection:
-    shown, rest = cut(samples, "the table samples")
+    shown, rest = cut_rows(samples, "the table samples")
     rows = [
         (
             f"{row['topic']}-{row['partition']}",
             str(row["offset"]),
-            "" if row["timestamp"] is None else dated(row["timestamp"]),
-            dated(row["appended_ms"]),
+            "" if row["timestamp"] is None else moment_and_ms(row["timestamp"]),
+            moment_and_ms(row["appended_ms"]),
             f"{row['verdict']}: {printable(cause_of(row))}",
             printable(row["diagnosis"]),
         )

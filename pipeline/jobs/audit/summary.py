@@ -88,10 +88,10 @@ def recommendation(topics: Mapping[str, Mapping[str, Any]]) -> str:
 def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return topics sorted by records in bad batches, then by records."""
 
-    def reported(name: str) -> int:
+    def reported_records(name: str) -> int:
         return sum(row["records"] for row in topics[name]["findings"])
 
-    return sorted(topics, key=lambda name: (-reported(name), -topics[name]["records"], name))
+    return sorted(topics, key=lambda name: (-reported_records(name), -topics[name]["records"], name))
 
 
 def cause_of(row: Mapping[str, Any]) -> str:

@@ -16,7 +16,15 @@ from sluicegate.pipeline.commands.arguments import (
     SparkLog,
     TopicPatterns,
 )
-from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.commands.running import (
+    SparkAt,
+    exit_with_reason,
+    now_in_ms,
+    print_table,
+    selected_topics,
+    session_for,
+    show_json,
+)
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
 
 _OFFSETS_A_BATCH = 4_000_000
@@ -59,7 +67,7 @@ def extract(
     from sluicegate.pipeline.jobs.extract.report import conclusion
 
     if extractor not in NAMES:
-        end(f"unknown extractor {extractor!r}; expected one of {', '.join(NAMES)}")
+        exit_with_reason(f"unknown extractor {extractor!r}; expected one of {', '.join(NAMES)}")
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("extract", topics, out, SparkAt(master, spark_log), resume=_RESUME) as (spark, results):
         asked = replace(topics, skip_unreadable=skip_unreadable, skip_missing=skip_missing)
@@ -73,4 +81,4 @@ def extract(
         for sentence in summary["missing"]:
             typer.echo(f"warning: {sentence}", err=True)
         typer.echo(conclusion(summary, extractor))
-        show(report.console_table(summary), out)
+        print_table(report.console_table(summary), out)

@@ -40,7 +40,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sluicegate.pipeline.jobs.profile.clock import COARSE_MS, SKEW_MS, fitted
+from sluicegate.pipeline.jobs.profile.clock import COARSE_MS, SKEW_MS, fit_non_decreasing
 from sluicegate.pipeline.jobs.profile.kinds import in_milliseconds, is_plausible_time
 
 Int64s = NDArray[np.int64]
@@ -238,11 +238,11 @@ def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
     if not (np.diff(values) < 0).any():  # no time contradicts another
         return points(np.arange(len(values))), (_NOTHING, _NOTHING)
     # Fitted from the end and upside down, so that being late costs three times.
-    lowest = len(values) - 1 - fitted(-values[::-1], weights[::-1])
+    lowest = len(values) - 1 - fit_non_decreasing(-values[::-1], weights[::-1])
     usable = np.flatnonzero(values <= (until_ms + SKEW_MS) // COARSE_MS)
     if len(lowest) == len(values):
         return points(lowest), (_NOTHING, _NOTHING)
-    return points(lowest), points(usable[fitted(values[usable], weights[usable])])
+    return points(lowest), points(usable[fit_non_decreasing(values[usable], weights[usable])])
 
 
 def _ahead(times: Int64s, until_ms: int) -> int:
@@ -264,7 +264,7 @@ def _step(times: Int64s) -> int:
     return max(-(-span_ms // (_MOST_STEPS * _MINUTE_MS)), 1) * _MINUTE_MS
 
 
-def difference(left: Int64s, right: Int64s) -> Int64s:
+def saturating_subtract(left: Int64s, right: Int64s) -> Int64s:
     """Return left - right, limited to the bounds of int64."""
     plain = left - right
     overflown = ((left ^ right) & (left ^ plain)) < 0
@@ -274,4 +274,4 @@ def difference(left: Int64s, right: Int64s) -> Int64s:
 
 def saturating_add(times: Int64s, by: int) -> Int64s:
     """Return times + by, limited to the bounds of int64."""
-    return difference(times, np.full(len(times), -by, np.int64))
+    return saturating_subtract(times, np.full(len(times), -by, np.int64))

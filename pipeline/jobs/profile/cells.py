@@ -11,7 +11,7 @@ from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
     VALID_TIMESTAMP,
     InvalidTimestampKind,
     ReadAgain,
-    assess,
+    assess_timestamps,
 )
 from sluicegate.pipeline.jobs.profile.kinds import LikelyUnits
 from sluicegate.pipeline.jobs.profile.reading import NOTE_TYPES, Reading, unreadable_row
@@ -77,10 +77,12 @@ def cells_of(
 ) -> pa.Table:
     """Return a whole partition's counts as cells, and a row without records for each deleted or unreadable range.
 
-    For `read_again` see `assess`.
+    For `read_again` see `assess_timestamps`.
     """
     times = append_times(reading.rows, now_ms)
-    cells = aggregated_rows(assess(reading.rows, times, after_max_ms, before_max_ms, read_again), now_ms, after_max_ms)
+    cells = aggregated_rows(
+        assess_timestamps(reading.rows, times, after_max_ms, before_max_ms, read_again), now_ms, after_max_ms
+    )
     where = {"topic": wanted.of.topic, "partition": wanted.of.partition}
     notes = [where | {"missing_from": first, "missing_to": end - 1} for first, end in reading.missing]
     notes += [where | unreadable_row(each) for each in reading.unreadable]

@@ -3,9 +3,9 @@ usable time. `append_times` bounds its error, and decides which timestamps are i
 
 In the order of a partition's offsets, valid times increase; a time that is ahead or late deviates from its neighbours.
 So a partition's clock is the non-decreasing function that fits its plausible times best (times within ten minutes count
-as equal) and does not exceed the moment of reading; see `fitted`. A number in another unit that converts to a plausible
-time counts as any other, so the clock continues where invalid timestamps begin. Between its points the clock is
-interpolated. It is accurate to about a minute, as fine as the counts.
+as equal) and does not exceed the moment of reading; see `fit_non_decreasing`. A number in another unit that converts to
+a plausible time counts as any other, so the clock continues where invalid timestamps begin. Between its points the
+clock is interpolated. It is accurate to about a minute, as fine as the counts.
 
 It cannot detect late records at the very beginning without contradicting neighbours, and it follows the records' own
 times in a topic that was written by replaying old records.
@@ -41,7 +41,7 @@ class Clock:
         return np.asarray(since.astype(np.int64) + base)
 
 
-def simplified(clock: Clock, tolerance_ms: int) -> Clock:
+def simplify_clock(clock: Clock, tolerance_ms: int) -> Clock:
     """Return a clock with fewer points that differs by at most the tolerance at the old ones.
 
     Steady times need two points, the end of a pause one more.
@@ -97,7 +97,7 @@ def clock_of(
         return None
     order = usable[np.lexsort((earliest[usable], first_offsets[usable]))]
     # Healthy producers differ by minutes, so a decrease only counts above that.
-    chain = order[fitted(earliest[order] // COARSE_MS, weights[order])]
+    chain = order[fit_non_decreasing(earliest[order] // COARSE_MS, weights[order])]
     offsets = np.concatenate((first_offsets[chain], last_offsets[chain]))
     times = np.concatenate((earliest[chain], latest[chain]))
     by_offset = np.lexsort((times, offsets))
@@ -109,7 +109,7 @@ def clock_of(
 _AHEAD_COSTS = 3
 
 
-def fitted(values: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+def fit_non_decreasing(values: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the indices of the times on the best-fitting non-decreasing step function, ascending.
 
     Each time is on the function, late (below it) or ahead of it. A late time costs its weight, because replays and

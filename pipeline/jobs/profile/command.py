@@ -24,7 +24,14 @@ from sluicegate.pipeline.commands.arguments import (
     table_location_option,
 )
 from sluicegate.pipeline.commands.policy_file import PolicyFile, configuration_in, owners_of
-from sluicegate.pipeline.commands.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
+from sluicegate.pipeline.commands.running import (
+    SparkAt,
+    now_in_ms,
+    print_table,
+    selected_topics,
+    session_for,
+    show_json,
+)
 
 
 def profile(
@@ -70,6 +77,6 @@ def profile(
             show_json(found.summary)
             return
         typer.echo(conclusion(found.summary))
-        show(report.console_table(found.summary), out)
-        for line in report.odd_units(found.summary):
+        print_table(report.console_table(found.summary), out)
+        for line in report.odd_unit_sentences(found.summary):
             typer.echo(line)

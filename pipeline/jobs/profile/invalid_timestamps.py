@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sluicegate.pipeline.jobs.profile.append_times import HOUR_MS, AppendTimes, TimestampDoubt, difference
+from sluicegate.pipeline.jobs.profile.append_times import HOUR_MS, AppendTimes, TimestampDoubt, saturating_subtract
 from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of
 from sluicegate.pipeline.jobs.profile.kinds import TimestampKind, in_milliseconds, is_plausible_time
 from sluicegate.pipeline.jobs.profile.timestamp_counts import DOUBTS_FROM, DoubtsOf
@@ -72,7 +72,7 @@ ReadAgain = Callable[[int, int, DoubtsOf], pa.Table]
 """Returns the rows of the partition's batches that end in [start, end), separated by their `TimestampDoubt`."""
 
 
-def assess(
+def assess_timestamps(
     rows: pa.Table,
     times: AppendTimes,
     after_max_ms: int,
@@ -100,10 +100,10 @@ def assess(
     hour = (begun + (ended - begun) // 2) // HOUR_MS * HOUR_MS
     hour_until = np.where(step - begun <= HOUR_MS, hour, step // HOUR_MS * HOUR_MS)
     distances = {
-        "ahead": difference(latest, until),
-        "behind": difference(begun, earliest),
-        "ahead_at_most": difference(latest, begun),
-        "behind_at_most": difference(until, earliest),
+        "ahead": saturating_subtract(latest, until),
+        "behind": saturating_subtract(begun, earliest),
+        "ahead_at_most": saturating_subtract(latest, begun),
+        "behind_at_most": saturating_subtract(until, earliest),
     }
     rows = rows.set_column(rows.schema.get_field_index("kind"), "kind", pa.array(kinds))
     rows = rows.append_column("hour", pa.array(hour)).append_column("hour_until", pa.array(hour_until))

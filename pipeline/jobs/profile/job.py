@@ -23,11 +23,11 @@ from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
 from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.runs.tables import Tables, day_of
-from sluicegate.pipeline.source.chunks import Chunk, cut, map_partitions
+from sluicegate.pipeline.source.chunks import Chunk, cut_ranges, map_partitions
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.source.topics import Topics
@@ -64,7 +64,7 @@ _VALID = (VALID_TIMESTAMP, InvalidTimestampKind.PAST.value, UncertainTimestampKi
 _CERTAIN = frozenset(kind.value for kind in InvalidTimestampKind)
 
 
-def cells(
+def read_cells(
     spark: SparkSession,
     topics: Topics,
     now_ms: int,
@@ -85,7 +85,7 @@ def cells(
         ).to_batches()
         return rows
 
-    partitions = cut(topics.ranges(), tasks_at_most(spark))
+    partitions = cut_ranges(topics.ranges(), tasks_at_most(spark))
     return map_partitions(spark, partitions, read, reading.SCHEMA, finish, DDL)
 
 
@@ -103,7 +103,7 @@ def profile(
     `epoch_ms` is None for ten years before now.
     """
     results.forget_summary()
-    found = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
+    found = results.write_table(HOURS, read_cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
     missing = [row.asDict() for row in found.where("missing_from IS NOT NULL").select("topic", *_GONE).collect()]
     broken = [row.asDict() for row in found.where("reason IS NOT NULL").select("topic", *_UNREADABLE).collect()]
     held, left_out = with_fewer_producers(found.where(IS_CELL), _OF_PRODUCER)
@@ -207,7 +207,7 @@ def _by_step(rows: list[dict[str, Any]], column: str) -> dict[int, int]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Profile(Shown):
+class Profile(NotebookResult):
     """The results of a profile.
 
     `summary` is the content of summary.json. `hours` is the table of that name, with rows by topic, partition and hour
@@ -219,11 +219,11 @@ class Profile(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """Return the conclusion (see `Shown`)."""
+        """Return the conclusion (see `NotebookResult`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """Return the table (see `Shown`)."""
+        """Return the table (see `NotebookResult`)."""
         return report.console_table(self.summary)
 
 
@@ -244,7 +244,9 @@ def run_profile(
     if tables is not None:
         keep_profile(tables, hours, topics.names)
     results.write_summary(summary)
-    return Profile(summary, hours, (*report.deleted_range_sentences(summary), *report.unreadable(summary)))
+    return Profile(
+        summary, hours, (*report.deleted_range_sentences(summary), *report.unreadable_range_sentences(summary))
+    )
 
 
 _NOT_KEPT = (

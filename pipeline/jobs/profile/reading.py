@@ -11,7 +11,7 @@ from sluicegate.pipeline.jobs.profile import timestamp_counts
 from sluicegate.pipeline.jobs.profile.timestamp_counts import DoubtsOf, TimestampCounts
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.chunks import Chunk, MissingRanges, joined, read_chunk
+from sluicegate.pipeline.source.chunks import Chunk, MissingRanges, join_ranges, read_chunk
 from sluicegate.pipeline.source.decoding import (
     BatchDecoder,
     BrokenRecords,
@@ -61,7 +61,7 @@ class Reading:
         missing = notes.filter(pc.is_valid(notes["missing_from"])).select(["missing_from", "missing_to"])
         return cls(
             found.filter(pc.is_valid(found["kind"])).select(timestamp_counts.SCHEMA.names),
-            joined([(stretch["missing_from"], stretch["missing_to"]) for stretch in missing.to_pylist()]),
+            join_ranges([(stretch["missing_from"], stretch["missing_to"]) for stretch in missing.to_pylist()]),
             largest if largest is not None else 0,
             join_adjacent(unreadable_of(row) for row in notes.filter(pc.is_valid(notes["reason"])).to_pylist()),
         )
@@ -122,7 +122,7 @@ def count_timestamps(
 def reader_again(
     options: SourceOptions, whole: OffsetRange, now_ms: int, epoch_ms: int | None
 ) -> Callable[[int, int, DoubtsOf], pa.Table]:
-    """Return the function with which `assess` reads a part of a partition again.
+    """Return the function with which `assess_timestamps` reads a part of a partition again.
 
     The function raises the errors of `count_timestamps`.
     """

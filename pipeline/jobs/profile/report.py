@@ -16,18 +16,18 @@ from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
 from sluicegate.pipeline.jobs.profile.reading import unreadable_of
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.plots import Plot, bars, share_beyond, time_plot
+from sluicegate.pipeline.report.plots import Plot, bar_plot, share_beyond, time_plot
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
-    between,
-    counted,
+    count_text,
     counts_in_words,
-    cut,
-    dated,
+    cut_rows,
     duration,
+    moment_and_ms,
     owner_in_words,
-    share,
+    range_text,
+    share_text,
     worst_and_others,
 )
 from sluicegate.pipeline.runs.results import REPORT, Results
@@ -40,7 +40,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Return the conclusion for all topics and the worst producer."""
     topics = summary["topics"]
     records = sum(topic["records"] for topic in topics.values())
-    where = next(iter(topics)) if len(topics) == 1 else counted(len(topics), "topic")
+    where = next(iter(topics)) if len(topics) == 1 else count_text(len(topics), "topic")
     if not records:
         return Conclusion(f"{where} holds no records." if len(topics) == 1 else f"{where} hold no records.", "Nothing.")
     kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in InvalidTimestampKind}
@@ -49,13 +49,13 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     perhaps = _perhaps(kinds, at_most)
     if not invalid and perhaps:
         return Conclusion(
-            f"No timestamp of {counted(records, 'record')} in {where} is certainly wrong.{perhaps}",
+            f"No timestamp of {count_text(records, 'record')} in {where} is certainly wrong.{perhaps}",
             "Look at the producers whose times contradict their neighbours: either these are ahead, or the others are "
             "late (a replay, a backfill). The proxy's violation events name clients from now on.",
         )
     if not invalid:
         return Conclusion(
-            f"All timestamps of {counted(records, 'record')} in {where} are valid.",
+            f"All timestamps of {count_text(records, 'record')} in {where} are valid.",
             "Nothing needs repair. sluicegate-spark advise recommends limits that keep it so.",
         )
     name, producer = max(
@@ -65,8 +65,8 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     its = sum(producer["damage"].values())
     of = f" on {name}" if len(topics) > 1 else ""
     found = (
-        f"{share(invalid, records)} of {counted(records, 'record')} in {where} have a wrong timestamp "
-        f"({counts_in_words(kinds)}); {share(its, invalid)} of those come from one producer{of}, "
+        f"{share_text(invalid, records)} of {count_text(records, 'record')} in {where} have a wrong timestamp "
+        f"({counts_in_words(kinds)}); {share_text(its, invalid)} of those come from one producer{of}, "
         f"{producer_name(producer)}.{perhaps}"
     )
     repaired = "" if not any(kinds[kind] for kind in _REPAIRED) else ", and repair shows a clean copy"
@@ -107,7 +107,7 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
     """Write the report from the profile's tables, with a section for each of the worst topics."""
     topics = summary["topics"]
     worst = worst_first(topics)
-    shown, rest = cut(worst, "summary.json")
+    shown, rest = cut_rows(worst, "summary.json")
     overview = Table(
         f"Timestamps with their number on the wire. {rest}".strip(),
         (
@@ -133,7 +133,7 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """Return the table that the command prints."""
-    shown, rest = cut(worst_first(summary["topics"]), "summary.json")
+    shown, rest = cut_rows(worst_first(summary["topics"]), "summary.json")
     topics = ((name, summary["topics"][name]) for name in shown)
     rows = [
         (name, its["records"], its["null_keys"], its["bytes"], *(_count(its, d) for d in _INVALID_TIMESTAMPS))
@@ -144,22 +144,26 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 
 def _count(topic: Mapping[str, Any], damage: str) -> int | str:
     least = topic["damage"][damage]
-    return between(least, topic["damage_at_most"].get(damage, least))
+    return range_text(least, topic["damage_at_most"].get(damage, least))
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:
     """Return omissions: topics, offsets deleted before they could be read, and unreadable batches."""
-    return [*left_out_warnings(summary["left_out"]), *deleted_range_sentences(summary), *unreadable(summary)]
+    return [
+        *left_out_warnings(summary["left_out"]),
+        *deleted_range_sentences(summary),
+        *unreadable_range_sentences(summary),
+    ]
 
 
-def unreadable(summary: dict[str, Any]) -> list[str]:
+def unreadable_range_sentences(summary: dict[str, Any]) -> list[str]:
     """Return a sentence for each range of unreadable batches, up to a limit."""
     listed = [
         f"{name}-{each['partition']}: {unreadable_of(each)}; the rest is counted"
         for name, topic in summary["topics"].items()
         for each in topic["unreadable"]
     ]
-    shown, rest = cut(listed, "summary.json")
+    shown, rest = cut_rows(listed, "summary.json")
     return [*shown, *([rest] if rest else [])]
 
 
@@ -173,7 +177,7 @@ def deleted_range_sentences(summary: dict[str, Any]) -> list[str]:
     ]
 
 
-def odd_units(summary: dict[str, Any]) -> list[str]:
+def odd_unit_sentences(summary: dict[str, Any]) -> list[str]:
     """Return a sentence for each unit in which implausible and future times were perhaps written."""
     return [
         f"{name}: {count:,} implausible or future times look like {unit}"
@@ -185,14 +189,18 @@ def odd_units(summary: dict[str, Any]) -> list[str]:
 def _overview(name: str, topic: dict[str, Any]) -> tuple[Any, ...]:
     return (
         *(name, topic["records"], _invalid_range(topic), topic["null_keys"], topic["bytes"]),
-        *(topic["stored_bytes"], dated(topic["timestamp_min"]), dated(topic["timestamp_max"])),
+        *(
+            topic["stored_bytes"],
+            moment_and_ms(topic["timestamp_min"]),
+            moment_and_ms(topic["timestamp_max"]),
+        ),
     )
 
 
 def _invalid_range(topic: Mapping[str, Any]) -> int | str:
     least = sum(topic["damage"].values())
     more = sum(most - topic["damage"][name] for name, most in topic["damage_at_most"].items())
-    return between(least, min(least + more, topic["records"]))
+    return range_text(least, min(least + more, topic["records"]))
 
 
 def _section(results: Results, name: str, topic: dict[str, Any]) -> ReportSection:
@@ -269,7 +277,7 @@ def _about_hours(topic: Mapping[str, Any]) -> str:
     if all(producer["timestamp_type"] == _BY_BROKER for producer in topic["producers"]):
         return ""
     shown = topic["records"] - topic["undated"]
-    of = f"{shown:,} of {counted(topic['records'], 'record')}" if topic["undated"] else "all records"
+    of = f"{shown:,} of {count_text(topic['records'], 'record')}" if topic["undated"] else "all records"
     rest = (
         f" The times around the other {topic['undated']:,} are constant, repeated or contradictory for more than "
         "an hour, so they have no hour."
@@ -305,4 +313,4 @@ def _by_producer(producers: list[dict[str, Any]], at_least: str = "") -> Plot:
     title = (
         f"Records with invalid timestamps by producer{at_least}{of}" if kinds else f"Records by producer ({none}{of})"
     )
-    return bars([producer_name(p) for p in most], series, title, "records")
+    return bar_plot([producer_name(p) for p in most], series, title, "records")

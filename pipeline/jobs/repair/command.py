@@ -24,10 +24,10 @@ from sluicegate.pipeline.commands.policy_file import PolicyFile, configuration_i
 from sluicegate.pipeline.commands.running import (
     START_AGAIN,
     SparkAt,
-    end,
+    exit_with_reason,
     now_in_ms,
+    print_table,
     session_for,
-    show,
     show_json,
     topics_of,
 )
@@ -94,7 +94,7 @@ def repair(
     try:
         check_timestamp_kinds(keep or (), rewrite or ())
     except UnknownTimestampKind as error:
-        end(str(error))
+        exit_with_reason(str(error))
     now_ms = now_in_ms()
     epoch_ms = epoch_ms_of(epoch, now_ms)
     configuration = configuration_in(policies)
@@ -103,7 +103,7 @@ def repair(
     try:
         targets = job.targets_of(topics, to)
     except CannotWriteTopic as error:
-        end(str(error))
+        exit_with_reason(str(error))
     with session_for("repair", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
         spark,
         results,
@@ -115,6 +115,6 @@ def repair(
             show_json(found.summary)
         else:
             typer.echo("\n".join([*first_lines(found.summary), conclusion(found.summary).to_do]))
-            show(report.console_table(found.summary["changes"], found.summary["applied"]), out)
+            print_table(report.console_table(found.summary["changes"], found.summary["applied"]), out)
         if found.obstacles:
             raise typer.Exit(1)

@@ -79,7 +79,7 @@ class Corrections:
     may_be_valid: NDArray[np.bool_]
 
 
-def correct(
+def correct_timestamps(
     timestamps: NDArray[np.int64], offsets: NDArray[np.int64], clock: Clock | None, times: AppendTimes, rules: Rules
 ) -> Corrections:
     """Correct records of one partition in order.

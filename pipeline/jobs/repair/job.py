@@ -30,15 +30,15 @@ from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan, ma
 from sluicegate.pipeline.jobs.repair.report import reason_unchanged
 from sluicegate.pipeline.jobs.repair.survey import survey
 from sluicegate.pipeline.jobs.repair.target import (
+    create_clean_topics,
     log_starts,
-    prepare,
     source_settings,
     target_obstacles,
     target_settings,
 )
 from sluicegate.pipeline.jobs.repair.writing import RepairedPartition, write_partition
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.runs.results import Results
@@ -188,7 +188,7 @@ def write_clean_topics(
     check_no_obstacles(listing)
     # if the disk is full, this fails before a topic is created
     results.stage_text(PLAN, replace(plan, begun=True).as_json())
-    found = prepare(plan, topics)
+    found = create_clean_topics(plan, topics)
     results.publish(PLAN)
     plan_id = plan.plan_id
 
@@ -246,7 +246,7 @@ class UnknownTimestampKind(ValueError):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Repair(Shown):
+class Repair(NotebookResult):
     """The results of a repair.
 
     `summary` is the content of summary.json. `repairs` has a row for each record with an invalid timestamp, before and
@@ -261,11 +261,11 @@ class Repair(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """Return the conclusion (see `Shown`)."""
+        """Return the conclusion (see `NotebookResult`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """Return the table (see `Shown`)."""
+        """Return the table (see `NotebookResult`)."""
         return report.table_of(self.summary)
 
 
@@ -287,11 +287,11 @@ def propose_repair(
     `targets` has the clean topic of each source topic. Missing ACLs that only writing needs are obstacles. Raises
     RepairBegun, and CannotWriteTopic if ACLs to read are missing.
     """
-    required_acls.check(required_acls.missing_acl_sentences(topics, required_acls.for_reading(topics.names)))
+    required_acls.check(required_acls.missing_acl_sentences(topics, required_acls.acls_for_reading(topics.names)))
     plan = write_plan(spark, topics, results, targets, rules)
     results.forget_summary()
     listing = list_changes(spark, topics, results, plan)
-    lacks = required_acls.missing_acl_sentences(topics, required_acls.for_clean_topics(topics, targets))
+    lacks = required_acls.missing_acl_sentences(topics, required_acls.acls_for_clean_topics(topics, targets))
     return _finish(topics, results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
 
 
@@ -303,7 +303,7 @@ def write_repair(
     If there are no invalid timestamps and no omissions, no clean topic is written. Raises RepairBegun and
     CannotWriteTopic.
     """
-    needed = [*required_acls.for_reading(topics.names), *required_acls.for_clean_topics(topics, targets)]
+    needed = [*required_acls.acls_for_reading(topics.names), *required_acls.acls_for_clean_topics(topics, targets)]
     required_acls.check(required_acls.missing_acl_sentences(topics, needed))
     plan = kept_plan(results, targets, rules)
     if plan is not None:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
+from sluicegate.pipeline.jobs.repair.correction import NAMES, correct_timestamps
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
-from sluicegate.pipeline.source.chunks import cut
+from sluicegate.pipeline.source.chunks import cut_ranges
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
@@ -38,19 +38,19 @@ def list_invalid_timestamps(spark: SparkSession, topics: Topics, plan: RepairPla
     """
     options = source_options({**topics.options, "columns": _COLUMNS, **_PASSES_OVER})
 
-    def of_chunk(each: tuple[RepairPartition, OffsetRange]) -> Iterable[pa.RecordBatch]:
+    def list_records_of_chunk(each: tuple[RepairPartition, OffsetRange]) -> Iterable[pa.RecordBatch]:
         its, wanted = each
         return (_rows_to_list(batch, its) for batch in read_rows(options, wanted))
 
-    partitions = cut([each.source for each in plan.partitions], tasks_at_most(spark))
+    partitions = cut_ranges([each.source for each in plan.partitions], tasks_at_most(spark))
     chunks = [(each, chunk.range) for each, its in zip(plan.partitions, partitions, strict=True) for chunk in its]
-    return map_in_tasks(spark, chunks, lambda each: each[1].size, of_chunk, DDL)
+    return map_in_tasks(spark, chunks, lambda each: each[1].size, list_records_of_chunk, DDL)
 
 
 def _rows_to_list(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatch:
     """Return the rows of one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
-    found = correct(before, offsets, plan.clock, plan.times, plan.rules)
+    found = correct_timestamps(before, offsets, plan.clock, plan.times, plan.rules)
     unwritable = have_unwritable_headers(batch["headers_binary"])
     places = np.flatnonzero(found.kinds.astype(np.bool_) | unwritable)
     kept = batch.take(pa.array(places))
@@ -114,7 +114,7 @@ def unreadable_batches(spark: SparkSession, topics: Topics, plan: RepairPlan) ->
     """
     options = source_options(topics.options)
 
-    def of_stretch(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    def list_batches_of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         decoder = BatchDecoder()
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
             try:
@@ -134,7 +134,7 @@ def unreadable_batches(spark: SparkSession, topics: Topics, plan: RepairPlan) ->
     ]
     if not stretches:
         return spark.createDataFrame([], UNREADABLE_DDL)
-    return map_in_tasks(spark, stretches, lambda stretch: stretch.size, of_stretch, UNREADABLE_DDL)
+    return map_in_tasks(spark, stretches, lambda stretch: stretch.size, list_batches_of_range, UNREADABLE_DDL)
 
 
 def _row(values: list[object]) -> pa.RecordBatch:

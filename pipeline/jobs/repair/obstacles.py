@@ -7,7 +7,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
 from sluicegate.pipeline.jobs.repair.settings import RepairTopicSettings, Retention
-from sluicegate.pipeline.report.wording import cut
+from sluicegate.pipeline.report.wording import cut_rows
 from sluicegate.pipeline.writing.record_writer import ROOM_BYTES
 from sluicegate.protocol.integers import LONG_MAX
 
@@ -61,7 +61,7 @@ def skipped_batch_warnings(plan: RepairPlan) -> list[str]:
 
 def _unreadable(plan: RepairPlan) -> list[str]:
     sentences = [f"{each.source.of}: {its}" for each in plan.partitions for its in each.contents.unreadable]
-    shown, rest = cut(sentences, "plan.json")
+    shown, rest = cut_rows(sentences, "plan.json")
     return [*shown, *([rest] if rest else [])]
 
 

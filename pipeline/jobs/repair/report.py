@@ -9,16 +9,16 @@ from sluicegate.pipeline.jobs.profile.kinds import UNITS
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.plots import Plot, bars
+from sluicegate.pipeline.report.plots import Plot, bar_plot
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
-    counted,
+    count_text,
     counts_in_words,
-    cut,
-    dated,
+    cut_rows,
+    moment_and_ms,
     owner_in_words,
-    share,
+    share_text,
     worst_and_others,
 )
 from sluicegate.pipeline.runs.results import REPORT, Results
@@ -34,10 +34,10 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     changed, stay = sum(repaired.values()), sum(left.values())
     verb = "have" if summary["applied"] else "would have"
     of = f" ({counts_in_words(repaired)})" if changed else ""
-    rest = f"; {counted(stay, 'invalid timestamp')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
+    rest = f"; {count_text(stay, 'invalid timestamp')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
     if perhaps:
         rest += f"; {perhaps:,} more may be ahead of their append, which is not certain, and are left as they are"
-    found = f"{share(changed, records)} of {counted(records, 'record')} {verb} another timestamp{of}{rest}."
+    found = f"{share_text(changed, records)} of {count_text(records, 'record')} {verb} another timestamp{of}{rest}."
     return Conclusion(found, _to_do(summary, changed, stay, perhaps))
 
 
@@ -95,10 +95,10 @@ def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
             row["damage"],
             row["records"],
             f"{row['example_at']['partition']}@{row['example_at']['offset']}",
-            dated(row["example_before"]),
-            dated(row["example_after"]),
-            row["reason"] or dated(row["earliest_after"]),
-            dated(row["latest_after"]) if row["solved"] else "",
+            moment_and_ms(row["example_before"]),
+            moment_and_ms(row["example_after"]),
+            row["reason"] or moment_and_ms(row["earliest_after"]),
+            moment_and_ms(row["latest_after"]) if row["solved"] else "",
         )
         for row in changes
     ]
@@ -107,7 +107,7 @@ def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def console_table(changes: list[dict[str, Any]], applied: bool) -> ConsoleTable:
     """Return the table that the command prints."""
     title = "Repaired" if applied else "Changes by --apply (a dry run: nothing is written)"
-    shown, rest = cut(_most_first(changes), "summary.json")
+    shown, rest = cut_rows(_most_first(changes), "summary.json")
     return ConsoleTable(title, _HEADS, _rows(shown), rest)
 
 
@@ -159,7 +159,7 @@ def _by_producer(changes: list[dict[str, Any]]) -> Plot:
     kinds = sorted({damage for producer in worst for damage in counts[producer]})
     series = {damage: [counts[producer][damage] for producer in worst] for damage in kinds}
     of = f", the {len(worst)} producers with most of {len(counts):,}" if len(worst) < len(counts) else ""
-    return bars(
+    return bar_plot(
         [_producer_name(producer) for producer in worst],
         series,
         f"Records with invalid timestamps, certainly or perhaps{of}",
@@ -201,7 +201,7 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
     repaired, left = counts_by_kind(topics, "repaired"), counts_by_kind(topics, "undiagnosed")
     return [
         remarks(summary)[0],
-        f"{counted(sum(repaired.values()) - valid, 'invalid timestamp')} {would}, "
+        f"{count_text(sum(repaired.values()) - valid, 'invalid timestamp')} {would}, "
         f"of {records:,} records in all{_in_words(repaired)}.",
         *(
             [f"{sum(left.values()):,} others are left as they are{_in_words(left)}; the table gives reasons."]

@@ -2,24 +2,24 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
+from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, find_missing_acls
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 
 _NO_NAME = "NAME"
 
 
-def for_progress(group_id: str, prefix: str = "") -> RequiredAcl:
+def acl_for_progress(group_id: str, prefix: str = "") -> RequiredAcl:
     """Return the ACL to store progress in a group. For `prefix` see `RequiredAcl`."""
     return RequiredAcl(Resource.GROUP, group_id, BrokerOperation.READ, prefix)
 
 
-def for_transactions(group_id: str, prefix: str = "") -> RequiredAcl:
+def acl_for_transactions(group_id: str, prefix: str = "") -> RequiredAcl:
     """Return the ACL to a group's transactional ids, one for each partition."""
     return RequiredAcl(Resource.TRANSACTIONAL_ID, f"{group_id}.0", BrokerOperation.WRITE, prefix or f"{group_id}.")
 
 
-def for_reading(topics: Iterable[str]) -> list[RequiredAcl]:
+def acls_for_reading(topics: Iterable[str]) -> list[RequiredAcl]:
     """Return the ACLs to read topics and their settings."""
     return [
         RequiredAcl(Resource.TOPIC, name, each)
@@ -28,12 +28,12 @@ def for_reading(topics: Iterable[str]) -> list[RequiredAcl]:
     ]
 
 
-def for_writing(topics: Collection[str]) -> list[RequiredAcl]:
+def acls_for_writing(topics: Collection[str]) -> list[RequiredAcl]:
     """Return the ACLs to write to topics."""
     return [RequiredAcl(Resource.TOPIC, name, BrokerOperation.WRITE) for name in topics]
 
 
-def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[RequiredAcl]:
+def acls_for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[RequiredAcl]:
     """Return the ACLs to create missing clean topics and to write to all."""
     with topics.cluster() as cluster:
         there = cluster.topic_ids(targets.values())
@@ -41,16 +41,16 @@ def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[Require
     for to in targets.values():
         if not there.get(to):  # topics that the login cannot see also have no id
             found.append(RequiredAcl(Resource.TOPIC, to, BrokerOperation.CREATE))
-        found += [*for_writing([to]), *for_reading([to])]
+        found += [*acls_for_writing([to]), *acls_for_reading([to])]
         group = f"sluicegate-repair.{to}."
-        found += [for_progress(f"{group}0", group), for_transactions(f"{group}0", group)]
+        found += [acl_for_progress(f"{group}0", group), acl_for_transactions(f"{group}0", group)]
     return found
 
 
 def missing_acl_sentences(topics: Topics, required: Iterable[RequiredAcl]) -> list[str]:
     """Return a sentence for each ACL that the login lacks, with the command that adds it."""
     with topics.cluster() as cluster:
-        return [acl_sentence(topics, acl) for acl in missing(cluster, required)]
+        return [acl_sentence(topics, acl) for acl in find_missing_acls(cluster, required)]
 
 
 def acl_sentence(topics: Topics, acl: RequiredAcl) -> str:

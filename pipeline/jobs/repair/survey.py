@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile import reading
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
-from sluicegate.pipeline.jobs.profile.clock import Clock, simplified
+from sluicegate.pipeline.jobs.profile.clock import Clock, simplify_clock
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import partition_clock
 from sluicegate.pipeline.jobs.profile.kinds import TimestampKind, in_milliseconds, is_plausible_time
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
@@ -19,7 +19,7 @@ from sluicegate.pipeline.jobs.profile.timestamp_counts import MINUTE_MS
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import RepairTopicSettings
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.source.chunks import Chunk, cut, map_partitions
+from sluicegate.pipeline.source.chunks import Chunk, cut_ranges, map_partitions
 from sluicegate.pipeline.source.decoding import Unreadable
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
@@ -114,11 +114,11 @@ def survey(
             "start": start,
             "append_times": json.dumps(append_times(rows, rules.now_ms).without_hours().as_json()),
         }
-        plan = clock_as_plan(None if clock is None else simplified(clock, MINUTE_MS)) or {}
+        plan = clock_as_plan(None if clock is None else simplify_clock(clock, MINUTE_MS)) or {}
         counts = asdict(contents) | {"unreadable": json.dumps([asdict(each) for each in held.unreadable])}
         return [pa.RecordBatch.from_pylist([found | counts | plan], schema=_SCHEMA)]
 
-    partitions = cut(ranges, tasks_at_most(spark))
+    partitions = cut_ranges(ranges, tasks_at_most(spark))
     rows = map_partitions(spark, partitions, read, reading.SCHEMA, finish, _DDL).collect()
     return {
         TopicPartition(row.topic, row.partition): PartitionSurvey(

@@ -20,7 +20,7 @@ from sluicegate.pipeline.jobs.repair.settings import (
     topic_id_of,
 )
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.pipeline.writing.progress import group, progress_in
+from sluicegate.pipeline.writing.progress import progress_group, progress_in
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.protocol.messages.fetch import EARLIEST
 
@@ -113,7 +113,7 @@ def _other_partitions(to: str, there: Any, source: str, metadata: Any) -> list[s
     ]
 
 
-def prepare(plan: RepairPlan, topics: Topics) -> dict[str, Target]:
+def create_clean_topics(plan: RepairPlan, topics: Topics) -> dict[str, Target]:
     """Create missing clean topics. Raises CannotWriteTopic if one has records that this plan did not write."""
     client = topics.for_librdkafka
     admin = AdminClient(client)
@@ -187,7 +187,7 @@ def _checked_ours(
 ) -> dict[str, int] | str:
     """Return the progress of a source's partitions, by partition name, or why the clean topic is not this plan's."""
     mine: list[RepairPartition] = [each for each in plan.partitions if each.source.of.topic == source]
-    with group(group_id, client) as consumer:
+    with progress_group(group_id, client) as consumer:
         begun = progress_in(consumer, [each.source.of for each in mine])
     if any(found.plan_id != plan.plan_id for found in begun.values()):
         return (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader, correct
+from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader, correct_timestamps
 from sluicegate.pipeline.jobs.repair.listing import have_unwritable_headers
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
@@ -102,7 +102,7 @@ class _Writer:
 
     def _produce(self, rows: pa.RecordBatch) -> None:
         timestamps, offsets = rows["timestamp"].to_numpy(), rows["offset"].to_numpy()
-        found = correct(timestamps, offsets, self._plan.clock, self._plan.times, self._plan.rules)
+        found = correct_timestamps(timestamps, offsets, self._plan.clock, self._plan.times, self._plan.rules)
         columns = [rows[name].to_pylist() for name in ("key", "value", "headers_binary")]
         corrected = found.solved & (found.after != timestamps)
         numbers = (

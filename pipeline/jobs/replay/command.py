@@ -19,10 +19,10 @@ from sluicegate.pipeline.commands.arguments import (
 from sluicegate.pipeline.commands.running import (
     START_AGAIN,
     SparkAt,
-    end,
+    exit_with_reason,
     now_in_ms,
+    print_table,
     session_for,
-    show,
     show_json,
     topics_of,
 )
@@ -79,7 +79,7 @@ def replay(
     try:
         request = replay_request(policies, fix, by, headers, now_in_ms(), from_findings)
     except (ConfigError, RuleUnusable, NoFunction) as error:
-        end(str(error))
+        exit_with_reason(str(error))
     topics = replace(topics_of(bootstrap, topic, config), skip_unreadable=skip_unreadable)
     with session_for("replay", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
         spark,
@@ -93,4 +93,4 @@ def replay(
             show_json(summary)
             return
         typer.echo("\n".join([*report.first_lines(summary), conclusion(summary).to_do]))
-        show(report.console_table(summary), out)
+        print_table(report.console_table(summary), out)

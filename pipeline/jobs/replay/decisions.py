@@ -54,7 +54,7 @@ def function_named(name: str) -> Correct:
     return found
 
 
-def corrected_by(name: str, letter: DeadLetter) -> ReplayRecord | None:
+def correct_letter(name: str, letter: DeadLetter) -> ReplayRecord | None:
     """Return the result of the function for a dead letter. Raises FunctionFails, whose text has no record contents."""
     try:
         found = function_named(name)(letter)
@@ -165,7 +165,7 @@ class ReplayDecider:
             )
         record = letter.record
         if self._asked.by is not None:
-            corrected = corrected_by(self._asked.by, letter)
+            corrected = correct_letter(self._asked.by, letter)
             if corrected is None:
                 return RemainingLetter(RemainingReason.BY_FUNCTION, f"{self._asked.by} returned None")
             record = corrected

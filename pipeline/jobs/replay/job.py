@@ -15,7 +15,7 @@ from sluicegate.pipeline.jobs.repair import required_acls
 from sluicegate.pipeline.jobs.replay import report
 from sluicegate.pipeline.jobs.replay.decisions import Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
-from sluicegate.pipeline.jobs.replay.listing import decided
+from sluicegate.pipeline.jobs.replay.listing import decide_letters
 from sluicegate.pipeline.jobs.replay.locations import (
     DestinationTopics,
     dead_letter_location,
@@ -35,7 +35,7 @@ from sluicegate.pipeline.jobs.replay.request import ReplayRequest, replay_polici
 from sluicegate.pipeline.jobs.replay.writing import Headers, ReplayedPartition, ReplayPartition, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
@@ -112,15 +112,17 @@ def _work(
         else listed_record_location(spark, topics, request.findings)
     )
     groups = groups_of(topics, location.letters.group)
-    required_acls.check(required_acls.missing_acl_sentences(topics, map(required_acls.for_progress, groups.values())))
+    required_acls.check(
+        required_acls.missing_acl_sentences(topics, map(required_acls.acl_for_progress, groups.values()))
+    )
     unable = warnings_of(
-        required_acls.missing_acl_sentences(topics, map(required_acls.for_transactions, groups.values()))
+        required_acls.missing_acl_sentences(topics, map(required_acls.acl_for_transactions, groups.values()))
     )
     run = next_run(results)
     committed = remaining_of(topics, groups, location.ranges)
     remaining = run.unfinished_ranges(committed.ranges, groups)
     targets = location.targets(spark, remaining)
-    unable += warnings_of(required_acls.missing_acl_sentences(topics, required_acls.for_writing(sorted(targets))))
+    unable += warnings_of(required_acls.missing_acl_sentences(topics, required_acls.acls_for_writing(sorted(targets))))
     origins = origins_of(topics, targets)
     policies = replay_policies(request.config, origins.settings, request.fix)
     validation = Validation(policies, origins.partitions, request.by, request.now_ms)
@@ -148,7 +150,7 @@ def list_decisions(spark: SparkSession, work: ReplayWork) -> ReplayListing:
     """Write the tables `replays` and `remaining`. Raises the errors of deciding."""
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
-    rows = results.write_table(_ALL, decided(spark, work.letters, wanted, work.validation))
+    rows = results.write_table(_ALL, decide_letters(spark, work.letters, wanted, work.validation))
     back = results.write_table(BACK, rows.where("reason IS NULL").drop("reason", "reported"))
     remaining = work.run.list_remaining(rows.where("reason IS NOT NULL").drop("after", "corrected"))
     before = work.run.remaining_before(work.ranges, work.groups)
@@ -244,7 +246,7 @@ def _as_dicts(rows: DataFrame) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Replay(Shown):
+class Replay(NotebookResult):
     """The results of a replay.
 
     `summary` is the content of summary.json. `replays` has a row for each record that is written back, before and
@@ -257,11 +259,11 @@ class Replay(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """Return the conclusion (see `Shown`)."""
+        """Return the conclusion (see `NotebookResult`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """Return the table (see `Shown`)."""
+        """Return the table (see `NotebookResult`)."""
         return report.console_table(self.summary)
 
 

@@ -40,7 +40,7 @@ class ListedRecords:
     group = LISTED_GROUP
 
     def __init__(self, options: Mapping[str, str], listed: Broadcast[dict[TopicPartition, pa.Table]]) -> None:
-        """Take the options of the raw source and, as `listed`, the result of `listed_in`."""
+        """Take the options of the raw source and, as `listed`, the result of `listed_records_in`."""
         self._options = {**options, "columns": _COLUMNS, "failOnDataLoss": "false"}
         self._listed = listed
 
@@ -71,7 +71,7 @@ class ListedRecords:
         return found, size
 
 
-def listed_in(results: Results, topics: Sequence[str]) -> dict[TopicPartition, pa.Table]:
+def listed_records_in(results: Results, topics: Sequence[str]) -> dict[TopicPartition, pa.Table]:
     """Return the records that the folder's audit lists for the topics, by partition in the order of offsets.
 
     Columns: `offset`, `timestamp` (ms; null if a whole batch is bad), `reason`, `rules` (names with commas, or null)

@@ -23,18 +23,18 @@ _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boole
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
 
 
-def decided(
+def decide_letters(
     spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange], validation: Validation
 ) -> DataFrame:
     """Return a row for each record. Its tasks raise FunctionFails and CannotBeValidated."""
 
-    def of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    def decide_letters_of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         decider = ReplayDecider(validation)
         for some in letters.within(wanted):
             rows = [_row(wanted, offset, found, decider) for offset, found in some.records]
             yield pa.RecordBatch.from_pylist(rows, _SCHEMA)
 
-    return map_in_tasks(spark, ranges, lambda wanted: wanted.size, of_range, DDL)
+    return map_in_tasks(spark, ranges, lambda wanted: wanted.size, decide_letters_of_range, DDL)
 
 
 def _row(

@@ -12,7 +12,12 @@ from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.repair.settings import SECONDS
 from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter
 from sluicegate.pipeline.jobs.replay.letters import DeadLetterTopic, LetterSource
-from sluicegate.pipeline.jobs.replay.listed_records import ListedRecords, listed_in, ranges_of, skipped_record_sentences
+from sluicegate.pipeline.jobs.replay.listed_records import (
+    ListedRecords,
+    listed_records_in,
+    ranges_of,
+    skipped_record_sentences,
+)
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
@@ -48,7 +53,7 @@ def dead_letter_location(topics: Topics) -> Location:
         letters,
         topics.ranges(),
         DEAD_LETTER,
-        lambda spark, ranges: named_in(spark, letters, ranges) - set(topics.names),
+        lambda spark, ranges: destinations_named_in(spark, letters, ranges) - set(topics.names),
         lambda _ranges: [],
     )
 
@@ -59,7 +64,7 @@ def listed_record_location(spark: SparkSession, topics: Topics, folder: str) -> 
     Raises NoFindings and TopicRecreated.
     """
     results = Results(spark, folder)
-    listed = listed_in(results, topics.names)
+    listed = listed_records_in(results, topics.names)
     check_topic_ids(results, topics, "Audit them again")
     return Location(
         ListedRecords(topics.options, spark.sparkContext.broadcast(listed)),
@@ -91,10 +96,10 @@ class DestinationTopics:
         return min([_DEFAULT_BATCH_BYTES, *sizes])
 
 
-def named_in(spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange]) -> set[str]:
+def destinations_named_in(spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange]) -> set[str]:
     """Return the destination topics of dead letters in the ranges."""
 
-    def of_range(wanted: OffsetRange) -> Iterable[pa.RecordBatch]:
+    def destinations_of_range(wanted: OffsetRange) -> Iterable[pa.RecordBatch]:
         names = {
             found.topic
             for some in letters.within(wanted)
@@ -103,7 +108,11 @@ def named_in(spark: SparkSession, letters: LetterSource, ranges: Sequence[Offset
         }
         return [pa.RecordBatch.from_pydict({"topic": pa.array(sorted(names), pa.string())})]
 
-    rows = map_in_tasks(spark, ranges, lambda wanted: wanted.size, of_range, "topic string").distinct().collect()
+    rows = (
+        map_in_tasks(spark, ranges, lambda wanted: wanted.size, destinations_of_range, "topic string")
+        .distinct()
+        .collect()
+    )
     return {row.topic for row in rows}
 
 

@@ -20,7 +20,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.runs.errors import EarlierBuild
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.pipeline.writing.progress import WriteProgress, group, progress_in
+from sluicegate.pipeline.writing.progress import WriteProgress, progress_group, progress_in
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import transactions
 
@@ -53,7 +53,7 @@ def committed_remainder(topics: Topics, groups: Mapping[str, str], ranges: Seque
     found: dict[TopicPartition, WriteProgress] = {}
     try:
         for name, group_id in groups.items():
-            with group(group_id, client) as consumer:
+            with progress_group(group_id, client) as consumer:
                 found |= progress_in(consumer, [each.of for each in ranges if each.of.topic == name])
     except KafkaException as error:
         raise CannotWriteTopic(f"{', '.join(groups)}: {error.args[0].str()}") from error

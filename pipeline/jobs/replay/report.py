@@ -6,7 +6,14 @@ from typing import Any
 
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.wording import Conclusion, counted, cut, dated, printable, share
+from sluicegate.pipeline.report.wording import (
+    Conclusion,
+    count_text,
+    cut_rows,
+    moment_and_ms,
+    printable,
+    share_text,
+)
 from sluicegate.pipeline.runs.results import REPORT, Results
 
 
@@ -19,7 +26,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     goes = "were written back" if summary["applied"] else "would be written back"
     stay = "remains where it is" if remaining == 1 else "remain where they are"
     found = (
-        f"{share(back, records)} of {counted(records, summary['of'])} {goes}, {corrected:,} of them corrected; "
+        f"{share_text(back, records)} of {count_text(records, summary['of'])} {goes}, {corrected:,} of them corrected; "
         f"{remaining:,} {stay}."
     )
     return Conclusion(found, _to_do(summary["of"], summary["applied"], records, back, remaining))
@@ -72,16 +79,16 @@ def first_lines(summary: Mapping[str, Any]) -> list[str]:
 def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
     """Return the table that the command prints."""
     title = "Replayed" if summary["applied"] else "Records that --apply would write (a dry run: nothing is written)"
-    shown, rest = cut(_rows(summary), "summary.json")
+    shown, rest = cut_rows(_rows(summary), "summary.json")
     return ConsoleTable(title, _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
     """Write the report: the decisions, then the records that remain."""
-    shown, rest = cut(_rows(summary), "summary.json")
+    shown, rest = cut_rows(_rows(summary), "summary.json")
     sections = [ReportSection("Decisions", tables=[Table(rest, _HEADS, shown)])]
     if summary["remaining_records"]:
-        named, more = cut(summary["remaining_records"], "the table remaining")
+        named, more = cut_rows(summary["remaining_records"], "the table remaining")
         rows = [
             (
                 f"{row['topic']}-{row['partition']}@{row['offset']}",
@@ -120,8 +127,8 @@ def _count(row: Mapping[str, Any]) -> tuple[int, str]:
 
 def _change(row: Mapping[str, Any]) -> str:
     if row["before"] == row["after"]:
-        return f"timestamp {dated(row['after'])}"
-    return f"timestamp {dated(row['before'])} becomes {dated(row['after'])}"
+        return f"timestamp {moment_and_ms(row['after'])}"
+    return f"timestamp {moment_and_ms(row['before'])} becomes {moment_and_ms(row['after'])}"
 
 
 def _target(topic: str | None, partition: int | None) -> str:

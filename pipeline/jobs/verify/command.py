@@ -5,7 +5,15 @@ from typing import Annotated
 import typer
 
 from sluicegate.pipeline.commands.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog
-from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.commands.running import (
+    SparkAt,
+    exit_with_reason,
+    now_in_ms,
+    print_table,
+    session_for,
+    show_json,
+    topics_of,
+)
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 
@@ -40,7 +48,7 @@ def verify(
     from sluicegate.pipeline.jobs.verify.report import conclusion
 
     if len(topic) != 2 or topic[0] == topic[1]:
-        end("verify compares two topics: use --topic twice")
+        exit_with_reason("verify compares two topics: use --topic twice")
     topics = topics_of(bootstrap, topic, config)
     with session_for("verify", topics, out, SparkAt(master, spark_log)) as (spark, results):
         source = Topics(bootstrap, (topic[0],), topics.settings, skip_unreadable=skip_unreadable)
@@ -50,6 +58,6 @@ def verify(
             show_json(found.summary)
         else:
             typer.echo(conclusion(found.summary))
-            show(report.console_table(found.summary), out)
+            print_table(report.console_table(found.summary), out)
     if not found.is_same:
         raise typer.Exit(1)

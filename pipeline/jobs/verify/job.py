@@ -31,7 +31,7 @@ from sluicegate.pipeline.jobs.verify.repairs import (
     wrongly_converted,
 )
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.runs.results import Results
@@ -220,7 +220,7 @@ def _numbered(rows: DataFrame, side: str) -> DataFrame:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Verification(Shown):
+class Verification(NotebookResult):
     """The results of a comparison.
 
     `is_same` is whether both topics have the same records, ignoring declared repairs. `summary` is the content of
@@ -234,11 +234,11 @@ class Verification(Shown):
     warnings: tuple[str, ...] = ()
 
     def conclusion(self) -> Conclusion:
-        """Return the conclusion (see `Shown`)."""
+        """Return the conclusion (see `NotebookResult`)."""
         return report.conclusion(self.summary)
 
     def table(self) -> ConsoleTable:
-        """Return the table (see `Shown`)."""
+        """Return the table (see `NotebookResult`)."""
         return report.console_table(self.summary)
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.arrow import ddl_of
-from sluicegate.pipeline.source.chunks import Chunk, cut
+from sluicegate.pipeline.source.chunks import Chunk, cut_ranges
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.pipeline.source.reading import count_rows, read_rows
 from sluicegate.pipeline.source.tasks import map_in_tasks, tasks_at_most
@@ -117,7 +117,7 @@ def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[Offset
                 f"{each.wanted.end - 1}, and {count} were read: the topic was compacted meanwhile. Start again"
             )
 
-    chunks = _numbered(spark, options, cut(ranges, tasks_at_most(spark)))
+    chunks = _numbered(spark, options, cut_ranges(ranges, tasks_at_most(spark)))
     ddl = f"{ddl_of(options.columns)}, {_ORDINAL} bigint"
     return map_in_tasks(spark, chunks, lambda each: each.wanted.size, of_chunk, ddl)
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestampKind, UncertainTimestampKind
-from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
+from sluicegate.pipeline.jobs.repair.correction import NAMES, correct_timestamps
 from sluicegate.pipeline.jobs.repair.plan import RepairPlan
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.units import TimeUnit
@@ -95,7 +95,7 @@ def deviations_from_plan(ours: DataFrame, plan: RepairPlan, source: str) -> Data
 
 
 def _wrong(rows: pa.RecordBatch, planned: Any) -> NDArray[np.bool_]:
-    found = correct(
+    found = correct_timestamps(
         *(rows["original"].to_numpy(), rows["origin_offset"].to_numpy()), planned.clock, planned.times, planned.rules
     )
     kinds = np.array(NAMES, dtype="O")[found.kinds]

@@ -14,7 +14,15 @@ from sluicegate.pipeline.commands.arguments import (
     TablesAt,
     table_location_option,
 )
-from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
+from sluicegate.pipeline.commands.running import (
+    SparkAt,
+    exit_with_reason,
+    now_in_ms,
+    print_table,
+    session_for,
+    show_json,
+    topics_of,
+)
 from sluicegate.pipeline.source.topics import Topics
 
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
@@ -62,7 +70,7 @@ def violations(
     from sluicegate.pipeline.runs.tables import tables_in
 
     if (events is None) == (bootstrap is None or not topic):
-        end("no events: use --events PATH, or --bootstrap and --topic")
+        exit_with_reason("no events: use --events PATH, or --bootstrap and --topic")
     kept = table_location_option(tables, form)
     topics = topics_of(bootstrap, topic, config) if bootstrap is not None and topic else None
     with session_for("violations", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
@@ -103,4 +111,4 @@ def violations(
             show_json(summary)
             return
         typer.echo(conclusion(summary))
-        show(report.console_table(summary), out)
+        print_table(report.console_table(summary), out)

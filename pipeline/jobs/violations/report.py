@@ -7,16 +7,16 @@ from typing import Any
 
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.report.plots import bar_plot
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
-    counted,
+    count_text,
     counts_in_words,
-    cut,
-    dated,
+    cut_rows,
+    moment_and_ms,
     printable,
-    share,
+    share_text,
     shortened,
     worst_and_others,
 )
@@ -48,13 +48,14 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
         if client_name(row["client_id"]) == worst:
             reasons[printable(row["reason"] or "no reason given")] += row["events"]
     found = (
-        f"{shortened(worst)} is rejected most: {share(its, total)} of {counted(total, 'rejected batch')[:-1]}es"
+        f"{shortened(worst)} is rejected most: {share_text(its, total)} of {count_text(total, 'rejected batch')[:-1]}es"
         if total != 1
         else f"{shortened(worst)} had the one batch that was rejected"
     )
     return Conclusion(
         f"{found} ({counts_in_words(dict(reasons))}).",
-        f"Start with that client: its rows show topics and times. The events name {counted(len(by_client), 'client')}.",
+        f"Start with that client: its rows show topics and times. "
+        f"The events name {count_text(len(by_client), 'client')}.",
     )
 
 
@@ -87,12 +88,12 @@ def _rows(summary: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def _moment(text: str) -> str:
-    return dated(int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000))
+    return moment_and_ms(int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000))
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """Return the table that the command prints."""
-    shown, rest = cut(_rows(summary), "summary.json")
+    shown, rest = cut_rows(_rows(summary), "summary.json")
     title = f"Offenders ({summary['events']:,} events, {summary['bad_lines']:,} invalid lines)"
     return ConsoleTable(title, _HEADS, shown, rest)
 
@@ -103,7 +104,9 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
     worst = clients.most_common(WORST)
     of = f", the {WORST} with most of {len(clients):,}" if len(clients) > WORST else ""
     series = {"batches": [count for _, count in worst]}
-    plots = [bars([name for name, _ in worst], series, f"Rejected batches by client{of}", "batches")] if worst else []
+    plots = (
+        [bar_plot([name for name, _ in worst], series, f"Rejected batches by client{of}", "batches")] if worst else []
+    )
     shown, others = worst_and_others(summary["offenders"])
     rows = _rows({"offenders": shown})
     caption = "By client, topic and reason"

@@ -28,8 +28,15 @@ from sluicegate.pipeline.commands.arguments import (
     table_location_or_folder,
 )
 from sluicegate.pipeline.commands.policy_file import owners_of
-from sluicegate.pipeline.commands.running import SparkAt, end, now_in_ms, selected_topics, session_for, show_json
-from sluicegate.pipeline.report.wording import counted
+from sluicegate.pipeline.commands.running import (
+    SparkAt,
+    exit_with_reason,
+    now_in_ms,
+    selected_topics,
+    session_for,
+    show_json,
+)
+from sluicegate.pipeline.report.wording import count_text
 
 if TYPE_CHECKING:
     from sluicegate.pipeline.jobs.watch.job import Watch
@@ -96,7 +103,7 @@ def watch(
     from sluicegate.config.loading import ConfigError, load_file
     from sluicegate.pipeline.jobs.audit.policies import policies_of
     from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
-    from sluicegate.pipeline.jobs.watch.job import Watching
+    from sluicegate.pipeline.jobs.watch.job import WatchSubject
     from sluicegate.pipeline.jobs.watch.outcome import policies_for, watch_in
     from sluicegate.pipeline.jobs.watch.reading import WatchBounds
     from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, webhook_at
@@ -111,18 +118,18 @@ def watch(
             policies_of(configuration, {}).rulebook()  # if a rule cannot be built, this fails before Spark starts
         address = webhook_at(webhook) if webhook is not None else None
     except (ConfigError, RuleUnusable, BadWebhook) as error:
-        end(str(error))
+        exit_with_reason(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
     topics = replace(topics, owners=owners_of(configuration, topics.names))
     try:
         readable = DeniedTopics(topics).readable_topics()
     except PipelineError as error:
-        end(str(error))
+        exit_with_reason(str(error))
     with session_for("watch", readable, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
         validated_by, warnings = policies_for(topics, configuration)
         for line in warnings:
             typer.echo(f"warning: {line}", err=True)
-        watching = Watching(topics, bounds, validated_by, quiet_hours * _HOUR_MS, batch)
+        watching = WatchSubject(topics, bounds, validated_by, quiet_hours * _HOUR_MS, batch)
         found, _ = watch_in(spark, watching, results, kept, address)
         if not once:
             _until_stopped(found, every_seconds, _as_json if as_json else _in_words)
@@ -144,7 +151,7 @@ def _until_stopped(watch: "Watch", every_seconds: int, emit: Emit) -> None:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    from sluicegate.pipeline.commands.running import reason
+    from sluicegate.pipeline.commands.running import message_of_failed_task
     from sluicegate.pipeline.kafka.connection import BrokerUnreachable
     from sluicegate.pipeline.runs.interruption import Interrupted
 
@@ -158,7 +165,7 @@ def _until_stopped(watch: "Watch", every_seconds: int, emit: Emit) -> None:
             failures += 1
             if failures == _FAILURES or Interrupted.pending() is not None:
                 raise
-            typer.echo(f"warning: {reason(str(error))}; retrying in {every_seconds} s", err=True)
+            typer.echo(f"warning: {message_of_failed_task(str(error))}; retrying in {every_seconds} s", err=True)
         _send_findings(watch)
         time.sleep(max(next_at - time.monotonic(), 0))
 
@@ -173,7 +180,7 @@ def _next_batch(watch: "Watch", emit: Emit) -> bool:
     for row in found:
         emit(row)
     records = sum(each["records"] for each in watch.progress.topics.values())
-    counts = f"{counted(records, 'record')} so far, {counted(len(found), 'finding')}"
+    counts = f"{count_text(records, 'record')} so far, {count_text(len(found), 'finding')}"
     typer.echo(f"batch {watch.progress.number}: {counts}", err=True)
     return True
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sluicegate.pipeline.jobs.repair.required_acls import acl_sentence
-from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, missing
+from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, find_missing_acls
 from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
 from sluicegate.pipeline.source.topics import Topics
 
@@ -72,5 +72,7 @@ class DeniedTopics:
 
     def _lacking(self, names: Iterable[str]) -> dict[str, str]:
         with self._topics.cluster() as cluster:
-            lacks = missing(cluster, [RequiredAcl(Resource.TOPIC, name, BrokerOperation.READ) for name in names])
+            lacks = find_missing_acls(
+                cluster, [RequiredAcl(Resource.TOPIC, name, BrokerOperation.READ) for name in names]
+            )
         return {right.name: acl_sentence(self._topics, right) for right in lacks}

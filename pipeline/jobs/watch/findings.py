@@ -16,7 +16,7 @@ DDL = (
 _NO_ID = -1
 
 
-def as_row(finding: WatchFinding, batch: str, reported_at: int) -> dict[str, Any]:
+def finding_row(finding: WatchFinding, batch: str, reported_at: int) -> dict[str, Any]:
     """Return the finding as a row.
 
     `id` stays the same when a batch is repeated, so a receiver can detect duplicates.

@@ -63,7 +63,7 @@ _SideKey = tuple[str, int, FindingSubject]
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
+class WatchSubject:
     """The subject of a watch.
 
     `policies` is None if nothing is audited. An invalid timestamp has ended when its producer wrote for `quiet_ms`
@@ -83,7 +83,7 @@ class Watch:
     def __init__(
         self,
         spark: SparkSession,
-        watching: Watching,
+        watching: WatchSubject,
         results: Results,
         tables: Tables,
         stream: str,
@@ -120,7 +120,7 @@ class Watch:
         sums = self._written(cells, name)
         producers = Producers.of_rows(before.producers, self._watching.quiet_ms)
         now_ms = time.time_ns() // 1_000_000
-        found = [findings.as_row(each, name, now_ms) for each in producers.take(*_occurrences(sums))]
+        found = [findings.finding_row(each, name, now_ms) for each in producers.take(*_occurrences(sums))]
         self._write_findings(found, name)
         progress = WatchProgress(
             number,

@@ -9,11 +9,11 @@ from sluicegate.config.model import Config
 from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
 from sluicegate.pipeline.jobs.watch import findings, report
-from sluicegate.pipeline.jobs.watch.job import FINDINGS, Watch, Watching
+from sluicegate.pipeline.jobs.watch.job import FINDINGS, Watch, WatchSubject
 from sluicegate.pipeline.jobs.watch.progress import stream_id
 from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, HOURS, MISSING, VIOLATIONS
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
-from sluicegate.pipeline.report.notebook import Shown
+from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.runs.tables import TableLocation, Tables, tables_in
@@ -21,7 +21,7 @@ from sluicegate.pipeline.source.topics import Topics
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Watched(Shown):
+class Watched(NotebookResult):
     """The results of a watch.
 
     `summary` is the content of summary.json. `new` has the findings of this call, as rows. Other fields are the tables
@@ -37,7 +37,7 @@ class Watched(Shown):
     warnings: tuple[str, ...]
 
     def conclusion(self) -> Conclusion:
-        """Return the conclusion (see `Shown`)."""
+        """Return the conclusion (see `NotebookResult`)."""
         return report.conclusion(self.summary)
 
 
@@ -53,7 +53,7 @@ def policies_for(topics: Topics, config: Config | None) -> tuple[Policies | None
 
 
 def watch_in(
-    spark: SparkSession, watching: Watching, results: Results, kept: TableLocation, webhook: Webhook | None
+    spark: SparkSession, watching: WatchSubject, results: Results, kept: TableLocation, webhook: Webhook | None
 ) -> tuple[Watch, Tables]:
     """Return the watch of a folder and its tables. Raises DifferentWatch and BadTables."""
     tables = tables_in(spark, kept)

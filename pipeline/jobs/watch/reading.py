@@ -19,7 +19,7 @@ from sluicegate.pipeline.jobs.audit.partitions import add_validated, append_time
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times
 from sluicegate.pipeline.jobs.profile.cells import aggregated_rows
-from sluicegate.pipeline.jobs.profile.invalid_timestamps import assess
+from sluicegate.pipeline.jobs.profile.invalid_timestamps import assess_timestamps
 from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.kafka.fetching import StoredBatch
@@ -183,7 +183,7 @@ def reader(
         reading = Reading.from_table(count_timestamps(options, _whole(wanted), now_ms, bounds.epoch_ms))
         times = chunk.limited(append_times(reading.rows, now_ms))
         again = reader_again(options, wanted, now_ms, bounds.epoch_ms)
-        assessed = assess(reading.rows, times, bounds.after_max_ms, bounds.before_max_ms, again)
+        assessed = assess_timestamps(reading.rows, times, bounds.after_max_ms, bounds.before_max_ms, again)
         cells = aggregated_rows(assessed, now_ms, bounds.after_max_ms)
         found = [
             _laid_out(cells, HOURS),

@@ -6,8 +6,16 @@ from typing import Any
 
 from sluicegate.pipeline.jobs.watch.findings import description, finding_line, hour_of, producer_name
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.plots import bars
-from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, counts_in_words, cut, printable, share
+from sluicegate.pipeline.report.plots import bar_plot
+from sluicegate.pipeline.report.wording import (
+    WORST,
+    Conclusion,
+    count_text,
+    counts_in_words,
+    cut_rows,
+    printable,
+    share_text,
+)
 from sluicegate.pipeline.runs.results import REPORT, Results
 
 
@@ -15,18 +23,20 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Return the conclusion for all batches."""
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
-    damage = summed(topic["damage"] for topic in topics)
-    at_most = summed(topic.get("damage_at_most", {}) for topic in topics)
+    damage = sum_over_topics(topic["damage"] for topic in topics)
+    at_most = sum_over_topics(topic.get("damage_at_most", {}) for topic in topics)
     ranges = {name: most for name, most in at_most.items() if most > damage[name]}
-    violations = summed(topic["violations"] for topic in topics)
+    violations = sum_over_topics(topic["violations"] for topic in topics)
     parts = (
-        [f"{share(damage.total(), records)} have an invalid timestamp ({counts_in_words(damage)})"] if damage else []
+        [f"{share_text(damage.total(), records)} have an invalid timestamp ({counts_in_words(damage)})"]
+        if damage
+        else []
     )
     parts += [f"{violations.total():,} break a policy ({printable(counts_in_words(violations))})"] if violations else []
     broken = sum(topic.get("unreadable", 0) for topic in topics)
     unread = f" Batches that cannot be read: {broken:,}; the table watch_unreadable names them." if broken else ""
     none = "none has a certainly invalid timestamp" if ranges else "none has an invalid timestamp"
-    found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else none) + f".{unread}"
+    found = f"Of {count_text(records, 'record')}, " + (" and ".join(parts) if parts else none) + f".{unread}"
     if ranges:
         counts = counts_in_words({name: damage[name] for name in ranges}, ranges)
         found += f" Not known exactly, because brokers do not store when records were appended: {counts}."
@@ -35,7 +45,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     return Conclusion(found, f"Look at the newest finding: {printable(finding_line(summary['findings'][-1]))}.")
 
 
-def summed(counts: Any) -> Counter[str]:
+def sum_over_topics(counts: Any) -> Counter[str]:
     """Return counts by name, over topics."""
     found: Counter[str] = Counter()
     for each in counts:
@@ -72,7 +82,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
         )
         for name, topic in topics
     ]
-    shown, rest = cut(rows, "summary.json")
+    shown, rest = cut_rows(rows, "summary.json")
     sections = [
         ReportSection("Topics", plots=_plots(topics), tables=[Table(rest, _HEADS, shown)]),
         ReportSection("Latest findings", tables=[_findings(summary)]),
@@ -104,7 +114,7 @@ def _plots(topics: list[tuple[str, Any]]) -> list[Any]:
         return []
     worst = invalid[:WORST]
     of = f", the {WORST} with most of {len(invalid):,}" if len(invalid) > WORST else ""
-    kinds = summed(damage for _, damage in worst)
+    kinds = sum_over_topics(damage for _, damage in worst)
     series = {kind: [damage.get(kind, 0) for _, damage in worst] for kind in kinds}
     more = (
         most > topic["damage"].get(name, 0)
@@ -112,4 +122,4 @@ def _plots(topics: list[tuple[str, Any]]) -> list[Any]:
         for name, most in topic.get("damage_at_most", {}).items()
     )
     title = f"Records with invalid timestamps by topic{', at least' if any(more) else ''}{of}"
-    return [bars([printable(name) for name, _ in worst], series, title, "records")]
+    return [bar_plot([printable(name) for name, _ in worst], series, title, "records")]

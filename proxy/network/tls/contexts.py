@@ -160,7 +160,7 @@ class TlsContext:
 def context_for_clients(tls: ListenTls, names: "RequestedNames") -> TlsContext:
     """Return the context for connections of clients. Raises BadTlsFiles."""
 
-    def make(copies: MemoryFiles) -> ssl.SSLContext:
+    def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
         context.load_cert_chain(certificate, key, tls.password_of_key.get())
@@ -171,13 +171,13 @@ def context_for_clients(tls: ListenTls, names: "RequestedNames") -> TlsContext:
         return context
 
     files = _named(tls.certificate_file, tls.key_file, tls.client_ca_file, tls.key_password_file)
-    return TlsContext("listen.tls", files, make, lambda: first_error(files_for_clients(tls)))
+    return TlsContext("listen.tls", files, make_context, lambda: first_error(files_for_clients(tls)))
 
 
 def context_for_brokers(tls: UpstreamTls) -> TlsContext:
     """Return the context for connections to brokers. Raises BadTlsFiles."""
 
-    def make(copies: MemoryFiles) -> ssl.SSLContext:
+    def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = _context_for(tls.ca_file, copies)
         context.check_hostname = tls.verify_hostname
         if tls.certificate_file is not None and tls.key_file is not None:
@@ -186,7 +186,7 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
-    return TlsContext("upstream.tls", files, make, lambda: first_error(files_for_brokers(tls)))
+    return TlsContext("upstream.tls", files, make_context, lambda: first_error(files_for_brokers(tls)))
 
 
 def context_for_server(section: str, tls: ServerTls) -> TlsContext:
@@ -195,7 +195,7 @@ def context_for_server(section: str, tls: ServerTls) -> TlsContext:
     Raises BadTlsFiles. `section` is the configuration key of `tls`.
     """
 
-    def make(copies: MemoryFiles) -> ssl.SSLContext:
+    def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = _context_for(tls.ca_file, copies)
         if tls.certificate_file is not None and tls.key_file is not None:
             certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
@@ -203,18 +203,18 @@ def context_for_server(section: str, tls: ServerTls) -> TlsContext:
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
-    return TlsContext(section, files, make, lambda: first_error(files_for_server(section, tls)))
+    return TlsContext(section, files, make_context, lambda: first_error(files_for_server(section, tls)))
 
 
 def context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
     """Return the context for browsers that connect to `sluicegate fleet`. Raises BadTlsFiles."""
 
-    def make(copies: MemoryFiles) -> ssl.SSLContext:
+    def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(copies.copy_of(certificate_file), copies.copy_of(key_file))
         return context
 
-    return TlsContext("--tls-certificate", [certificate_file, key_file], make, lambda: None)
+    return TlsContext("--tls-certificate", [certificate_file, key_file], make_context, lambda: None)
 
 
 def _context_for(authorities: str | None, copies: MemoryFiles) -> ssl.SSLContext:

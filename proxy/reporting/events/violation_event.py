@@ -254,12 +254,12 @@ def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
         "topic": event.topic,
         "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
         "partition": event.partition,
-        "owner": None if owner is None else owner_shown(owner),
+        "owner": None if owner is None else owner_as_shown(owner),
     }
-    return shown if owner_of_client is None else shown | {"client_owner": owner_shown(owner_of_client)}
+    return shown if owner_of_client is None else shown | {"client_owner": owner_as_shown(owner_of_client)}
 
 
-def owner_shown(owner: Owner) -> OwnerState:
+def owner_as_shown(owner: Owner) -> OwnerState:
     """Return an owner as events and the live state show it. Long texts are cut."""
     return {"team": cut(owner.team), "contact": _cut(owner.contact)}
 

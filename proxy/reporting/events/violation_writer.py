@@ -26,7 +26,7 @@ from sluicegate.proxy.reporting.events.encoding import Encode, encode_json
 from sluicegate.proxy.reporting.events.violation_event import Event
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, ends_within_a_line, is_regular, locked
+from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, ends_within_a_line, file_lock, is_regular
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 
@@ -75,7 +75,7 @@ class EventFile:
         if not is_regular(self._fd):
             self._append(lines)
             return len(lines)
-        with locked(self._fd, flock):
+        with file_lock(self._fd, flock):
             if not self._is_at_its_path():
                 return 0
             room = self._max_bytes - os.fstat(self._fd).st_size

@@ -56,7 +56,7 @@ def finding_details(
     return details
 
 
-def not_kept(client: ClientDetails, topic: str, letters: DeadLetters, reason: str) -> dict[str, Any]:
+def failed_quarantine_details(client: ClientDetails, topic: str, letters: DeadLetters, reason: str) -> dict[str, Any]:
     """Return the fields of a failed quarantine write."""
     return {
         **_place(client, topic, letters.partition),
@@ -65,7 +65,9 @@ def not_kept(client: ClientDetails, topic: str, letters: DeadLetters, reason: st
     }
 
 
-def rehearsal(client: ClientDetails, topic: str | None, partition: int, bound: RehearsedBound) -> dict[str, Any]:
+def rehearsal_details(
+    client: ClientDetails, topic: str | None, partition: int, bound: RehearsedBound
+) -> dict[str, Any]:
     """Return the fields of a violated rehearsed bound."""
     return {
         **_place(client, topic, partition),
@@ -165,14 +167,16 @@ class ValidationLines:
             for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
                 if count:
                     what = (client.client_id, topic, None, bound.label)
-                    self._rehearsals.note(what, count, now, rehearsal, client, topic, batch.partition, bound)
+                    self._rehearsals.note(what, count, now, rehearsal_details, client, topic, batch.partition, bound)
 
     def not_quarantined(self, client: ClientDetails, letters: DeadLetters, reason: str) -> None:
         """Log that the bad records of a batch could not be quarantined."""
         topic = cut(letters.source)
         key = (client.client_id, topic, None, reason)
         records = len(letters.records)
-        self._not_quarantined.note(key, records, time.monotonic(), not_kept, client, topic, letters, reason)
+        self._not_quarantined.note(
+            key, records, time.monotonic(), failed_quarantine_details, client, topic, letters, reason
+        )
 
     def sweep(self) -> None:
         """Write the lines that are due. Called every few seconds."""

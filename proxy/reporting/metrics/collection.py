@@ -31,10 +31,10 @@ def metrics_of(snapshot: Snapshot) -> Iterator[Metric]:
     """Yield every family with its values."""
     for family in FAMILIES:
         if family.read is not None:
-            yield shown(family, family.read(snapshot))
+            yield family_with_values(family, family.read(snapshot))
 
 
-def shown(family: Family, reading: Reading) -> Metric:
+def family_with_values(family: Family, reading: Reading) -> Metric:
     """Return a family with its values."""
     if family.kind is Kind.HISTOGRAM:
         return _histogram(family, reading)

@@ -20,7 +20,7 @@ from sluicegate.proxy.session.pacing import LoopLateness
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.quotas.shares import Quotas
-from sluicegate.proxy.session.reports import BeginTrace, Counts, Lines, Register
+from sluicegate.proxy.session.reports import BeginTrace, SessionCounts, SessionLines, SessionRegister
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import FastPathBuffer, PathCounts
@@ -76,9 +76,9 @@ class SessionDependencies:
     allowed_names: AllowedNames | None
     principal_mapping: PrincipalMapping | None
     loop_detection: LoopDetection
-    register: Register[Any]
-    log: Lines
-    counts: Counts
+    register: SessionRegister[Any]
+    log: SessionLines
+    counts: SessionCounts
     begin_trace: BeginTrace
     path_counts: "PathCounts | None"
     fast_path_buffer: "FastPathBuffer | None"

@@ -18,7 +18,7 @@ from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightRequest
 from sluicegate.proxy.session.produce.intake import ProduceIntake
-from sluicegate.proxy.session.reports import Counts, Lines
+from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner
 
@@ -42,9 +42,9 @@ class LoginHandler:
         delivery: Delivery,
         runner: RequestRunner,
         produce: ProduceIntake,
-        counts: Counts,
+        counts: SessionCounts,
         clock: RequestClock,
-        log: Lines,
+        log: SessionLines,
     ) -> None:
         self._identity = identity
         self._sasl = sasl

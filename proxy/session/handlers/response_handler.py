@@ -12,7 +12,7 @@ from sluicegate.proxy.session.memory import GatherBudget, Gathering
 from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.fast_outcomes import FastOutcomes
-from sluicegate.proxy.session.reports import Counts
+from sluicegate.proxy.session.reports import SessionCounts
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import RequestRunner
 
@@ -31,7 +31,7 @@ class ResponseHandler:
         turns: SessionTurns,
         budget: GatherBudget,
         clock: RequestClock,
-        counts: Counts,
+        counts: SessionCounts,
         errors: BrokerErrors,
         fast: FastOutcomes,
         runner: RequestRunner,

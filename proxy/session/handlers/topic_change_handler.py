@@ -17,7 +17,7 @@ from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.produce.effects import ForwardAsItCame, ResolveNames, Respond
-from sluicegate.proxy.session.reports import Counts, Lines
+from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.proxy.session.request_runner import Perform, RequestRunner
 from sluicegate.proxy.session.settings.handler import HANDLED_APIS, TopicSettingHandler
 
@@ -39,8 +39,8 @@ class TopicChangeHandler:
         runner: RequestRunner,
         perform: Perform,
         settings: TopicSettingHandler | None,
-        counts: Counts,
-        log: Lines,
+        counts: SessionCounts,
+        log: SessionLines,
     ) -> None:
         self._shared = shared
         self._own_topics = shared.own_topics

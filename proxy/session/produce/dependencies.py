@@ -14,7 +14,7 @@ from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.outlets import CompletionFuture
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.session.produce.effects import Failures
-from sluicegate.proxy.session.reports import BrokerErrorSink, Counts
+from sluicegate.proxy.session.reports import BrokerErrorSink, SessionCounts
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.topic_settings import TopicSettings
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
@@ -91,7 +91,7 @@ class ProduceDependencies:
     validations: Validations
     broker_errors: BrokerErrorSink
     dead_letters: DeadLetterSink | None
-    counts: Counts
+    counts: SessionCounts
     clock: RequestClock
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]

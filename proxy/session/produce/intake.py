@@ -21,7 +21,7 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.handler import NO_QUOTA, ProduceHandler
 from sluicegate.proxy.session.quotas.metering import Metering, QuotaDecision
-from sluicegate.proxy.session.reports import Lines
+from sluicegate.proxy.session.reports import SessionLines
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import RequestRunner
 from sluicegate.validation.in_force import RulesInForce
@@ -52,7 +52,7 @@ class ProduceIntake:
         effects: ProduceEffects,
         rules: RulesInForce,
         clock: RequestClock,
-        log: Lines,
+        log: SessionLines,
         ordinary: "OrdinaryRequests | None",
         fast: "FastRequests | None",
         known_client_buffer: memoryview | None,

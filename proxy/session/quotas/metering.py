@@ -16,7 +16,7 @@ from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS
 from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 from sluicegate.proxy.session.quotas.shares import Quotas, QuotaShare, TopicShares, Wake
-from sluicegate.proxy.session.reports import Counts, Lines
+from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client
 
@@ -41,8 +41,8 @@ class Metering:
         identity: ClientIdentity,
         quotas: Quotas,
         loop: LoopCalls,
-        counts: Counts,
-        log: Lines,
+        counts: SessionCounts,
+        log: SessionLines,
         most_connections: int,
     ) -> None:
         self._client = client

@@ -8,7 +8,7 @@ from sluicegate.protocol.api import Api
 from sluicegate.protocol.errors import ERROR_NAMES
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.reports import Counts, Lines
+from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.proxy.session.settings.divided_request import DividedRequest
 from sluicegate.proxy.session.settings.requested_values import is_ours
 from sluicegate.proxy.session.topic_settings import SettingsChange
@@ -19,7 +19,7 @@ _MOST_NAMED = 10
 class SettingReports:
     """The reports of one session. One line is logged for all topics of a request."""
 
-    def __init__(self, identity: ClientIdentity, counts: Counts, log: Lines) -> None:
+    def __init__(self, identity: ClientIdentity, counts: SessionCounts, log: SessionLines) -> None:
         self._identity = identity
         self._counts = counts
         self._log = log

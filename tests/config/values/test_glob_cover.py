@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sluicegate.config.values.glob_cover import is_within
-from sluicegate.config.values.topic_pattern import options, regular_expression_of
+from sluicegate.config.values.topic_pattern import re2_options, regular_expression_of
 
 NAMES = ["".join(name) for length in range(1, 6) for name in product("ab.-", repeat=length)]
 GLOBS = st.lists(st.sampled_from(["a", "b", ".", "-", "*", "?", "[ab]", "[!a]", "[a", "]", "[b-a]"]), min_size=1).map(
@@ -30,7 +30,7 @@ PATTERNS = GLOBS | EXPRESSIONS | st.sampled_from(NAMES[:100])
 
 def names_matched_by_re2(pattern: str) -> set[str]:
     """Return the short names that a pattern matches, by RE2."""
-    compiled = re2.compile(regular_expression_of(pattern), options())
+    compiled = re2.compile(regular_expression_of(pattern), re2_options())
     return {name for name in NAMES if compiled.fullmatch(name) is not None}
 
 

@@ -8,7 +8,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.violations_api import ViolationsApi
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from sluicegate.proxy.watching.violation_counts import Wanted
+from sluicegate.proxy.watching.violation_counts import EventSelection
 from sluicegate.proxy.watching.violation_history import RecordedViolations, ViolationHistory
 
 NOW, DAY_MS = 1_800_000_000_000, 86_400_000
@@ -18,9 +18,9 @@ class OneTopic(ViolationHistory):
     def __init__(self, fault: str | None = None) -> None:
         super().__init__("events", Upstream(bootstrap=(HostPort("127.0.0.1", 1),)))
         self.fault = fault
-        self.asked: list[tuple[int, int, Wanted]] = []
+        self.asked: list[tuple[int, int, EventSelection]] = []
 
-    def read(self, since_ms: int, until_ms: int, wanted: Wanted) -> RecordedViolations:
+    def read(self, since_ms: int, until_ms: int, wanted: EventSelection) -> RecordedViolations:
         self.asked.append((since_ms, until_ms, wanted))
         if self.fault is not None:
             raise TopicUnavailable(self.fault)
@@ -30,12 +30,12 @@ class OneTopic(ViolationHistory):
 @pytest.mark.parametrize(
     ("query", "asked"),
     [
-        ("", (NOW - 7 * DAY_MS, NOW, Wanted())),
-        ("days=0.5&until_ms=1000000000000", (10**12 - DAY_MS // 2, 10**12, Wanted())),
-        ("topic=a&client=b&owner=c&rule=d", (NOW - 7 * DAY_MS, NOW, Wanted("a", "b", "c", "d"))),
+        ("", (NOW - 7 * DAY_MS, NOW, EventSelection())),
+        ("days=0.5&until_ms=1000000000000", (10**12 - DAY_MS // 2, 10**12, EventSelection())),
+        ("topic=a&client=b&owner=c&rule=d", (NOW - 7 * DAY_MS, NOW, EventSelection("a", "b", "c", "d"))),
     ],
 )
-def test_the_range_and_the_filters_are_parameters(query: str, asked: tuple[int, int, Wanted]) -> None:
+def test_the_range_and_the_filters_are_parameters(query: str, asked: tuple[int, int, EventSelection]) -> None:
     history = OneTopic()
 
     response = ViolationsApi(history, lambda: NOW).find(query)

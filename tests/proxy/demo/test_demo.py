@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.demo.running import introduction
+from sluicegate.proxy.demo.running import introduction_lines
 from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
@@ -114,4 +114,4 @@ def test_the_demo_reports_an_invalid_variable(environment: dict[str, str]) -> No
 def test_outside_a_clone_the_introduction_ends_with_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert re.search(r"^Next: https://\S+/tutorial\.html\. ", list(introduction("h:1", 9650))[-1])
+    assert re.search(r"^Next: https://\S+/tutorial\.html\. ", list(introduction_lines("h:1", 9650))[-1])

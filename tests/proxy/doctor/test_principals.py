@@ -6,7 +6,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
-from sluicegate.proxy.doctor.principals import CHECK, contradictions
+from sluicegate.proxy.doctor.principals import CHECK, contradicting_settings
 from tests.config.reading import SMALLEST, load_text
 from tests.proxy.scripted_broker import ScriptedBroker, metadata_of_brokers
 
@@ -51,7 +51,7 @@ def test_broker_settings_that_contradict_a_declaration_are_found(
 ) -> None:
     listen = load_text(SMALLEST.replace("listen: {", f"listen: {{{keys}, ")).config.listen
 
-    contradicting = [each.setting for each in contradictions(listen, settings)]
+    contradicting = [each.setting for each in contradicting_settings(listen, settings)]
 
     assert len(contradicting) == len(found)
     assert all(each.endswith(name) for each, name in zip(contradicting, found, strict=True))

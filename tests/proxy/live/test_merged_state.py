@@ -14,7 +14,7 @@ from sluicegate.proxy.live.traffic import MAX_TOPICS
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.status.condition import Condition, State
+from sluicegate.proxy.status.condition import Condition, ServingState
 from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import RulesInForce
@@ -23,7 +23,7 @@ from tests.proxy.live.events import NOW, rejected_event
 
 
 def failed_login_condition(detail: str) -> ActiveCondition:
-    return ActiveCondition(Condition.PROXY_LOGIN_REJECTED, State.NEEDS_ATTENTION, "", detail, NOW)
+    return ActiveCondition(Condition.PROXY_LOGIN_REJECTED, ServingState.NEEDS_ATTENTION, "", detail, NOW)
 
 
 def state_with(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.proxy.reporting.waiting_clients import Waiting
+from sluicegate.proxy.reporting.waiting_clients import WaitingNames
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from tests.clock import Clock
 
@@ -81,8 +81,8 @@ def test_a_producer_that_retries_a_failing_write_is_one_failure(health: WriteHea
 
 
 def test_names_the_clients_that_wait_until_they_make_progress(health: WriteHealth, clock: Clock) -> None:
-    billing = Waiting(frozenset({"billing from 10.0.0.1"}), frozenset({"orders"}))
-    shop = Waiting(frozenset({"shop from 10.0.0.2"}), frozenset({"refunds"}))
+    billing = WaitingNames(frozenset({"billing from 10.0.0.1"}), frozenset({"orders"}))
+    shop = WaitingNames(frozenset({"shop from 10.0.0.2"}), frozenset({"refunds"}))
     health.failed("topic dead", "unknown topic", billing)
     health.failed("topic dead", "unknown topic", shop)
     assert health.failing()["topic dead"].waiting == billing | shop
@@ -94,7 +94,7 @@ def test_names_the_clients_that_wait_until_they_make_progress(health: WriteHealt
 
 
 def test_names_the_clients_of_a_write_without_a_result(health: WriteHealth, clock: Clock) -> None:
-    billing = Waiting(frozenset({"billing from 10.0.0.1"}), frozenset({"orders"}))
+    billing = WaitingNames(frozenset({"billing from 10.0.0.1"}), frozenset({"orders"}))
     health.begin("topic dead", billing)
     clock.now += 6
 

@@ -9,9 +9,9 @@ from sluicegate.proxy.rules_process.messages import EvaluatorKind
 
 _LOADS = """
 import sys
-from sluicegate.proxy.rules_process.evaluator import load
+from sluicegate.proxy.rules_process.evaluator import load_libraries
 from sluicegate.proxy.rules_process.messages import EvaluatorKind
-load(frozenset({EvaluatorKind[sys.argv[1]]}))
+load_libraries(frozenset({EvaluatorKind[sys.argv[1]]}))
 print(*sys.modules)
 """
 LOADED = {

@@ -10,7 +10,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.server.broker_watch import BrokerWatch, Probes
+from sluicegate.proxy.server.broker_watch import BrokerWatch, ProbeResults
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from tests.proxy.scripted_broker import SILENCE, ScriptedBroker
@@ -20,7 +20,7 @@ MARK = 7
 
 
 def test_every_broker_of_a_small_cluster_is_due_and_all_of_a_large_one_in_turn() -> None:
-    probes = Probes()
+    probes = ProbeResults()
     small, large = list(range(20)), list(range(50))
 
     assert probes.due(small) == small
@@ -31,7 +31,7 @@ def test_every_broker_of_a_small_cluster_is_due_and_all_of_a_large_one_in_turn()
 
 
 def test_a_broker_is_unreachable_until_it_responds() -> None:
-    probes = Probes()
+    probes = ProbeResults()
     probes.probed(1, None, 100)
     probes.probed(2, "Connection refused", 100)
 
@@ -42,7 +42,7 @@ def test_a_broker_is_unreachable_until_it_responds() -> None:
 
 
 def test_a_broker_that_responds_and_is_no_longer_listed_is_unreachable() -> None:
-    probes = Probes()
+    probes = ProbeResults()
     probes.listed(frozenset({1, 2}))
     for node_id in (1, 2, 3):
         probes.probed(node_id, None, 100)
@@ -55,7 +55,7 @@ def test_a_broker_that_responds_and_is_no_longer_listed_is_unreachable() -> None
 
 
 def test_a_removed_broker_is_forgotten_after_a_day_and_a_dead_one_that_is_listed_is_not() -> None:
-    probes = Probes()
+    probes = ProbeResults()
     probes.listed(frozenset({1, 2}))
     for node_id in (1, 2):
         probes.probed(node_id, None, 0)
@@ -76,7 +76,7 @@ async def test_a_condition_names_the_broker_by_id_and_address_and_ends() -> None
         status = Status()
         status.end(Condition.STARTING)
         log = SessionLog()
-        watch = BrokerWatch(upstream, None, book, Probes(), MARK, status, log)
+        watch = BrokerWatch(upstream, None, book, ProbeResults(), MARK, status, log)
 
         await watch.probe()
         refused, silent = status.active()

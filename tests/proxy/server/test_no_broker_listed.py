@@ -14,7 +14,7 @@ from sluicegate.proxy.cluster.discovery import _one_that_lists_brokers, discover
 from sluicegate.proxy.network.tls.certificates import OwnExpiries
 from sluicegate.proxy.server import cluster_watch as module
 from sluicegate.proxy.server.server import Server
-from sluicegate.proxy.status.condition import Condition, State
+from sluicegate.proxy.status.condition import Condition, ServingState
 from sluicegate.proxy.status.status import ActiveCondition, of_workers, state_of
 from tests.broker.eventually import eventually
 from tests.proxy.scripted_broker import SILENCE, ScriptedBroker, metadata_of_brokers
@@ -92,5 +92,5 @@ def test_the_condition_begins_if_one_worker_sees_no_broker() -> None:
 
     (shown,) = active = of_workers([(1, [seen]), (2, [])])
 
-    assert state_of(active) is State.NOT_SERVING
+    assert state_of(active) is ServingState.NOT_SERVING
     assert shown == seen

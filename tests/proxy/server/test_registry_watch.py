@@ -9,7 +9,7 @@ from sluicegate.config.loading import config_of
 from sluicegate.proxy.registry.failed_look_ups import FailedLookUps, LookUp
 from sluicegate.proxy.registry.survey import SurveyResult
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
-from sluicegate.proxy.reporting.waiting_clients import Waiting, WaitingClients
+from sluicegate.proxy.reporting.waiting_clients import WaitingClients, WaitingNames
 from sluicegate.proxy.server.registry_watch import RegistryWatch
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.status.condition import Condition
@@ -65,8 +65,8 @@ def conditions_after_update(registries: Any, waiting: WaitingRecords, survey: An
     return conditions_after_update
 
 
-def waiting_client(name: str, topic: str) -> Waiting:
-    return Waiting(frozenset({name}), frozenset({topic}))
+def waiting_client(name: str, topic: str) -> WaitingNames:
+    return WaitingNames(frozenset({name}), frozenset({topic}))
 
 
 def test_names_the_registry_the_reason_the_topics_and_the_number_of_clients(

@@ -19,7 +19,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assembled
+from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assemble_proxy
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.handlers.arrival import Route
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
@@ -192,7 +192,9 @@ def proxy_in(runtime: Runtime, environment: dict[str, str]) -> ProxyParts:
     """Return the parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))
-    return assembled(config, runtime, RulesInForce(rulebook_of(config)), Counters(), book, LoopDetection(_MARK), None)
+    return assemble_proxy(
+        config, runtime, RulesInForce(rulebook_of(config)), Counters(), book, LoopDetection(_MARK), None
+    )
 
 
 class Playbook:

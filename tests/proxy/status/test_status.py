@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sluicegate.proxy.reporting.waiting_clients import Waiting
-from sluicegate.proxy.status.condition import TYPES, Condition, State
+from sluicegate.proxy.reporting.waiting_clients import WaitingNames
+from sluicegate.proxy.status.condition import TYPES, Condition, ServingState
 from sluicegate.proxy.status.status import ActiveCondition, Status, gauges_of, not_refuted, of_workers, state_of
 from tests.clock import Clock
 
@@ -31,17 +31,17 @@ def test_a_process_begins_as_not_serving() -> None:
     status = Status()
 
     assert status.not_ready() == "starting"
-    assert state_of(status.active()) is State.NOT_SERVING
+    assert state_of(status.active()) is ServingState.NOT_SERVING
     status.end(Condition.STARTING)
     assert status.not_ready() is None
-    assert state_of(status.active()) is State.SERVING
+    assert state_of(status.active()) is ServingState.SERVING
 
 
 def test_an_ended_worker_needs_attention_and_keeps_the_proxy_ready(status: Status) -> None:
     status.begin(Condition.WORKER_RESTARTED, "worker 2: exit code -9", "worker 2")
     status.begin(Condition.WORKER_RESTARTED, "worker 3: exit code -9", "worker 3")
 
-    assert state_of(status.active()) is State.NEEDS_ATTENTION
+    assert state_of(status.active()) is ServingState.NEEDS_ATTENTION
     assert status.not_ready() is None
     status.end(Condition.WORKER_RESTARTED, "worker 2")
     assert condition_names(status) == ["worker_restarted: worker 3: exit code -9"]
@@ -89,7 +89,7 @@ def test_a_restart_ends_a_minute_after_its_last_report(status: Status, clock: Cl
 class WatchedDetails(dict[str, str]):
     """Details by subject, which note the state whenever they are read."""
 
-    def __init__(self, status: Status, seen: list[State], **details: str) -> None:
+    def __init__(self, status: Status, seen: list[ServingState], **details: str) -> None:
         super().__init__(details)
         self._read = lambda: seen.append(state_of(status.active()))
 
@@ -105,7 +105,7 @@ class WatchedDetails(dict[str, str]):
 def test_exchanging_two_conditions_shows_no_state_in_between(status: Status) -> None:
     """Kubernetes sends clients to a replica whose readiness is 200 once."""
     status.begin(Condition.UPSTREAM_UNREACHABLE, "no broker responds", "kafka:9092")
-    seen: list[State] = []
+    seen: list[ServingState] = []
 
     status.exchange(
         {
@@ -114,7 +114,7 @@ def test_exchanging_two_conditions_shows_no_state_in_between(status: Status) -> 
         }
     )
 
-    assert len(seen) == 4 and set(seen) == {State.NOT_SERVING}
+    assert len(seen) == 4 and set(seen) == {ServingState.NOT_SERVING}
     assert condition_names(status) == ["no_broker_listed: kafka responds, but lists no broker"]
 
 
@@ -165,10 +165,10 @@ def test_one_worker_that_serves_keeps_the_process_ready() -> None:
     broken = [active_condition(Condition.UPSTREAM_UNREACHABLE, "no broker responds")]
 
     (is_condition_shown,) = of_workers([(1, broken), (2, [])])
-    assert (is_condition_shown.state, is_condition_shown.subject) == (State.NEEDS_ATTENTION, "worker 1")
+    assert (is_condition_shown.state, is_condition_shown.subject) == (ServingState.NEEDS_ATTENTION, "worker 1")
     assert is_condition_shown.detail == "worker 1: no broker responds"
     (all_of_them,) = of_workers([(1, broken), (2, broken)])
-    assert (all_of_them.state, all_of_them.subject) == (State.NOT_SERVING, "")
+    assert (all_of_them.state, all_of_them.subject) == (ServingState.NOT_SERVING, "")
 
 
 def test_the_same_condition_of_two_workers_is_shown_once() -> None:
@@ -204,7 +204,7 @@ def test_a_success_of_another_worker_refutes_an_older_failure() -> None:
 
 def test_a_condition_of_two_workers_names_the_clients_of_both() -> None:
     def condition_with_waiting_client(name: str, topic: str) -> ActiveCondition:
-        who = Waiting(frozenset({name}), frozenset({topic}))
+        who = WaitingNames(frozenset({name}), frozenset({topic}))
         return replace(active_condition(Condition.REGISTRY_UNREACHABLE, "refused"), subject="main", waiting=who)
 
     (is_condition_shown,) = of_workers(

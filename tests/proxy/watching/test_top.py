@@ -12,7 +12,7 @@ from sluicegate.proxy.live.flow_history import rates_of
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.admin_client import ProxyState, StateUnavailable, read_state, read_states
-from sluicegate.proxy.watching.top_screen import screen
+from sluicegate.proxy.watching.top_screen import top_screen
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.broker.ports import free_ports
@@ -25,7 +25,7 @@ A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
 def top_output(*answers: ProxyState, width: int = 160) -> str:
     console = Console(width=width, highlight=False)
     with console.capture() as captured:
-        console.print(screen(answers))
+        console.print(top_screen(answers))
     return captured.get()
 
 

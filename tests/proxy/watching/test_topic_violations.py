@@ -11,7 +11,7 @@ from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.events.violation_event import ViolationEvent, event_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.topic_violations import EventsUnreadable, lines_about, read_files
-from sluicegate.proxy.watching.violation_counts import RecordedGroup, ViolationCounts, Wanted
+from sluicegate.proxy.watching.violation_counts import EventSelection, RecordedGroup, ViolationCounts
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import EnforcedClients, NamePattern, OwnedClients
 from sluicegate.validation.rules.rule import Mode
@@ -19,7 +19,7 @@ from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected_event
 
-EVERYTHING = Wanted()
+EVERYTHING = EventSelection()
 KNOWN = "since 2027-01-15T07:00:00Z (event files)"
 EVENTS = [
     rejected_event("billing"),
@@ -38,13 +38,13 @@ def file(tmp_path: Path) -> Path:
 
 
 def groups_of_topic(topic: str, *files: Path) -> list[RecordedGroup]:
-    counts = ViolationCounts(Wanted(topic))
+    counts = ViolationCounts(EventSelection(topic))
     read_files(counts, files)
     return counts.groups()
 
 
 def counted_groups(
-    *events: ViolationEvent, wanted: Wanted = EVERYTHING, ids: set[str] | None = None
+    *events: ViolationEvent, wanted: EventSelection = EVERYTHING, ids: set[str] | None = None
 ) -> list[RecordedGroup]:
     counts = ViolationCounts(wanted, ids)
     for event in events:
@@ -107,7 +107,7 @@ def test_lines_that_are_not_events_are_skipped_and_counted(file: Path) -> None:
         lines.write(json.dumps({**event_of(EVENTS[0]), "schema_version": 2}) + "\n")
         lines.write("[" * 100_000 + "\n")
 
-    reading = ViolationCounts(Wanted("payments"))
+    reading = ViolationCounts(EventSelection("payments"))
     read_files(reading, [file, file])
 
     assert sum(one["batches"] for one in reading.groups()) == 8
@@ -143,14 +143,20 @@ def test_events_are_counted_by_owner_and_rule_and_filtered_by_both() -> None:
     owned = ValidationBasis(TopicPolicy(owner=Owner(team="payments")), NOW)
     ruled = rejected_event("billing", reason=Reason.RULE_VIOLATED)._replace(basis=owned, rules=(("amount", 3),))
 
-    def group_rows(wanted: Wanted, ids: set[str] | None = None) -> list[tuple[str, str | None, int]]:
+    def group_rows(wanted: EventSelection, ids: set[str] | None = None) -> list[tuple[str, str | None, int]]:
         groups = counted_groups(ruled, ruled, rejected_event("billing"), wanted=wanted, ids=ids)
         return [(group["reason"], group["rule"], group["batches"]) for group in groups]
 
     of_rule, of_bound = ("rule_violated", "amount", 2), ("timestamp_in_future", None, 1)
-    assert group_rows(Wanted()) == [of_rule, of_bound]
-    for wanted in (Wanted(owner="payments"), Wanted(rule="amount"), Wanted(rule="rule_violated")):
+    assert group_rows(EventSelection()) == [of_rule, of_bound]
+    for wanted in (
+        EventSelection(owner="payments"),
+        EventSelection(rule="amount"),
+        EventSelection(rule="rule_violated"),
+    ):
         assert group_rows(wanted) == [of_rule]
-    assert group_rows(Wanted(rule="timestamp_in_future", topic="payments", client="billing")) == [of_bound]
-    assert group_rows(Wanted(client="shipping")) == group_rows(Wanted(owner="nobody")) == []
-    assert group_rows(Wanted(rule="amount"), set()) == [("rule_violated", "amount", 1)]  # a record that is there twice
+    assert group_rows(EventSelection(rule="timestamp_in_future", topic="payments", client="billing")) == [of_bound]
+    assert group_rows(EventSelection(client="shipping")) == group_rows(EventSelection(owner="nobody")) == []
+    assert group_rows(EventSelection(rule="amount"), set()) == [
+        ("rule_violated", "amount", 1)
+    ]  # a record that is there twice

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.status.condition import Condition, State
+from sluicegate.proxy.status.condition import Condition, ServingState
 from sluicegate.proxy.status.status import ActiveCondition, Status, state_of
 from sluicegate.proxy.workers import worker_reports
 from sluicegate.proxy.workers.messages import Report
@@ -56,7 +56,7 @@ class WatchedStatus(Status):
     """A status that notes its state after each change, as a reader in another thread may see it."""
 
     def __init__(self) -> None:
-        self.seen: list[State] = []
+        self.seen: list[ServingState] = []
         super().__init__()
 
     def end(self, condition: Condition, subject: str | None = None) -> None:
@@ -71,11 +71,11 @@ class WatchedStatus(Status):
 async def test_a_proxy_whose_first_worker_cannot_serve_is_never_ready(proxy: SupervisedWorkers) -> None:
     proxy.status = status = WatchedStatus()
     proxy.reports = WorkerReports(proxy.workers, status, Counters())
-    none_listed = ActiveCondition(Condition.NO_BROKER_LISTED, State.NOT_SERVING, "kafka", "lists no broker", 1)
+    none_listed = ActiveCondition(Condition.NO_BROKER_LISTED, ServingState.NOT_SERVING, "kafka", "lists no broker", 1)
     proxy.add(1, 0, none_listed)
 
     assert proxy.active == ["no_broker_listed: lists no broker"]
-    assert set(status.seen) == {State.NOT_SERVING}
+    assert set(status.seen) == {ServingState.NOT_SERVING}
 
 
 async def test_one_silent_worker_of_three_needs_attention_and_no_restart(proxy: SupervisedWorkers) -> None:
@@ -83,7 +83,7 @@ async def test_one_silent_worker_of_three_needs_attention_and_no_restart(proxy: 
         proxy.add(index, seconds_ago)
 
     assert proxy.active == [SILENT]
-    assert state_of(proxy.status.active()) is State.NEEDS_ATTENTION
+    assert state_of(proxy.status.active()) is ServingState.NEEDS_ATTENTION
     assert proxy.status.not_live() is None
     assert proxy.status.not_ready() is None
 

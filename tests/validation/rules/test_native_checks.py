@@ -22,7 +22,7 @@ from sluicegate.validation.rules.built_in import MostRecords, Required, Size, Ut
 from sluicegate.validation.rules.content_rules import CONTENT_RULES
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
-from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
+from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, native_check_about
 from sluicegate.validation.rules.rule import Part, RuledRecord, Side
 from sluicegate.validation.rules.rule_check import CheckedRule, check_rule
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
@@ -175,7 +175,7 @@ class AcceptsMore(InlineRule):
         self._is_good = is_good
 
     def ordinary(self) -> OrdinaryQuestions:
-        return about(Side.VALUE, self._question)
+        return native_check_about(Side.VALUE, self._question)
 
     def fault(self, record: RuledRecord) -> str | None:
         return None if record.value is None or self._is_good(record.value) else "the value is bad"

@@ -36,7 +36,7 @@ _RESERVED: Final = range(19_000, 20_000)  # field numbers
 _Type = tuple[int, str]
 
 
-def described(plan: DatumPlan) -> tuple[Any, str] | None:
+def describe_messages(plan: DatumPlan) -> tuple[Any, str] | None:
     """Return a descriptor pool and the name of the message that represents the schema.
 
     Returns None if the schema cannot be described, or is no record.

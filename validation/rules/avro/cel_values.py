@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
-from sluicegate.validation.rules.avro.cel_types import PACKAGE, described
+from sluicegate.validation.rules.avro.cel_types import PACKAGE, describe_messages
 from sluicegate.validation.rules.avro.logical import converter
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.fields import FieldVisit, SchemaField
@@ -23,7 +23,7 @@ from sluicegate.validation.rules.cel.runtime import (
     message_environment,
 )
 from sluicegate.validation.rules.cel.tree import Name, Select, variables_of
-from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, whole
+from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, complete_text
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 
 # The time of reading a value and converting it for the runtime, in ns for a value and for a byte.
@@ -50,7 +50,7 @@ class AvroValues:
             found = compiled(expression, message_environment())
             self._details = _details(self._plan, None)
             return found
-        checked_by = described(self._plan)
+        checked_by = describe_messages(self._plan)
         if checked_by is not None:
             try:
                 compiled(expression, environment_for(*checked_by))
@@ -224,7 +224,7 @@ def _details(plan: DatumPlan, used: frozenset[str] | None) -> dict[int, Any]:
         elif kind == avro_datum.ENUM:
             details[at] = tuple(schema["symbols"])
         elif kind in (avro_datum.STRING, avro_datum.MAP):
-            details[at] = whole
+            details[at] = complete_text
         else:
             details[at] = converter(schema)
     return details

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from sluicegate.validation.rules.avro.json_encoding import JsonEncoding, NotInJsonEncoding
 from sluicegate.validation.rules.avro.plan import DatumPlan
-from sluicegate.validation.rules.cel.rule import record_with
+from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.rule import RuledRecord, StepBudget
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
@@ -91,7 +91,7 @@ class _OverBinary:
 
     def _bare(self, record: RuledRecord) -> RuledRecord | None:
         try:
-            return record_with(record, self._encoding.binary(record.value or b"", record.budget))
+            return replace_value(record, self._encoding.binary(record.value or b"", record.budget))
         except NotInJsonEncoding:
             return None  # the rule about the schema reports it
 

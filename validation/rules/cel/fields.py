@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
 from sluicegate.validation.rules.cel.error_text import readable_error
-from sluicegate.validation.rules.cel.rule import shown_of
+from sluicegate.validation.rules.cel.rule import shortened_expression
 from sluicegate.validation.rules.cel.runtime import CompiledExpression, name_of
 from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
-from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, whole
+from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, complete_text
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, FieldTags
@@ -142,7 +142,7 @@ class TrueOfFields(SimpleRule):
         self._tags = FieldTags(condition.tags_by_pattern)
         self._places: dict[str, SchemaField] = {}
         self._changes = condition.changes
-        self._shown = shown_of(condition.text)
+        self._shown = shortened_expression(condition.text)
 
     def _cost(self, data: bytes) -> int:
         """Return an upper bound of the steps. The fields are counted only if reading the value is cheap."""
@@ -201,7 +201,7 @@ class TrueOfFields(SimpleRule):
             elif name == "tags":
                 seen[name] = sorted(field.tags)
             else:
-                seen[name] = whole(field.full_name if name == "fullName" else field.name)
+                seen[name] = complete_text(field.full_name if name == "fullName" else field.name)
         try:
             result = self._program.eval(data=seen)
             error = str(result.value()) if name_of(result.type()) == "error" else None

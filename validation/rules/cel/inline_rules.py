@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
 from sluicegate.validation.rules.cel.error_text import readable_error
 from sluicegate.validation.rules.cel.fields import ConditionNotMet, TooManyFields
-from sluicegate.validation.rules.cel.rule import shown_of
+from sluicegate.validation.rules.cel.rule import shortened_expression
 from sluicegate.validation.rules.cel.runtime import (
     TEXT_OR_TRUTH,
     CompiledExpression,
@@ -201,4 +201,4 @@ class MeetsInlineRules(SimpleRule):
             words = f"{words}: {readable_error(str(value), rule.text)}"
         elif kind not in ("bool", "string"):
             words = f"{words}: it gives {kind} instead of true, false or a text"
-        raise ConditionNotMet(f"{words}: {rule.doc or shown_of(rule.text)}")
+        raise ConditionNotMet(f"{words}: {rule.doc or shortened_expression(rule.text)}")

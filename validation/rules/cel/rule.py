@@ -48,7 +48,7 @@ class IsTrue(SimpleRule):
         self._plan()
         loads = runtime().loads
         self._value_of = partial(value_of, loads=loads) if values is None else values.read
-        self._shown = shown_of(expression)
+        self._shown = shortened_expression(expression)
         self.parts = Part.NONE
         keys = keys_of(found.tree, "headers")
         self.header_names = None if keys is None else frozenset(key.encode(errors="replace") for key in keys)
@@ -108,12 +108,12 @@ class IsTrue(SimpleRule):
         return seen
 
 
-def shown_of(expression: str) -> str:
+def shortened_expression(expression: str) -> str:
     """Return an expression for messages, cut if it is long."""
     return expression if len(expression) <= _MOST_SHOWN else expression[:_MOST_SHOWN] + " …"
 
 
-def record_with(record: RuledRecord, value: bytes | None) -> RuledRecord:
+def replace_value(record: RuledRecord, value: bytes | None) -> RuledRecord:
     """Return a copy of a record with another value."""
     place = record.topic, record.partition, record.index, record.timestamp
     copy = RuledRecord(*place, record.key, value, record.headers, record.client, record.producer_id)

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol
 
 from sluicegate.config.values.extras import RULES_EXTRA
-from sluicegate.config.values.topic_pattern import options
+from sluicegate.config.values.topic_pattern import re2_options
 from sluicegate.validation.rules.cel.tree import (
     Call,
     Constant,
@@ -205,7 +205,7 @@ def _programs_in(tree: Node) -> dict[str, int]:
         pattern = call.args[1] if call.function == "matches" else None
         if isinstance(pattern, Constant) and pattern.text is not None:
             try:
-                programs[pattern.text] = re2.compile(pattern.text, options()).programsize
+                programs[pattern.text] = re2.compile(pattern.text, re2_options()).programsize
             except re2.error as error:
                 raise ExpressionUnusable(f"not a regular expression that RE2 takes: {_words(error)}") from error
     return programs

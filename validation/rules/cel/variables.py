@@ -61,7 +61,7 @@ def text_of(data: bytes | None) -> str | bytearray | None:
     if data is None:
         return None
     try:
-        return whole(data.decode())
+        return complete_text(data.decode())
     except UnicodeDecodeError:
         return bytearray(data)
 
@@ -79,7 +79,7 @@ def headers_of(headers: tuple[Header, ...]) -> dict[str, str | bytearray | None]
 def client_of(client: Client) -> dict[str, str | None]:
     """Return the known facts about a client by their names in expressions."""
     known = {name: getattr(client, attribute) for name, attribute in CLIENT_FIELDS.items()}
-    return {name: None if text is None else whole(_encodable(text)) for name, text in known.items()}
+    return {name: None if text is None else complete_text(_encodable(text)) for name, text in known.items()}
 
 
 def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
@@ -101,7 +101,7 @@ def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
         said = loads(text)
     except ValueError:
         raise ValueUnreadable("JSON with a number beyond what a double holds, or half a character") from None
-    return all_whole(said) if rb"\u0000" in text else said
+    return complete_texts_in(said) if rb"\u0000" in text else said
 
 
 def _encodable(text: str) -> str:
@@ -109,17 +109,17 @@ def _encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def whole(text: str) -> str:
+def complete_text(text: str) -> str:
     """Return a text that the runtime reads completely, also after a zero byte."""
     return TextWithZero(text) if "\0" in text else text
 
 
-def all_whole(said: Any) -> Any:
+def complete_texts_in(said: Any) -> Any:
     """Return a JSON value whose texts the runtime reads completely."""
     if isinstance(said, str):
-        return whole(said)
+        return complete_text(said)
     if isinstance(said, list):
-        return [all_whole(item) for item in said]
+        return [complete_texts_in(item) for item in said]
     if isinstance(said, dict):
-        return {whole(name): all_whole(item) for name, item in said.items()}
+        return {complete_text(name): complete_texts_in(item) for name, item in said.items()}
     return said

@@ -7,7 +7,7 @@ wrote.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sluicegate.validation.rules.json.wanted import allowed_names, shown, wanted
+from sluicegate.validation.rules.json.wanted import allowed_names, schema_value_text, wanted_phrase
 
 _TYPES: Final = (
     (bool, "boolean"),
@@ -45,7 +45,7 @@ class ErrorTexts:
 
     def _keyword(self, error: Any, depth: int) -> str:
         kind, name = error.kind, str(error.kind.name)
-        phrase = wanted(name, getattr(kind, "value", None))
+        phrase = wanted_phrase(name, getattr(kind, "value", None))
         if phrase is not None:
             return f"{name} ({phrase}{self._described(error) if name == 'pattern' else ''})"
         if name == "type":
@@ -55,7 +55,7 @@ class ErrorTexts:
         if name in ("oneOf", "anyOf"):
             return f"{name} ({self._branches(kind.context, len(error.instance_path), depth)})"
         if name == "not":
-            return f"not (must not follow {shown(kind.schema)})"
+            return f"not (must not follow {schema_value_text(kind.schema)})"
         if name == "propertyNames":
             return f"propertyNames ({self._keyword(kind.error, depth + 1)})" if depth < _DEEPEST else name
         return name
@@ -64,7 +64,7 @@ class ErrorTexts:
         """Return the description of the schema that has the pattern, as its author wrote it."""
         schema = self._schema_of(error)
         text = schema.get("description") if schema is not None else None
-        return f", {shown(text)}" if isinstance(text, str) and text else ""
+        return f", {schema_value_text(text)}" if isinstance(text, str) and text else ""
 
     def _schema_of(self, error: Any) -> dict[str, Any] | None:
         """Return the schema with the keyword; None if a reference leads to it."""

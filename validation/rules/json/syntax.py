@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sluicegate.validation.rules.json.count import weighted_sum
 from sluicegate.validation.rules.json.plan import is_ordinary_json
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, words_for
-from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
+from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, native_check_about
 from sluicegate.validation.rules.rule import INLINE_STEPS, RuledRecord, Side
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
@@ -49,7 +49,7 @@ class JsonSyntax(SimpleRule):
         """Return the whole rule, unless duplicate keys are rejected."""
         if self._rejects_duplicates:
             return None
-        return about(self._side, BytesQuestion(json_depth=self._max_depth))
+        return native_check_about(self._side, BytesQuestion(json_depth=self._max_depth))
 
     def fault(self, record: RuledRecord) -> str | None:
         text = self._read(record)

@@ -27,24 +27,24 @@ _LISTS_IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 _ONE_IN_PLACE: Final = ("if", "then", "else")
 
 
-def wanted(keyword: str, value: Any) -> str | None:
+def wanted_phrase(keyword: str, value: Any) -> str | None:
     """Return what a keyword with this value wants; None for a keyword without a phrase."""
     if keyword == "required":
-        return f"the property {shown(value)} is missing"
+        return f"the property {schema_value_text(value)} is missing"
     if keyword == "format":
-        return f"must have the format {shown(value)}"
+        return f"must have the format {schema_value_text(value)}"
     if keyword == "pattern":
-        return f"must match {shown(value)}"
+        return f"must match {schema_value_text(value)}"
     if keyword in _BOUNDS:
-        return f"must be {_BOUNDS[keyword]} {shown(value)}"
+        return f"must be {_BOUNDS[keyword]} {schema_value_text(value)}"
     if keyword in _COUNTED:
         bound, unit = _COUNTED[keyword]
         plural = f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
-        return f"must have {bound} {shown(value)} {unit if value == 1 else plural}"
+        return f"must have {bound} {schema_value_text(value)} {unit if value == 1 else plural}"
     return None
 
 
-def shown(value: Any) -> str:
+def schema_value_text(value: Any) -> str:
     """Return a value of the schema as text."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
@@ -63,7 +63,9 @@ def allowed_names(schema: Mapping[str, Any], root: Any, looks_in_place: bool) ->
         seen.add(id(part))
         named, patterns = part.get("properties"), part.get("patternProperties")
         yield from named if isinstance(named, dict) else ()
-        yield from (f"names that match {shown(each)}" for each in (patterns if isinstance(patterns, dict) else ()))
+        yield from (
+            f"names that match {schema_value_text(each)}" for each in (patterns if isinstance(patterns, dict) else ())
+        )
         if looks_in_place:
             for keyword in _LISTS_IN_PLACE:
                 waiting += part[keyword] if isinstance(part.get(keyword), list) else []

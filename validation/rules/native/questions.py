@@ -89,7 +89,7 @@ class HasNativeCheck(Protocol):
         """Return a check whose good records are good for the rule; None if the rule itself must run."""
 
 
-def about(side: Side, question: BytesQuestion) -> OrdinaryQuestions:
+def native_check_about(side: Side, question: BytesQuestion) -> OrdinaryQuestions:
     """Return the check for a key or a value."""
     return OrdinaryQuestions(key=question) if side is Side.KEY else OrdinaryQuestions(value=question)
 

@@ -17,7 +17,7 @@ from sluicegate.validation.rules.cel.runtime import (
     field_environment,
     message_environment,
 )
-from sluicegate.validation.rules.cel.variables import NotOfSchema, whole
+from sluicegate.validation.rules.cel.variables import NotOfSchema, complete_text
 from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
 
 # The parsing of the library and of the runtime, in steps of the library's parsing.
@@ -162,7 +162,7 @@ def cel_converters() -> dict[int, Callable[[Any], Any]]:
         return unsigned(value=number)
 
     converters: dict[int, Callable[[Any], Any]] = {getattr(types, kind): unsigned_of for kind in _UNSIGNED}
-    return converters | {types.TYPE_STRING: whole, types.TYPE_BYTES: bytearray}
+    return converters | {types.TYPE_STRING: complete_text, types.TYPE_BYTES: bytearray}
 
 
 def _same(value: Any) -> Any:

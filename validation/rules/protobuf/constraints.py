@@ -36,7 +36,7 @@ class Constraints:
         self._violations = library.Validator().collect_violations
         self._unreadable = import_module("google.protobuf.message").DecodeError
         self._texts: set[str] = set()
-        for descriptor in reachable(each.DESCRIPTOR for each in classes):
+        for descriptor in reachable_messages(each.DESCRIPTOR for each in classes):
             self._compile(_class_of(descriptor))
             self._texts.update(_texts_of_message(descriptor))
 
@@ -108,7 +108,7 @@ def _shown(element: Any) -> str:
     return f"{element.field_name}[{subscript.value if subscript.field == 'index' else '…'}]"
 
 
-def reachable(descriptors: Iterable[Any]) -> Iterator[Any]:
+def reachable_messages(descriptors: Iterable[Any]) -> Iterator[Any]:
     """Yield the message types, and the types of their fields at every depth, without entries of maps."""
     waiting = list(descriptors)
     seen = {each.full_name for each in waiting}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
-from sluicegate.validation.rules.cel.rule import record_with
+from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.inline_rules import placed_rules_of
@@ -191,7 +191,7 @@ class _IndexedExpression:
         body = data[begins:]
         if len(contents) != 1:
             contents = tuple(each for each in contents if each.fault(body, record.budget) is None)[:1]
-        return (self._rule_of(contents[0]), record_with(record, body)) if contents else None
+        return (self._rule_of(contents[0]), replace_value(record, body)) if contents else None
 
     def _rule_of(self, content: ProtobufContent) -> ExpressionOfSchema | RuleUnusable:
         rule = self._by_message.get(content)

@@ -7,7 +7,7 @@ from typing import Any
 from sluicegate.validation.rules.cel.inline_rules import InlineVisit
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues, cel_converters
-from sluicegate.validation.rules.protobuf.constraints import reachable
+from sluicegate.validation.rules.protobuf.constraints import reachable_messages
 from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
@@ -16,7 +16,7 @@ from sluicegate.validation.rules.schemas.inline_rules import PlacedRules, RulePl
 
 def places_of_messages(descriptors: Iterable[Any]) -> Iterator[RulePlace]:
     """Yield messages, their fields, and all messages that these lead to."""
-    for descriptor in reachable(descriptors):
+    for descriptor in reachable_messages(descriptors):
         yield RulePlace(descriptor.full_name, protobuf_inline_rules(descriptor))
         for field in descriptor.fields:
             yield RulePlace(field.full_name, protobuf_inline_rules(field), field.name)

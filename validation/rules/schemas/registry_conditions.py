@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from sluicegate.validation.rules.cel.rule import record_with
+from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.rule import (
     UNBOUNDED,
     RuledRecord,
@@ -47,7 +47,7 @@ class MeetsConditions(SimpleRule):
         if found is None or not found[0].rules.conditions:
             return None
         schema, data, name = found
-        bare = record_with(record, data)
+        bare = replace_value(record, data)
         for condition, expression in self._by_content.get(schema.content) or self._compiled(schema, record.budget):
             if isinstance(expression, str):
                 raise SchemaError(f"{name} cannot be used: its condition {condition.name} {expression}")
@@ -65,7 +65,7 @@ class MeetsConditions(SimpleRule):
         compiled = None if found is None else self._by_content.get(found[0].content)
         if found is None or not compiled or isinstance(compiled[0][1], str):
             return None
-        return compiled[0][1], record_with(record, found[1])
+        return compiled[0][1], replace_value(record, found[1])
 
     def _compiled(self, schema: RegisteredSchema, budget: StepBudget) -> _Compiled:
         budget.spend(UNBOUNDED)

@@ -6,7 +6,7 @@ Values that a rule of the registry has changed as a whole pass, because the rule
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from sluicegate.validation.rules.cel.rule import record_with
+from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.rule import UNBOUNDED, RuledRecord, RuleUnusable, SchemaError, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema
 from sluicegate.validation.rules.schemas.inline_rules import Clock, compiled_inline_rules
@@ -42,7 +42,7 @@ class MeetsRulesInside(SimpleRule):
         try:
             if isinstance(expression, str):
                 raise SchemaError(expression)
-            return expression.fault(record_with(record, data))
+            return expression.fault(replace_value(record, data))
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
 
@@ -55,7 +55,7 @@ class MeetsRulesInside(SimpleRule):
         expression = None if found is None or found[0].rules.rewrites else self._by_content.get(found[0].content)
         if found is None or expression is None or isinstance(expression, str):
             return None
-        return expression, record_with(record, found[1])
+        return expression, replace_value(record, found[1])
 
     def _compiled(self, schema: RegisteredSchema, budget: StepBudget) -> ExpressionOfSchema | str:
         budget.spend(UNBOUNDED)

@@ -6,7 +6,7 @@ Null passes. Records that name no message of the schema also pass, because the r
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from sluicegate.validation.rules.cel.rule import record_with
+from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.rule import (
     UNBOUNDED,
     Part,
@@ -58,7 +58,7 @@ class MeetsConstraints(SimpleRule):
         try:
             if isinstance(constraints, str):
                 raise SchemaError(constraints)
-            words = constraints.fault(record_with(record, data))
+            words = constraints.fault(replace_value(record, data))
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
         return None if words is None else f"the {self._name} {words}"
@@ -72,7 +72,7 @@ class MeetsConstraints(SimpleRule):
         constraints = None if found is None else self._by_content.get(found[0])
         if found is None or constraints is None or isinstance(constraints, str):
             return None
-        return constraints, record_with(record, found[1])
+        return constraints, replace_value(record, found[1])
 
     def _compiled(self, content: Content) -> _Compiled:
         if content not in self._by_content:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
-from sluicegate.validation.rules.cel.rule import IsTrue, record_with
+from sluicegate.validation.rules.cel.rule import IsTrue, replace_value
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import (
     UNBOUNDED,
@@ -74,7 +74,7 @@ class TrueOfSchema:
         try:
             if isinstance(expression, str):
                 raise SchemaError(f"the expression does not fit it: {expression}")
-            return expression.fault(record_with(record, data))
+            return expression.fault(replace_value(record, data))
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
 
@@ -92,7 +92,7 @@ class TrueOfSchema:
         expression = None if found is None else self._by_content.get(found[0])
         if found is None or expression is None or isinstance(expression, str):
             return None
-        return expression, record_with(record, found[1])
+        return expression, replace_value(record, found[1])
 
     def _compiled(self, content: Content, budget: StepBudget) -> ExpressionOfSchema | str:
         budget.spend(UNBOUNDED)

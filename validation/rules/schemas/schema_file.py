@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import Enum
 
-from sluicegate.validation.rules.native.questions import OrdinaryQuestions, about
+from sluicegate.validation.rules.native.questions import OrdinaryQuestions, native_check_about
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import Content, HasNativeContentCheck
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
@@ -33,7 +33,7 @@ class FollowsSchema:
         """Return the native check of its schema."""
         content = self._content
         question = content.ordinary(self._begins) if isinstance(content, HasNativeContentCheck) else None
-        return None if question is None else about(self._side, question)
+        return None if question is None else native_check_about(self._side, question)
 
     def fault(self, record: RuledRecord) -> str | None:
         data = self._read(record)

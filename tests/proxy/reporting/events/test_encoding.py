@@ -7,7 +7,7 @@ from pathlib import Path
 from sluicegate.proxy.reporting.events.encoding import ENCODINGS
 from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.watching.topic_violations import read_files
-from sluicegate.proxy.watching.violation_counts import ViolationCounts, Wanted
+from sluicegate.proxy.watching.violation_counts import EventSelection, ViolationCounts
 from sluicegate.validation.event_schema import event_in
 from tests.proxy.live.events import rejected_event
 
@@ -52,7 +52,7 @@ def test_topic_violations_are_read_from_both_event_formats(tmp_path: Path) -> No
     file = tmp_path / "violations.jsonl"
     file.write_bytes(b"".join(encode(rejected_event()) + b"\n" for encode in ENCODINGS.values()))
 
-    reading = ViolationCounts(Wanted("payments"))
+    reading = ViolationCounts(EventSelection("payments"))
     read_files(reading, [file])
 
     assert [group["batches"] for group in reading.groups()] == [2]

@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
-from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, family_with_values, metrics_of
 from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, DurationsBy, Snapshot, total_of
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, owners_of
@@ -124,7 +124,7 @@ def no_snapshot_value(_snapshot: Snapshot) -> float:
 def test_both_formats_have_every_label_and_value(
     family: Family, reading: Reading, samples: dict[tuple[str, ...], float]
 ) -> None:
-    collector = MetricsCollector(lambda: [shown(family, reading)])
+    collector = MetricsCollector(lambda: [family_with_values(family, reading)])
 
     for families in (
         parse_text(generate_latest(collector).decode()),
@@ -141,7 +141,7 @@ def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series(
         taken.add("Produce", seconds)
     family = histogram("wait_seconds", "How long.", "Always.", no_snapshot_value, ("api",))
 
-    text = generate_latest(MetricsCollector(lambda: [shown(family, taken)])).decode()
+    text = generate_latest(MetricsCollector(lambda: [family_with_values(family, taken)])).decode()
 
     (parsed,) = parse_text(text)
     buckets = {sample.labels["le"]: sample.value for sample in parsed.samples if sample.name == "wait_seconds_bucket"}

@@ -9,7 +9,7 @@ from prometheus_client.exposition import generate_latest
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent, Unit
-from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, family_with_values, metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Counters, Durations, DurationsBy, Gauges, Snapshot
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS, FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch_counter
@@ -174,7 +174,7 @@ def test_a_counter_without_labels_is_shown_before_anything_happens() -> None:
     family = batch_counter("sluicegate_x", "X.", "X.", BatchEvent.REJECTED, labels=())
     assert family.read is not None
 
-    assert [sample.value for sample in shown(family, family.read(Snapshot(Counters(), 0))).samples] == [0]
+    assert [sample.value for sample in family_with_values(family, family.read(Snapshot(Counters(), 0))).samples] == [0]
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Gauges)])

@@ -26,7 +26,7 @@ from sluicegate.proxy.reporting.metrics.family import TOPIC, Family
 from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, owners_of
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.server.broker_watch import Probes
+from sluicegate.proxy.server.broker_watch import ProbeResults
 from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.housekeeping import Housekeeping
 from sluicegate.proxy.server.server_state import ServerState
@@ -67,7 +67,7 @@ def counter_value(name: str, counters: Counters) -> float:
 
 
 def state_of(play: Playbook) -> ServerState:
-    return ServerState(config_of(LEAST), play.parts, AddressBook({}, lambda _: None), Probes(), Status())
+    return ServerState(config_of(LEAST), play.parts, AddressBook({}, lambda _: None), ProbeResults(), Status())
 
 
 async def validated_bytes(name: str, _folder: Path) -> tuple[float, float, float]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.config.values.topic_pattern import compiled
+from sluicegate.config.values.topic_pattern import compile_expression
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import MAX_CHARACTERS, ExpressionUnusable
 from sluicegate.validation.rules.rule import Client, Header, Part, RuledRecord
@@ -253,6 +253,6 @@ def test_an_unusable_expression_is_an_error_when_it_is_read(expression: str, sai
 @pytest.mark.parametrize("pattern", ["a+", "^[^@]+@[^@]+[.][a-z]{2,}$", r"\\d{4}-\\d\\d", "(?i)straße"])
 @pytest.mark.parametrize("text", ["aa", "x@y.org", "on 2026-01-01", "STRASSE", "STRAßE", ""])
 def test_a_pattern_is_found_anywhere_as_re2_finds_it(pattern: str, text: str) -> None:
-    found = compiled(pattern.replace("\\\\", "\\")).search(text) is not None
+    found = compile_expression(pattern.replace("\\\\", "\\")).search(text) is not None
 
     assert (IsTrue(f"key.matches('{pattern}')").fault(record(b"", text.encode())) is None) == found
