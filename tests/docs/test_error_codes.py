@@ -11,7 +11,7 @@ _ROW = re.compile(r"^\| (-?\d+) \| ([A-Z_]+) \| .+ \| (yes|no) \|$", re.MULTILIN
 _IN_CODE = re.compile(r"ErrorCode\.([A-Z_]+)")
 _BROKERS_OWN = {
     *("NONE", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_TOPIC_OR_PARTITION"),
-    *("UNSUPPORTED_VERSION", "INVALID_CONFIG", "INVALID_REQUEST"),
+    *("UNSUPPORTED_VERSION", "INVALID_CONFIG", "INVALID_REQUEST", "CLUSTER_AUTHORIZATION_FAILED"),
 }
 """No verdicts: what a broker or the proxy itself is asked about."""
 
