@@ -74,13 +74,13 @@ def list_names_now(upstream: Upstream, name: str | None) -> ListedNames:
     if there is none.
     """
 
-    async def ask(client: BrokerClient) -> ListedNames:
+    async def list_names_of(client: BrokerClient) -> ListedNames:
         names = tuple(topic.name for topic in await _ask_for_all(client))
         return ListedNames(names, is_hidden=name is not None and name not in names and await _is_hidden(client, name))
 
     async def read() -> ListedNames:
         async with asyncio.timeout(_LIST_SECONDS):
-            _, found = await ask_any_broker(upstream, tls, ask)
+            _, found = await ask_any_broker(upstream, tls, list_names_of)
             return found
 
     try:
@@ -95,10 +95,10 @@ def list_names_now(upstream: Upstream, name: str | None) -> ListedNames:
 async def offers_settings(upstream: Upstream, tls: TlsContext | None) -> bool:
     """Return whether the brokers have the API that reads topics' settings. Raises NoBrokerResponses."""
 
-    async def ask(client: BrokerClient) -> bool:
+    async def list_names_of(client: BrokerClient) -> bool:
         return client.version_of(ApiKey.DESCRIBE_CONFIGS) >= 0
 
-    _, offered = await ask_any_broker(upstream, tls, ask)
+    _, offered = await ask_any_broker(upstream, tls, list_names_of)
     return offered
 
 

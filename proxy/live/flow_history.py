@@ -38,11 +38,11 @@ class Rates(NamedTuple):
 def rates_of(history: History) -> Rates:
     """Return the average of the last five complete seconds. The newest second is incomplete."""
 
-    def average(column: list[int]) -> float:
+    def average_of_column(column: list[int]) -> float:
         whole = column[:-1][-_RATE_SECONDS:]
         return sum(whole) / max(1, len(whole))
 
-    return Rates(*(average(history[name]) for name in Rates._fields))  # type: ignore[literal-required]  # the names are History's
+    return Rates(*(average_of_column(history[name]) for name in Rates._fields))  # type: ignore[literal-required]  # the names are History's
 
 
 class FlowHistory:

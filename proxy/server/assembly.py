@@ -268,7 +268,9 @@ def _traces(config: Config, runtime: Runtime) -> tuple[RequestTraces, ...]:
 def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispatch]:
     log_starts = LogStarts()
 
-    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+    def prepare_dispatch(
+        request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
+    ) -> Dispatch:
         return dispatch_of(request, validated, log_starts, now_ms(), give_way)
 
-    return prepare
+    return prepare_dispatch

@@ -13,7 +13,7 @@ from tests.config.reading import SMALLEST, load_text, problems_of_text
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_example_is_valid() -> None:
+def test_the_example_configuration_is_valid() -> None:
     config = load_file(ROOT / "sluicegate.yaml", {}).config
 
     assert config.upstream.bootstrap == (HostPort("127.0.0.1", 9092),)

@@ -100,7 +100,7 @@ def test_broken_yaml_has_a_readable_error(text: str) -> None:
         "X",
     ],
 )
-def test_an_odd_value_anywhere_is_accepted_or_an_error(where: str) -> None:
+def test_an_odd_value_of_any_key_is_accepted_or_a_config_error(where: str) -> None:
     for odd in ODD:
         problems_in_words(where.replace("X", odd))
 

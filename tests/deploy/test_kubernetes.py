@@ -254,7 +254,7 @@ def test_the_chart_mounts_the_configured_admin_token_and_its_notes_name_it(tmp_p
         ("policies.Payments.topics=[]", "Payments"),
     ],
 )
-def test_an_unknown_or_wrong_value_is_rejected(value: str, words: str) -> None:
+def test_an_unknown_or_wrong_chart_value_is_rejected(value: str, words: str) -> None:
     if shutil.which("helm") is None:
         pytest.skip("helm is not installed (not in Debian): the chart is not rendered")
     done = subprocess.run(

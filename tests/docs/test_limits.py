@@ -40,7 +40,7 @@ AT_THE_EDGE = {
         "tests/proxy/session/opening/test_admission.py::test_one_address_cannot_use_the_slots_of_others"
     ),
     "limits.max_new_connections_per_second": (
-        "tests/proxy/session/quotas/test_token_bucket.py::test_one_second_may_be_used_at_once_and_the_rest_waits"
+        "tests/proxy/session/quotas/test_token_bucket.py::test_a_bucket_gives_the_tokens_of_one_second_at_once"
     ),
     "limits.max_new_connections_per_second_per_address": (
         "tests/proxy/network/test_accept_filter.py::test_connections_above_the_rate_of_an_address_are_rejected"

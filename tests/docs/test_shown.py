@@ -13,7 +13,7 @@ def test_output_with_lines_left_out_matches() -> None:
     assert is_shown_in("…\nthird\n", OUTPUT)
 
 
-def test_different_output_does_not_match() -> None:
+def test_output_that_differs_is_not_shown_output() -> None:
     assert not is_shown_in("second\n", OUTPUT)
     assert not is_shown_in("econd 17 line\n", OUTPUT)
     assert not is_shown_in("third\nsecond 17 line\n", OUTPUT)

@@ -31,7 +31,7 @@ def build_site(root: Path, site: Path) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site. The build fails if a link or an anchor has no target."""
     folder = tmp_path_factory.mktemp("site")
     done = build_site(ROOT, folder)
@@ -53,21 +53,21 @@ def test_a_link_without_a_target_is_an_error(link: str, tmp_path: Path) -> None:
     assert link in done.stderr
 
 
-def test_the_site_has_every_page(site: Path) -> None:
+def test_the_site_has_every_page(built_site: Path) -> None:
     pages = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in PAGES if page.name != "README.md"}
-    assert {page for page in pages if not (site / page).exists()} == set()
+    assert {page for page in pages if not (built_site / page).exists()} == set()
 
 
-def test_each_page_shows_the_version(site: Path) -> None:
+def test_each_page_shows_the_version(built_site: Path) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     shown = re.compile(rf"sluicegate {re.escape(version)}, \d{{4}}-\d\d-\d\d\b")
-    assert [page.name for page in site.rglob("*.html") if not shown.search(page.read_text())] == []
+    assert [page.name for page in built_site.rglob("*.html") if not shown.search(page.read_text())] == []
 
 
-def test_links_between_pages_stay_links(site: Path) -> None:
+def test_links_between_pages_stay_links(built_site: Path) -> None:
     lost, pages = [], [page for page in PAGES if page.is_relative_to(ROOT / "docs")]
     for page in pages:
-        shown = (site / page.relative_to(ROOT / "docs")).with_suffix(".html")
+        shown = (built_site / page.relative_to(ROOT / "docs")).with_suffix(".html")
         targets = {target for target, _ in _LINK.findall(_FENCED.sub("", page.read_text()))}
         between = {target for target in targets if (page.parent / target).resolve() in pages}
         html = shown.read_text().partition("<article")[2].partition("</article>")[0]
@@ -75,15 +75,15 @@ def test_links_between_pages_stay_links(site: Path) -> None:
     assert lost == []
 
 
-def test_the_site_loads_no_external_resource(site: Path) -> None:
-    loaded = {(page.name, link) for page in site.rglob("*.html") for link in _LOADED.findall(page.read_text())}
+def test_the_site_loads_no_external_resource(built_site: Path) -> None:
+    loaded = {(page.name, link) for page in built_site.rglob("*.html") for link in _LOADED.findall(page.read_text())}
     assert loaded == set()
 
 
-def test_lists_and_tables_of_pages_are_rendered_as_such(site: Path) -> None:
+def test_lists_and_tables_of_pages_are_rendered_as_such(built_site: Path) -> None:
     """The site's Markdown may render as a line of text what GitHub renders as a list."""
     text = re.compile(r"<p>(?:(?!</p>).)*\n(?:[-*] |\d+\. |\|)", re.DOTALL)
-    assert [page.name for page in site.rglob("*.html") if text.search(page.read_text())] == []
+    assert [page.name for page in built_site.rglob("*.html") if text.search(page.read_text())] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -72,22 +72,22 @@ def future_records_by_job(
     repaired = api.plan_repair(spark, bootstrap, topics, out / "repair").summary["changes"]
     watched = api.watch(spark, bootstrap, topics, out / "watch").summary["topics"]
 
-    def audit_of(name: str) -> tuple[int, int]:
+    def future_records_by_audit(name: str) -> tuple[int, int]:
         its = audited[name]["findings"]
         certain, perhaps = (
             sum(row["bad_records"] for row in its if row["verdict"] == v) for v in ("reject", "perhaps")
         )
         return certain, certain + perhaps
 
-    def repair_of(name: str) -> tuple[int, int]:
+    def future_records_by_repair(name: str) -> tuple[int, int]:
         its: dict[str, Any] = {row["damage"]: row["records"] for row in repaired if row["topic"] == name}
         return its.get("future", 0), its.get("future", 0) + its.get("maybe_future", 0)
 
     return {
         "profile": {name: (its["damage"]["future"], its["damage_at_most"]["future"]) for name, its in profiled.items()},
         "advise": {name: (its["kafka_4_rejected"], its["kafka_4_rejected_at_most"]) for name, its in advised.items()},
-        "audit": {name: audit_of(name) for name in topics},
-        "repair": {name: repair_of(name) for name in topics},
+        "audit": {name: future_records_by_audit(name) for name in topics},
+        "repair": {name: future_records_by_repair(name) for name in topics},
         "watch": {
             name: (its["damage"].get("future", 0), its["damage_at_most"].get("future", 0))
             for name, its in watched.items()

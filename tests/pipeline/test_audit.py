@@ -53,44 +53,57 @@ def policies_of_modes(mode: str, folder: Path) -> dict[str, Any]:
 def batches_with_violations(now: int) -> list[tuple[int, list[Rec], dict[str, int]]]:
     """Return batches with their codec and producer; some violate a policy."""
 
-    def record_at(
+    def record_with_time(
         time_ms: int = now, key: bytes | None = b"k", value: bytes | None = GOOD, headers: Any = TENANT
     ) -> Rec:
         return Rec(time_ms, key, value, headers)
 
     idempotent = {"producer_id": 7000, "producer_epoch": 0}
     return [
-        *((LZ4, [record_at(now + i) for i in range(20)], {}) for _ in range(3)),
-        (NONE, [record_at(), record_at((now + 5) * 1_000_000), record_at(now - 30 * DAY), record_at(-1)], {}),
-        (ZSTD, [record_at(now // 1000), record_at(0), record_at()], {}),
-        (GZIP, [record_at(now + 30 * 60_000), record_at(now - 2 * HOUR), record_at(now - 2 * DAY)], {}),
+        *((LZ4, [record_with_time(now + i) for i in range(20)], {}) for _ in range(3)),
+        (
+            NONE,
+            [
+                record_with_time(),
+                record_with_time((now + 5) * 1_000_000),
+                record_with_time(now - 30 * DAY),
+                record_with_time(-1),
+            ],
+            {},
+        ),
+        (ZSTD, [record_with_time(now // 1000), record_with_time(0), record_with_time()], {}),
+        (
+            GZIP,
+            [record_with_time(now + 30 * 60_000), record_with_time(now - 2 * HOUR), record_with_time(now - 2 * DAY)],
+            {},
+        ),
         (
             LZ4,
             [
-                record_at(value=b'{"amount": 1, "note": "' + b"x" * 50 + b'"}'),
-                record_at(headers=[]),
-                record_at(key=None),
+                record_with_time(value=b'{"amount": 1, "note": "' + b"x" * 50 + b'"}'),
+                record_with_time(headers=[]),
+                record_with_time(key=None),
             ],
             {},
         ),
         (
             NONE,
             [
-                record_at(value=b'{"amount": "1"}'),
-                record_at(value=b"no json", headers=[]),
-                record_at(value=b'{"amount": -1}'),
-                record_at(value=b'{"amount": null}'),
-                record_at(value=None),
+                record_with_time(value=b'{"amount": "1"}'),
+                record_with_time(value=b"no json", headers=[]),
+                record_with_time(value=b'{"amount": -1}'),
+                record_with_time(value=b'{"amount": null}'),
+                record_with_time(value=None),
             ],
             {},
         ),
         (
             NONE,
-            [record_at(now - 60_000), record_at(now - 61_000), record_at(key=None)],
+            [record_with_time(now - 60_000), record_with_time(now - 61_000), record_with_time(key=None)],
             {**idempotent, "base_sequence": 0},
         ),
-        (LZ4, [record_at(now - 62_000, key=None), record_at()], {**idempotent, "base_sequence": 3}),
-        *((LZ4, [record_at(now + i) for i in range(20)], {}) for _ in range(3)),
+        (LZ4, [record_with_time(now - 62_000, key=None), record_with_time()], {**idempotent, "base_sequence": 3}),
+        *((LZ4, [record_with_time(now + i) for i in range(20)], {}) for _ in range(3)),
     ]
 
 

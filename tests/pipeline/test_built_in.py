@@ -20,11 +20,11 @@ def test_no_python_is_run_for_each_record(name: str) -> None:
         times[1::7] = -1
     calls = 0
 
-    def count(*_: object) -> None:
+    def count_call(*_: object) -> None:
         nonlocal calls
         calls += 1
 
-    sys.setprofile(count)
+    sys.setprofile(count_call)
     try:
         found = BuiltInExtractor(name).event_times(TopicPartition("t", 0), np.arange(RECORDS), times, -1, NOW)
     finally:

@@ -35,12 +35,12 @@ def small_blocks() -> Iterator[None]:
 
 
 def fetch_from(log: ScriptedLog, batches: int) -> Callable[..., FetchedPartition]:
-    def fetch(
+    def fetch_from_log(
         _cluster: KafkaCluster, _of: TopicPartition, offset: int, _size: int, _committed: bool
     ) -> FetchedPartition:
         return log.fetched(offset, batches)
 
-    return fetch
+    return fetch_from_log
 
 
 def read_chunks(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) -> Reading:

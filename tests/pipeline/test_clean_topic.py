@@ -193,12 +193,12 @@ def test_a_plan_starts_at_the_log_start_and_reports_when_it_moved(
 def test_retries_while_a_new_topic_is_unknown_or_has_no_leader(code: int) -> None:
     answers = [KafkaException(KafkaError(code))] * 2
 
-    def ask() -> str:
+    def ask_until_known() -> str:
         if answers:
             raise answers.pop()
         return "known"
 
-    assert retry_until_known(ask) == "known"
+    assert retry_until_known(ask_until_known) == "known"
 
 
 def test_an_unknown_topic_is_requested_again_until_it_exists(
@@ -209,7 +209,7 @@ def test_an_unknown_topic_is_requested_again_until_it_exists(
     cluster = Topics(kafka_bootstrap, (name,)).cluster()
     ask_any, asked = cluster._ask_any, []
 
-    def ask_and_make(topics: list[str]) -> object:
+    def ask_and_create_topic(topics: list[str]) -> object:
         asked.append(topics)
         response = ask_any(topics)
         if len(asked) == 1:
@@ -218,7 +218,7 @@ def test_an_unknown_topic_is_requested_again_until_it_exists(
             assert producer.flush(30) == 0
         return response
 
-    monkeypatch.setattr(cluster, "_ask_any", ask_and_make)
+    monkeypatch.setattr(cluster, "_ask_any", ask_and_create_topic)
 
     assert cluster.partitions([name])
     assert len(asked) > 1

@@ -85,13 +85,13 @@ def orders_with_violations() -> list[Order]:
     """Return orders with seeded duplicates, nulls and invalid values; a field that is absent counts as null."""
     random = Random(46)
 
-    def order(number: int) -> Order:
+    def order_of_number(number: int) -> Order:
         amount = {"amount": random.choice([*NUMBERS, -2])} if random.random() < 0.9 else {}
         nick = {"nick": f"n{random.randrange(200)}"} if random.random() < 0.8 else {}
         price, currency = random.choice([*NUMBERS, None]), random.choice(CURRENCIES)
         return {"id": f"o{number}", "price": price, "currency": currency, "buyer": nick, **amount}
 
-    return [order(random.randrange(250)) for _ in range(300)]
+    return [order_of_number(random.randrange(250)) for _ in range(300)]
 
 
 def expected_counts_by_rule(all_orders: list[Order]) -> Counter[str]:
@@ -156,7 +156,7 @@ def registry_with_schemas(topics: Collection[str]) -> StandIn:
     """Return a registry with a schema for each id, under the subjects of all topics."""
     asked = re.compile(rb"GET /schemas/ids/(\d)(/versions)?")
 
-    def answer(client: socket.socket, head: bytes) -> bool:
+    def respond_with_schema(client: socket.socket, head: bytes) -> bool:
         about = asked.match(head)
         found: Any = [{"subject": f"{topic}-value", "version": 1} for topic in topics]
         if about is None:  # the proxy's survey of subjects
@@ -166,7 +166,7 @@ def registry_with_schemas(topics: Collection[str]) -> StandIn:
         client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
-    return StandIn(answer)
+    return StandIn(respond_with_schema)
 
 
 FORMS: dict[str, Callable[[], Callable[[Order], bytes]]] = {

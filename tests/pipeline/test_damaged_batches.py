@@ -24,7 +24,9 @@ def valid_batch(first: int, count: int = 5) -> bytes:
 def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[list[int], list[Unreadable]]:
     """Return the offsets that are read, and the unreadable ranges. Each response begins with the requested batch."""
 
-    def response(_cluster: object, _of: object, offset: int, size: int, _committed: bool) -> FetchedPartition:
+    def fetched_partition_at(
+        _cluster: object, _of: object, offset: int, size: int, _committed: bool
+    ) -> FetchedPartition:
         at = last = 0
         while at < len(log) and (length := int.from_bytes(log[at + 8 : at + 12], "big", signed=True)) > 0:
             delta = int.from_bytes(log[at + 23 : at + 27], "big", signed=True)
@@ -34,7 +36,7 @@ def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[li
         at = at if at < len(log) else last
         return FetchedPartition(0, end, 0, (), memoryview(log)[at : at + size])
 
-    monkeypatch.setattr(fetching, "_fetch", response)
+    monkeypatch.setattr(fetching, "_fetch", fetched_partition_at)
     cluster, decoder = KafkaCluster([], None), BatchDecoder()  # asked nothing
     offsets, broken = list[int](), list[Unreadable]()
     for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True):

@@ -22,12 +22,15 @@ def decode_batch(data: bytes) -> DecodedBatch:
 
 
 def decoded_rows(found: DecodedBatch) -> list[tuple[int, int, bytes | None, bytes | None]]:
-    def chunk(at: int, row: int) -> bytes | None:
+    def column_value(at: int, row: int) -> bytes | None:
         place, size = int(found.columns[at, row]), int(found.columns[at + 1, row])
         return None if size < 0 else bytes(found.payload[place : place + size])
 
     count = found.columns.shape[1]
-    return [(int(found.columns[0, i]), int(found.columns[1, i]), chunk(2, i), chunk(4, i)) for i in range(count)]
+    return [
+        (int(found.columns[0, i]), int(found.columns[1, i]), column_value(2, i), column_value(4, i))
+        for i in range(count)
+    ]
 
 
 @pytest.mark.parametrize("codec", CODECS)

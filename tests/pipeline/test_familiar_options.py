@@ -124,7 +124,7 @@ def test_an_option_that_applies_is_accepted(name: str) -> None:
         ({"kafka.bootstrap.servers": f"a:{'9' * 5000}"}, "expected a port of 1 to 65535"),
     ],
 )
-def test_invalid_values_are_reported(given: dict[str, str], output: str) -> None:
+def test_invalid_values_of_source_options_are_reported(given: dict[str, str], output: str) -> None:
     with pytest.raises(BadOption, match=output) as raised:
         source_options(NEEDED | given)
 

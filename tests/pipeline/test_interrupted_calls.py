@@ -122,7 +122,7 @@ def test_an_error_while_cleaning_up_is_not_reported_instead(
     assert "".join(capsys.readouterr()) == f"sluicegate-spark: interrupted (SIGINT): {_REMAINS}\n"
 
 
-def test_java_that_has_ended_is_one_line(
+def test_an_ended_java_process_is_reported_in_one_line(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     activate_session(spark)

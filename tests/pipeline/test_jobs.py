@@ -146,7 +146,7 @@ def test_verify_as_a_function_and_as_a_command_have_equal_results(
     assert json.loads(json.dumps(same.summary)) == summary(tmp_path / "theirs")
 
 
-def test_differences_are_a_table_that_disappears_with_them(
+def test_verify_removes_the_table_of_differences_if_there_are_none(
     spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, repaired_topic: Path, tmp_path: Path
 ) -> None:
     nothing = create_topic(kafka_bootstrap, UNLIMITED, 2)

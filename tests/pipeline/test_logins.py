@@ -44,11 +44,11 @@ async def topics_for_proxy(bootstrap: str, sasl: Sasl, tls: TlsContext | None = 
     address = HostPort(host, int(port))
     upstream = Upstream(bootstrap=(address,), sasl=sasl, tls=None if tls is None else UpstreamTls())
 
-    async def ask(client: BrokerClient) -> list[str]:
+    async def list_topic_names(client: BrokerClient) -> list[str]:
         found = await client.ask(ApiKey.METADATA, METADATA_REQUEST, METADATA_RESPONSE, {"topics": None})
         return [topic["name"] for topic in found["topics"]]
 
-    _, found = await ask_any_broker(upstream, tls, ask)
+    _, found = await ask_any_broker(upstream, tls, list_topic_names)
     return found
 
 
@@ -67,18 +67,18 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
     tls = context_for_server("upstream.tls", UpstreamTls(ca_file=ca_file))
     bootstrap = guarded.kafka.bootstrap
 
-    def sasl(password: str) -> Sasl:
+    def sasl_section(password: str) -> Sasl:
         return Sasl(mechanism=mechanism, username="alice", password=SecretText(password))
 
-    def settings(password: str) -> dict[str, str]:
+    def login_settings(password: str) -> dict[str, str]:
         return client_login("alice", password, mechanism) | {"ssl.ca.location": ca_file}
 
-    assert TOPIC in await topics_for_proxy(bootstrap, sasl("secret"), tls)
-    assert TOPIC in topics_for_pipeline(bootstrap, settings("secret"))
+    assert TOPIC in await topics_for_proxy(bootstrap, sasl_section("secret"), tls)
+    assert TOPIC in topics_for_pipeline(bootstrap, login_settings("secret"))
     with pytest.raises(OwnLoginRejected) as of_proxy:
-        await topics_for_proxy(bootstrap, sasl("planted"), tls)
+        await topics_for_proxy(bootstrap, sasl_section("planted"), tls)
     with pytest.raises(ClusterLoginRejected) as of_pipeline:
-        topics_for_pipeline(bootstrap, settings("planted"))
+        topics_for_pipeline(bootstrap, login_settings("planted"))
 
     reasons = [str(of_proxy.value).rpartition(": ")[2], str(of_pipeline.value).rpartition(": ")[2]]
     assert reasons[0] == reasons[1]
@@ -121,10 +121,10 @@ async def test_after_a_rejected_token_the_endpoint_is_asked_for_another(bearer_k
     """For the broker the first token has expired, although the endpoint reports a lifetime of an hour."""
     lasts = iter((-60.0, 3600.0, -60.0, 3600.0))
 
-    def made(**_: object) -> str:
+    def make_short_token(**_: object) -> str:
         return unsecured_token(lasts_seconds=next(lasts))
 
-    with token_endpoint(made=made) as endpoint:
+    with token_endpoint(made=make_short_token) as endpoint:
         sasl, settings = _oauth(endpoint)
         with pytest.raises(OwnLoginRejected, match="invalid_token"):
             await topics_for_proxy(bearer_kafka.bootstrap, sasl)

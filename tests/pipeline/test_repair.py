@@ -131,7 +131,9 @@ def test_a_deleted_clean_topic_is_written_again(spark: SparkSession, kafka_boots
     assert Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="offset").count() == polluted.records
 
 
-def test_times_without_a_clock_stay_and_are_listed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_repair_keeps_and_lists_times_of_a_partition_without_a_clock(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     """In one partition no record has a plausible time, so the append time of its future record is unknown. In the other
     a time in nanoseconds shows it.
     """

@@ -84,7 +84,7 @@ def test_a_repeated_task_resumes_after_its_commit(table: TableLocation) -> None:
     assert table.write(table.plan(), fix=UNIT) == []
 
 
-def test_listed_leftovers_are_not_written(table: TableLocation) -> None:
+def test_a_replay_task_does_not_write_records_listed_as_remaining(table: TableLocation) -> None:
     remaining = frozenset({0, 9, 10, 39})
 
     table.write(table.plan(remaining=remaining), fix=UNIT)

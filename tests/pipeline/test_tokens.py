@@ -188,12 +188,12 @@ def test_secrets_come_from_files_and_the_environment(tmp_path: Path, monkeypatch
     (tmp_path / "more.properties").write_text("# a comment\nkey = from a file\n")
     monkeypatch.setenv("PLANTED", "from the environment")
 
-    def password(text: str) -> ClientSettings:
+    def settings_with_password(text: str) -> ClientSettings:
         given = {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN", "sasl.username": "u"}
         return client_settings({**given, "sasl.password": text})
 
     found = [
-        password(text).login
+        settings_with_password(text).login
         for text in (
             "${env:PLANTED}",
             f"${{directory:{tmp_path}:password}}",
@@ -210,7 +210,7 @@ def test_secrets_come_from_files_and_the_environment(tmp_path: Path, monkeypatch
         (f"${{file:{tmp_path}/more.properties:no}}", "more.properties has no line no="),
     ):
         with pytest.raises(BadSetting) as raised:
-            password(text)
+            settings_with_password(text)
         assert output in str(raised.value)
 
 

@@ -191,14 +191,14 @@ def test_a_watch_waits_for_deleted_topics_and_sees_added_partitions(
 def _deleted_after_planning(bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ranges = Topics.ranges
 
-    def planned(self: Topics) -> list[OffsetRange]:
+    def plan_and_delete(self: Topics) -> list[OffsetRange]:
         found = ranges(self)
         if topic in self.names:
             monkeypatch.setattr(Topics, "ranges", ranges)
             delete_topic(bootstrap, topic)
         return found
 
-    monkeypatch.setattr(Topics, "ranges", planned)
+    monkeypatch.setattr(Topics, "ranges", plan_and_delete)
 
 
 @pytest.mark.parametrize("job", ["profile", "audit", "verify"])

@@ -163,7 +163,7 @@ def test_records_that_no_broker_stores_are_not_committed(transaction_topics: Tra
     assert transaction_topics.read_back_records() == []
 
 
-def test_an_error_of_reading_is_not_an_error_of_writing(transaction_topics: TransactionTopics) -> None:
+def test_a_read_error_in_a_transaction_is_not_reported_as_a_write_error(transaction_topics: TransactionTopics) -> None:
     with pytest.raises(TopicUnknown), transactions(transaction_topics.of, transaction_topics.writing()) as target:
         target.begin()
         raise TopicUnknown("the source was deleted")

@@ -106,14 +106,14 @@ def test_a_distance_needs_enough_records_and_a_minute() -> None:
 
 
 def test_a_finding_has_the_same_id_when_its_batch_is_done_again() -> None:
-    def rows() -> list[dict[str, Any]]:
+    def finding_rows() -> list[dict[str, Any]]:
         return [
             finding_row(each, "abc-00000001", 5) for each in Producers(QUIET).take([invalid_timestamps("zero", 1)], [])
         ]
 
-    assert rows() == rows()
+    assert finding_rows() == finding_rows()
     assert (
-        rows()[0]["id"]
+        finding_rows()[0]["id"]
         != finding_row(Producers(QUIET).take([invalid_timestamps("zero", 1)], [])[0], "abc-00000002", 5)["id"]
     )
 

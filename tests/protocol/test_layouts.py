@@ -106,7 +106,7 @@ def test_a_layout_is_that_of_kafkas_definition_in_each_version(key: int) -> None
     assert compared
 
 
-def test_an_invented_field_is_found() -> None:
+def test_a_layout_field_that_kafka_does_not_have_is_found() -> None:
     kafkas = shapes_of_kafka_fields(message_definition(release_of("MetadataResponse", 13), "MetadataResponse"), 13)
     layout = APIS[3].layout
 

@@ -136,7 +136,7 @@ def test_a_count_above_the_limit_is_rejected_before_any_partition_is_made(versio
     assert cpu_seconds_of_call(lambda: walk_produce_request(flood, version, 0, MANY)) < 5 * most
 
 
-def test_names_take_a_bounded_number_of_bytes() -> None:
+def test_topic_names_of_a_request_take_a_bounded_number_of_bytes() -> None:
     def request_with_names(count: int, size: int) -> bytearray:
         topics = [{"name": "a" * size, "partition_data": []}] * count
         body = {"acks": -1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}

@@ -66,11 +66,11 @@ def evaluation_over_budget(http: ScriptedRegistry) -> Callable[[], object]:
     budget = WaitBudget()
     registry = SchemaRegistry("main", http, wait_budget=budget)
 
-    def request() -> None:
+    def request_over_budget() -> None:
         with budget.limit_waiting(0.01, held_lock(), "client"):
             registry.schema(7)
 
-    return request
+    return request_over_budget
 
 
 def held_lock() -> threading.Lock:

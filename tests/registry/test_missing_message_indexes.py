@@ -59,7 +59,7 @@ def test_values_without_indexes_are_the_first_message_where_that_is_allowed(writ
 
 
 @pytest.mark.parametrize("indexes", ["required", "optional"])
-def test_indexes_are_read_where_there_are_some(indexes: Indexes) -> None:
+def test_message_indexes_select_the_message_if_the_value_has_them(indexes: Indexes) -> None:
     for value in (
         _confluent("shop.Order", b"\0", id="a"),
         _confluent("shop.Order.Line", b"\4\0\0", sku="a"),
@@ -69,7 +69,7 @@ def test_indexes_are_read_where_there_are_some(indexes: Indexes) -> None:
     assert "cannot be read as shop.Order" in str(_rule(indexes).fault(record(b"\0\0\0\0\7\0" + b"\x0a\xff")))
 
 
-def test_other_data_have_no_hint() -> None:
+def test_data_that_lacks_more_than_message_indexes_has_no_hint() -> None:
     words = str(_rule("required").fault(record(NO_ORDER)))
 
     assert words.startswith("the value is not Protobuf of its schema: the message indexes before it lead to no message")

@@ -47,7 +47,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster
 
 @pytest.mark.long
 @pytest.mark.timeout(60 * MINUTES + 900)
-def test_nothing_is_lost_or_leaked_and_nothing_grows(cluster: RelayedCluster, tmp_path: Path) -> None:
+def test_a_soak_loses_no_record_leaks_nothing_and_does_not_grow(cluster: RelayedCluster, tmp_path: Path) -> None:
     soaked = SoakResult(MINUTES, SEED)
     authority = Authority(tmp_path) if soaked.over_tls else None
     setting = FaultSetting(cluster, tmp_path, _WORKERS, SEED, authority)

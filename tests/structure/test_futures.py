@@ -59,7 +59,7 @@ def test_no_name_refers_to_a_future_that_keeps_a_caught_error() -> None:
     ("last", "found"),
     [("", ["work"]), ("    finally:\n        del job\n", []), ("    finally:\n        del x\n", ["work"])],
 )
-def test_a_name_that_is_kept_is_found(last: str, found: list[str]) -> None:
+def test_a_name_that_keeps_a_future_with_an_error_is_found(last: str, found: list[str]) -> None:
     text = f"""
 def work(job):
     try:

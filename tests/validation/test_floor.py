@@ -37,11 +37,11 @@ BOUNDS = st.sampled_from([0, 5, 3_600_000, LONG_MAX])
 SIZES = st.sampled_from([None, 100, 1_000_000])
 
 
-def book(text: str) -> Rulebook:
+def rulebook_of_text(text: str) -> Rulebook:
     return rulebook_of(load_text(SMALLEST + text).config)
 
 
-def result(rulebook: Rulebook, topic: str, **record: Any) -> str:
+def outcome_of_record(rulebook: Rulebook, topic: str, **record: Any) -> str:
     given = {"time": NOW, "key": b"k", "value": b"v", "client": "", "acks": -1} | record
     records = (Rec(given["time"], given["key"], given["value"]),)
     found = validate_sent(
@@ -74,36 +74,38 @@ GRADUAL = f"""topics:
 def test_the_floor_is_for_all_clients_and_enforce_is_about_what_is_stricter(
     record: dict[str, Any], of_team_a: str, of_others: str
 ) -> None:
-    rulebook = book(FLOOR + GRADUAL)
+    rulebook = rulebook_of_text(FLOOR + GRADUAL)
 
-    assert result(rulebook, "t", client="team-a-1", **record) == of_team_a
-    assert result(rulebook, "t", client="team-b-1", **record) == of_others
+    assert outcome_of_record(rulebook, "t", client="team-a-1", **record) == of_team_a
+    assert outcome_of_record(rulebook, "t", client="team-b-1", **record) == of_others
 
 
 def test_an_exception_from_the_floor_is_only_enforced_for_the_named_clients() -> None:
-    rulebook = book(FLOOR + GRADUAL.replace("match: t", "match: audit"))
+    rulebook = rulebook_of_text(FLOOR + GRADUAL.replace("match: t", "match: audit"))
 
-    assert result(rulebook, "audit", client="team-b-1", time=NOW + 2 * HOUR) == "observed"
-    assert result(rulebook, "audit", client="team-a-1", time=NOW + 2 * HOUR) == "rejected"
+    assert outcome_of_record(rulebook, "audit", client="team-b-1", time=NOW + 2 * HOUR) == "observed"
+    assert outcome_of_record(rulebook, "audit", client="team-a-1", time=NOW + 2 * HOUR) == "rejected"
 
 
 def test_rules_of_the_operator_about_requests_are_part_of_the_floor() -> None:
-    rulebook = book(FLOOR + GRADUAL + 'requests: [{name: no-acks, match: {topics: t}, acks: ["all"]}]\n')
+    rulebook = rulebook_of_text(FLOOR + GRADUAL + 'requests: [{name: no-acks, match: {topics: t}, acks: ["all"]}]\n')
 
-    assert result(rulebook, "t", client="team-b-1", acks=1) == "rejected"
-    assert result(rulebook, "t", client="team-b-1", acks=-1) == "accepted"
+    assert outcome_of_record(rulebook, "t", client="team-b-1", acks=1) == "rejected"
+    assert outcome_of_record(rulebook, "t", client="team-b-1", acks=-1) == "accepted"
 
 
 def test_a_suspension_stays_above_the_floor_of_clients_that_enforce_leaves_out() -> None:
-    rulebook = book(FLOOR + GRADUAL).with_suspended(SuspendedTopics(everywhere=True))
+    rulebook = rulebook_of_text(FLOOR + GRADUAL).with_suspended(SuspendedTopics(everywhere=True))
 
-    assert result(rulebook, "t", client="team-b-1", key=None) == "observed"
+    assert outcome_of_record(rulebook, "t", client="team-b-1", key=None) == "observed"
 
 
 def test_the_clusters_settings_apply_to_clients_that_enforce_leaves_out() -> None:
-    rulebook = book(FLOOR + GRADUAL).with_settings({"t": ClusterSettings(None, LONG_MAX, LONG_MAX, False, 500)})
+    rulebook = rulebook_of_text(FLOOR + GRADUAL).with_settings(
+        {"t": ClusterSettings(None, LONG_MAX, LONG_MAX, False, 500)}
+    )
 
-    assert result(rulebook, "t", client="team-b-1", value=Random(1).randbytes(1_000)) == "rejected"
+    assert outcome_of_record(rulebook, "t", client="team-b-1", value=Random(1).randbytes(1_000)) == "rejected"
 
 
 def test_explain_shows_the_floor_of_the_clients_that_enforce_leaves_out() -> None:
@@ -193,28 +195,28 @@ def test_each_key_of_a_topic_is_tried_against_the_floor() -> None:
 def test_no_entry_hides_a_record_from_the_floor(entry: str) -> None:
     for case in ("an empty raw block, lz4", "a record within a record, zstd"):
         data = AMBIGUOUS[case](NOW)
-        assert validated_batch(book(f"{FLOOR}topics: [{entry}]"), "t", data).rejected, case
+        assert validated_batch(rulebook_of_text(f"{FLOOR}topics: [{entry}]"), "t", data).rejected, case
 
 
 def test_the_defaults_of_the_operator_may_give_the_floor_another_framing() -> None:
-    rulebook = book(f"{FLOOR}defaults: {{framing: broker}}")
+    rulebook = rulebook_of_text(f"{FLOOR}defaults: {{framing: broker}}")
 
     assert not validated_batch(rulebook, "t", AMBIGUOUS["an empty raw block at the end, lz4"](NOW)).rejected
 
 
 @pytest.mark.parametrize("entry", [*WEAK_ENTRIES, *OTHER_ENTRIES])
 def test_no_entry_switches_the_floor_off(entry: str) -> None:
-    rulebook = book(f"{FLOOR}topics: [{entry}]")
+    rulebook = rulebook_of_text(f"{FLOOR}topics: [{entry}]")
 
-    assert result(rulebook, "t", key=None) == "rejected"
-    assert result(rulebook, "t", time=NOW + 2 * 3_600_000) == "rejected"
-    assert result(rulebook, "t", value=Random(1).randbytes(2_000_000)) == "rejected"
-    assert result(rulebook, "t", value=b"{}") == "accepted"
+    assert outcome_of_record(rulebook, "t", key=None) == "rejected"
+    assert outcome_of_record(rulebook, "t", time=NOW + 2 * 3_600_000) == "rejected"
+    assert outcome_of_record(rulebook, "t", value=Random(1).randbytes(2_000_000)) == "rejected"
+    assert outcome_of_record(rulebook, "t", value=b"{}") == "accepted"
 
 
 def test_a_fix_repairs_what_the_floor_would_reject() -> None:
     found = validate_sent(
-        book(f"{FLOOR}topics: [{{match: t, fix: {{timestamp: now}}}}]"),
+        rulebook_of_text(f"{FLOOR}topics: [{{match: t, fix: {{timestamp: now}}}}]"),
         SentRequest("t", (Rec(NOW + 2 * 3_600_000, b"k", b"v"),)),
     )
 
@@ -223,16 +225,18 @@ def test_a_fix_repairs_what_the_floor_would_reject() -> None:
 
 def test_the_rules_of_both_apply_the_floors_first() -> None:
     rules = (
-        book(f"{FLOOR}topics: [{{match: t, rules: [{{name: own, value: {{required: true}}}}]}}]").policy_of("t").rules
+        rulebook_of_text(f"{FLOOR}topics: [{{match: t, rules: [{{name: own, value: {{required: true}}}}]}}]")
+        .policy_of("t")
+        .rules
     )
 
     assert rules is not None and [rule.name for rule in rules.rules] == ["keyed", "own"]
 
 
 def test_an_entry_with_match_alone_is_an_exception() -> None:
-    rulebook = book(f"{FLOOR}topics: [{{match: audit, checks: none}}]")
+    rulebook = rulebook_of_text(f"{FLOOR}topics: [{{match: audit, checks: none}}]")
 
-    assert result(rulebook, "audit", key=None) == "accepted"
+    assert outcome_of_record(rulebook, "audit", key=None) == "accepted"
     assert rulebook.policy_of("audit-2") == TopicPolicy()
 
 
@@ -252,32 +256,34 @@ def test_the_mode_of_the_floor_is_that_of_the_defaults_unless_it_has_one(
     floor: str | None, defaults: str, team: str, mode: str
 ) -> None:
     own = "" if floor is None else f", mode: {floor}"
-    rulebook = book(
+    rulebook = rulebook_of_text(
         f"defaults: {{mode: {defaults}}}\nfloor: [{{match: '*', cleanup.policy: compact{own}}}]\n"
         f"topics: [{{match: t, {team}}}]"
     )
 
-    assert result(rulebook, "t", key=None) == mode
+    assert outcome_of_record(rulebook, "t", key=None) == mode
 
 
 def test_the_clusters_settings_are_applied_after_the_floor() -> None:
-    rulebook = book(FLOOR).with_settings({"t": ClusterSettings(TimestampType.LOG_APPEND_TIME, after_max_ms=5)})
+    rulebook = rulebook_of_text(FLOOR).with_settings(
+        {"t": ClusterSettings(TimestampType.LOG_APPEND_TIME, after_max_ms=5)}
+    )
 
     assert rulebook.policy_of("t").timestamp_type is TimestampType.LOG_APPEND_TIME
     assert rulebook.policy_of("t").after_max_ms == 5
 
 
 def test_an_exemption_of_the_operator_is_above_the_floor() -> None:
-    assert book(f"{FLOOR}exempt: [{{client_id: mirror}}]").exempts(Client("a:1", "mirror"))
+    assert rulebook_of_text(f"{FLOOR}exempt: [{{client_id: mirror}}]").exempts(Client("a:1", "mirror"))
 
 
 def test_rules_of_the_floor_may_depend_on_the_client() -> None:
-    assert book(FLOOR).in_file.depends_on_client
-    assert not book("floor: [{match: '*', cleanup.policy: compact}]").in_file.depends_on_client
+    assert rulebook_of_text(FLOOR).in_file.depends_on_client
+    assert not rulebook_of_text("floor: [{match: '*', cleanup.policy: compact}]").in_file.depends_on_client
 
 
 def test_topics_of_one_entry_share_a_policy() -> None:
-    rulebook = book(FLOOR)
+    rulebook = rulebook_of_text(FLOOR)
 
     assert rulebook.policy_of("a") is rulebook.policy_of("b")
 
@@ -310,7 +316,9 @@ def test_each_key_that_is_weaker_than_the_floor_is_a_warning() -> None:
 
 def test_an_exemption_for_topics_leaves_their_floor_in_force() -> None:
     """The same as `checks: none` for these clients; the cluster's settings and a suspension apply to what is left."""
-    rulebook = book(f"{FLOOR}exempt: [{{client_id: mirror, topics: [orders, audit]}}]\ndefaults: {{framing: strict}}\n")
+    rulebook = rulebook_of_text(
+        f"{FLOOR}exempt: [{{client_id: mirror, topics: [orders, audit]}}]\ndefaults: {{framing: strict}}\n"
+    )
     mirror, other = Client("a:1", "mirror"), Client("a:1", "app")
     settings = ClusterSettings(TimestampType.LOG_APPEND_TIME)
 

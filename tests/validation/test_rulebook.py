@@ -118,7 +118,7 @@ def test_a_request_that_was_begun_by_a_rulebook_is_validated_by_it_to_its_end() 
     seen: set[tuple[int, int]] = set()
     asked = Event()
 
-    def validate() -> None:
+    def validate_repeatedly() -> None:
         memo = PolicyMemo()
         while len(seen) < 50:
             book = rules.rulebook
@@ -128,7 +128,7 @@ def test_a_request_that_was_begun_by_a_rulebook_is_validated_by_it_to_its_end() 
             asked.set()
 
     with ThreadPoolExecutor(2) as threads:
-        asking = [threads.submit(validate) for _ in range(2)]
+        asking = [threads.submit(validate_repeatedly) for _ in range(2)]
         bound = 0
         while not all(done.done() for done in asking):
             bound += 1

@@ -23,14 +23,14 @@ from tests.proxy.watching.test_topic_violations import counted_groups
 from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import policy_of
 from tests.webui.test_in_chromium import WAIT_MS, open_page
-from tests.webui.test_shared_fleet import OneCluster
+from tests.webui.test_shared_fleet import StubCluster
 
 pytestmark = needs_chromium
 OWNED = ValidationBasis(TopicPolicy(owner=Owner(team="<b>payments")), NOW)
 RULED = rejected_event("<i>billing", reason=Reason.RULE_VIOLATED)._replace(basis=OWNED, rules=(("amount", 3),))
 
 
-class RecordedEvents(OneCluster):
+class RecordedEvents(StubCluster):
     """The changes of a proxy with `violations.topic`."""
 
     def __init__(self) -> None:

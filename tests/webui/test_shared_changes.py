@@ -9,7 +9,7 @@ from sluicegate.proxy.state.history_entry import Taken, entry_of
 from sluicegate.proxy.webui.responses import HttpResponse, json_response
 from tests.webui.browser import needs_chromium
 from tests.webui.test_in_chromium import PICTURES, WAIT_MS, open_page
-from tests.webui.test_shared_fleet import NOW, OneCluster, start_admin_server
+from tests.webui.test_shared_fleet import NOW, StubCluster, start_admin_server
 
 pytestmark = needs_chromium
 ADMIN = Actor("an administrator", "10.1.2.3")
@@ -21,7 +21,7 @@ def change_as_json(number: int, operation: SuspendEnforcement | ResumeEnforcemen
     return entry.as_json()
 
 
-class RecordedHistory(OneCluster):
+class RecordedHistory(StubCluster):
     """The changes of a proxy with a history topic."""
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ NOW = 1_800_000_000_000
 ONE = Presence("gate-1:19092", "a", NOW, NOW, "10.0.0.1:9650", "0.1.0", "5fc2a0b1d9e4", "serving", (), {})
 
 
-class OneCluster:
+class StubCluster:
     """The changes of a proxy whose cluster has three proxies; the second is stale, the third has another version."""
 
     def __init__(self, problem: str | None = None) -> None:
@@ -54,7 +54,7 @@ class OneCluster:
         return json_response(json.loads(json.dumps(fleet_of(records, "a", NOW).as_json())))
 
 
-def start_admin_server(cluster: OneCluster) -> AdminServer:
+def start_admin_server(cluster: StubCluster) -> AdminServer:
     access = Access(HostPort("127.0.0.1", 1), None)
     began = time.monotonic()
 
@@ -68,7 +68,7 @@ def start_admin_server(cluster: OneCluster) -> AdminServer:
 
 def test_three_proxies_one_stale_and_two_versions_are_shown(browser: Browser) -> None:
     complaints: list[str] = []
-    server = start_admin_server(OneCluster())
+    server = start_admin_server(StubCluster())
     try:
         page = open_page(browser, f"http://127.0.0.1:{server.port}/", complaints, 360)
         expect(page.locator("#shared-fleet tbody tr")).to_have_count(3, timeout=WAIT_MS)
@@ -87,7 +87,7 @@ def test_three_proxies_one_stale_and_two_versions_are_shown(browser: Browser) ->
 
 def test_a_fleet_that_cannot_be_read_says_why_and_what_to_do(browser: Browser) -> None:
     complaints: list[str] = []
-    cluster = OneCluster("gate-presence: Unknown topic")
+    cluster = StubCluster("gate-presence: Unknown topic")
     server = start_admin_server(cluster)
     try:
         page = open_page(browser, f"http://127.0.0.1:{server.port}/", complaints, 360)

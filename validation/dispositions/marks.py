@@ -96,14 +96,14 @@ def _unmarked(record: RecordReader) -> RecordChange | None:
     ours = _count_of_ours(record.last_headers())
     renamed = 0
 
-    def own_name(name: bytes) -> bytes:
+    def name_without_prefix(name: bytes) -> bytes:
         nonlocal renamed
         if _as_in_c(name) not in _RENAMED_MARKS:
             return name
         renamed += 1
         return name.removeprefix(RENAMED)
 
-    own = record.renamed(own_name, ours)
+    own = record.renamed(name_without_prefix, ours)
     return RecordChange(headers=signed_varint(record.header_count - ours) + own) if ours or renamed else None
 
 
@@ -185,14 +185,14 @@ class _Marks:
     def _renamed(self, record: RecordReader, reason: Reason | None, rules: tuple[str, ...]) -> RecordChange | None:
         found = 0
 
-        def other_name(name: bytes) -> bytes:
+        def name_with_prefix(name: bytes) -> bytes:
             nonlocal found
             if _as_in_c(name) not in _MARKS:
                 return name
             found += 1
             return RENAMED + name
 
-        own = record.renamed(other_name)
+        own = record.renamed(name_with_prefix)
         if not found:
             return self._of(reason, rules) if reason is not None or rules else None
         ours = _ours(reason, rules)

@@ -83,7 +83,7 @@ def validated_rows(
             else its
         )
 
-    def read(chunk: Chunk) -> pa.Table:
+    def count_timestamps_of_chunk(chunk: Chunk) -> pa.Table:
         return count_timestamps(options, chunk, now_ms)
 
     audit = _auditor(options, policies, samples)
@@ -98,14 +98,19 @@ def validated_rows(
         spark,
         alone,
         lambda chunk: chunk.size,
-        lambda chunk: audit(chunk, append_time_lookup(_times(read(chunk), now_ms))),
+        lambda chunk: audit(chunk, append_time_lookup(_times(count_timestamps_of_chunk(chunk), now_ms))),
         DDL,
     )
     if not large:
         return at_once
     chunks = [chunk for its in large for chunk in validated_in(its)]
     times = map_partitions(
-        spark, large, read, SCHEMA, lambda whole, found: [_parts(_times(found, now_ms), whole, chunks)], _TIMES_DDL
+        spark,
+        large,
+        count_timestamps_of_chunk,
+        SCHEMA,
+        lambda whole, found: [_parts(_times(found, now_ms), whole, chunks)],
+        _TIMES_DDL,
     )
     dealt = times.repartition(min(len(chunks), tasks_at_most(spark)))
     in_chunks = dealt.mapInArrow(lambda batches: _by_their_times(batches, chunks, audit), DDL)

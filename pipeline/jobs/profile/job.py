@@ -75,10 +75,10 @@ def read_cells(
     """Return the rows of `sluicegate.pipeline.jobs.profile.cells` for the topics."""
     options = source_options(topics.options)
 
-    def read(chunk: Chunk) -> pa.Table:
+    def count_timestamps_of_chunk(chunk: Chunk) -> pa.Table:
         return count_timestamps(options, chunk, now_ms, epoch_ms)
 
-    def finish(whole: OffsetRange, found: pa.Table) -> list[pa.RecordBatch]:
+    def assess_partition(whole: OffsetRange, found: pa.Table) -> list[pa.RecordBatch]:
         again = reader_again(options, whole, now_ms, epoch_ms)
         rows: list[pa.RecordBatch] = cells_of(
             whole, Reading.from_table(found), now_ms, after_max_ms, before_max_ms, again
@@ -86,7 +86,7 @@ def read_cells(
         return rows
 
     partitions = cut_ranges(topics.ranges(), tasks_at_most(spark))
-    return map_partitions(spark, partitions, read, reading.SCHEMA, finish, DDL)
+    return map_partitions(spark, partitions, count_timestamps_of_chunk, reading.SCHEMA, assess_partition, DDL)
 
 
 def profile(

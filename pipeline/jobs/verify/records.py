@@ -106,7 +106,7 @@ def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[Offset
     """
     options = source_options({**topics.options, "columns": _COLUMNS})
 
-    def of_chunk(each: _Numbered) -> Iterable[pa.RecordBatch]:
+    def rows_of_chunk(each: _Numbered) -> Iterable[pa.RecordBatch]:
         count = 0
         for batch in read_rows(options, each.wanted):
             yield batch.append_column(_ORDINAL, pa.array(np.arange(count, count + len(batch)) + each.first))
@@ -119,7 +119,7 @@ def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[Offset
 
     chunks = _numbered(spark, options, cut_ranges(ranges, tasks_at_most(spark)))
     ddl = f"{ddl_of(options.columns)}, {_ORDINAL} bigint"
-    return map_in_tasks(spark, chunks, lambda each: each.wanted.size, of_chunk, ddl)
+    return map_in_tasks(spark, chunks, lambda each: each.wanted.size, rows_of_chunk, ddl)
 
 
 def _numbered(spark: SparkSession, options: SourceOptions, partitions: Sequence[Sequence[Chunk]]) -> list[_Numbered]:
@@ -128,11 +128,13 @@ def _numbered(spark: SparkSession, options: SourceOptions, partitions: Sequence[
     counts: dict[OffsetRange, int] = {}
     if counted:
 
-        def count(each: tuple[int, OffsetRange]) -> list[pa.RecordBatch]:
+        def count_records_of_chunk(each: tuple[int, OffsetRange]) -> list[pa.RecordBatch]:
             return [pa.RecordBatch.from_pydict({"number": [each[0]], "records": [count_rows(options, each[1])]})]
 
         numbers = list(enumerate(counted))
-        rows = map_in_tasks(spark, numbers, lambda each: each[1].size, count, "number bigint, records bigint").collect()
+        rows = map_in_tasks(
+            spark, numbers, lambda each: each[1].size, count_records_of_chunk, "number bigint, records bigint"
+        ).collect()
         counts = {counted[row.number]: row.records for row in rows}
     found = []
     for its in partitions:

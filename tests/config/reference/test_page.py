@@ -38,7 +38,7 @@ class _Half:
     forgotten: str = "a"
 
 
-def test_a_forgotten_description_is_noticed() -> None:
+def test_a_configuration_key_without_description_is_found() -> None:
     assert [words.partition(" has no")[0].rpartition(" ")[2] for words in keys_without_description(_Half)] == [
         "_Half.forgotten"
     ]

@@ -82,7 +82,7 @@ def test_every_module_with_messages_is_compared() -> None:
         assert all(any(each is schema for schema in compared) for each in own), f"add {found.name} to MODULES"
 
 
-def test_every_version_is_covered() -> None:
+def test_every_version_of_a_schema_is_in_a_kafka_release() -> None:
     for name, schema in message_schemas():
         for version in schema.versions:
             release = release_of(name, version)

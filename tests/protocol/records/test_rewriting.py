@@ -183,7 +183,7 @@ def test_rewriting_passes_each_record_once_with_its_contents(records: list[Rec])
 
 
 @given(records=RECORDS)
-def test_without_a_change_nothing_is_written(records: list[Rec]) -> None:
+def test_a_rewriting_without_a_changed_record_writes_nothing(records: list[Rec]) -> None:
     assert Rewritten(batch(records), change_nothing).records is None
 
 

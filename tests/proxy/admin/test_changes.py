@@ -43,7 +43,7 @@ async def test_a_reload_returns_problems_and_missing_files(query: str, accepts: 
 
 
 @pytest.mark.parametrize("query", ["accept_removed=", "accept_removed=false", "accept_removed=true&a=b", "topic=a"])
-async def test_other_parameters_are_rejected_and_change_nothing(query: str) -> None:
+async def test_unknown_parameters_of_reload_are_rejected_and_change_nothing(query: str) -> None:
     async def reload(accepts_removed: bool) -> ReloadResult:
         raise AssertionError(accepts_removed)
 
@@ -99,7 +99,7 @@ def _changes_with(history: _History | None) -> ProxyChanges:
     return ProxyChanges(enforcement, None, loop, None if history is None else _Shared(history))
 
 
-async def test_the_history_of_some_days_says_since_when_it_is() -> None:
+async def test_the_history_of_some_days_has_its_start_time() -> None:
     history = _History(None)
     response = _changes_with(history).history("days=0.5")
 

@@ -241,12 +241,12 @@ def test_many_scrapers_that_do_not_read_delay_no_other() -> None:
 def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> None:
     asked, go_on = threading.Event(), threading.Event()
 
-    def snapshot() -> Snapshot:
+    def raise_no_counters() -> Snapshot:
         asked.set()
         go_on.wait(10 * _PATIENCE_SECONDS)
         raise RuntimeError("no counters")
 
-    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(snapshot()), Status())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(raise_no_counters()), Status())
     try:
         with open_socket(server) as scrape:
             scrape.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -119,7 +119,7 @@ async def test_a_suspension_is_listed_until_it_is_resumed(change: Change) -> Non
         *(f"{scope}reason=a&seconds=60" for scope in NO_SCOPES),
     ],
 )
-async def test_other_parameters_are_rejected_with_the_expected_ones(query: str, change: Change) -> None:
+async def test_unknown_parameters_of_suspend_are_rejected_with_the_expected_ones(query: str, change: Change) -> None:
     status, text = await change("/api/suspend", query)
 
     assert status == 400

@@ -48,7 +48,7 @@ def test_the_range_and_the_filters_are_parameters(query: str, asked: tuple[int, 
 @pytest.mark.parametrize(
     "query", ["days=0", "days=nan", "days=366", "until_ms=-1", "until_ms=x", "hours=1", "topic", f"until_ms={1 << 60}"]
 )
-def test_other_parameters_are_rejected(query: str) -> None:
+def test_unknown_parameters_of_violations_are_rejected(query: str) -> None:
     assert ViolationsApi(OneTopic(), lambda: NOW).find(query).status == 400
 
 

@@ -31,17 +31,19 @@ async def test_of_more_than_ten_thousand_topics_the_first_are_asked_for_and_the_
     own = [{"error_code": 0, "name": "__consumer_offsets", "is_internal": True, "partitions": []}]
     questions: list[list[str]] = []
 
-    def topics(version: int, body: bytes) -> bytes:
+    def respond_with_topics(version: int, body: bytes) -> bytes:
         all_of_them = METADATA_REQUEST.parse(body, version)["topics"] is None
         node = {"node_id": 1, "host": "kafka", "port": 9092}
         return METADATA_RESPONSE.build({"brokers": [node], "topics": told + own if all_of_them else []}, version)
 
-    def settings(version: int, body: bytes) -> bytes:
+    def respond_with_settings(version: int, body: bytes) -> bytes:
         questions.append(asked_topics(version, body))
         return response_settings(version, body)
 
     response_settings = topic_settings(lambda _: SETTINGS)
-    async with ScriptedBroker({ApiKey.METADATA: topics, ApiKey.DESCRIBE_CONFIGS: settings}) as broker:
+    async with ScriptedBroker(
+        {ApiKey.METADATA: respond_with_topics, ApiKey.DESCRIBE_CONFIGS: respond_with_settings}
+    ) as broker:
         upstream = Upstream(bootstrap=(broker.address,), connect_timeout_seconds=300)
         found = await survey(upstream)
 
@@ -128,11 +130,14 @@ async def test_brokers_that_do_not_offer_settings_are_listed_with_the_reason() -
     partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
     topic = {"error_code": 0, "name": "orders", "partitions": [partition]}
 
-    def topics(version: int, _body: bytes) -> bytes:
+    def respond_with_topics(version: int, _body: bytes) -> bytes:
         node = {"node_id": 1, "host": "kafka", "port": 9092}
         return METADATA_RESPONSE.build({"brokers": [node], "topics": [topic]}, version)
 
-    answers = {ApiKey.API_VERSIONS: api_versions_response(ApiKey.PRODUCE, ApiKey.METADATA), ApiKey.METADATA: topics}
+    answers = {
+        ApiKey.API_VERSIONS: api_versions_response(ApiKey.PRODUCE, ApiKey.METADATA),
+        ApiKey.METADATA: respond_with_topics,
+    }
     async with ScriptedBroker(answers) as broker:
         found = await survey(Upstream(bootstrap=(broker.address,)))
 

@@ -216,14 +216,17 @@ def test_a_client_outside_gradual_enforcement_is_observed() -> None:
     rules = "rules: [{name: keyed, key: {required: true}, mode: observe}]"
     text = SMALLEST + f"defaults: {{{AFTER}: 1h}}\ntopics: [{{match: orders, enforce: {{clients: team-a}}, {rules}}}]"
 
-    def last_line(client_id: str, record: NewRecord) -> str:
+    def last_printed_line(client_id: str, record: NewRecord) -> str:
         lines = validate_one("orders", record, load_text(text), NOW, client_id=client_id).lines
         return [line for line in lines if not line.startswith("rule ")][-1]
 
     late = NewRecord(NOW + 2 * HOUR, b"k")
-    assert last_line("team-a", late).startswith("rejected: INVALID_TIMESTAMP (32): ")
-    assert last_line("team-b", late) == "forwarded as it is (enforce: clients team-a); full enforcement would reject it"
-    assert last_line("team-b", NewRecord(NOW)).startswith("forwarded as it is (mode: observe")
+    assert last_printed_line("team-a", late).startswith("rejected: INVALID_TIMESTAMP (32): ")
+    assert (
+        last_printed_line("team-b", late)
+        == "forwarded as it is (enforce: clients team-a); full enforcement would reject it"
+    )
+    assert last_printed_line("team-b", NewRecord(NOW)).startswith("forwarded as it is (mode: observe")
 
 
 def test_an_exempt_client_is_not_validated() -> None:
@@ -231,11 +234,13 @@ def test_an_exempt_client_is_not_validated() -> None:
         SMALLEST + "exempt: [{client_id: all}, {client_id: some, topics: orders}]\ndefaults: {cleanup.policy: compact}"
     )
 
-    def last_line(topic: str, client_id: str) -> str:
+    def last_printed_line(topic: str, client_id: str) -> str:
         return validate_one(topic, NewRecord(NOW), load_text(text), NOW, client_id=client_id).lines[-1]
 
     found = {
-        (topic, client): last_line(topic, client) for topic in ("orders", "else") for client in ("all", "some", "x")
+        (topic, client): last_printed_line(topic, client)
+        for topic in ("orders", "else")
+        for client in ("all", "some", "x")
     }
     exempt = {key for key, line in found.items() if line == "forwarded unvalidated (the client is exempt)"}
     assert exempt == {("orders", "all"), ("else", "all"), ("orders", "some")}

@@ -213,7 +213,7 @@ def scram_responses(first: str | None, final: bytes = b"v=AAAA") -> dict[ApiKey,
     client's."""
     said: list[bytes] = []
 
-    def authenticate(version: int, body: bytes) -> bytes | None:
+    def respond_to_authenticate(version: int, body: bytes) -> bytes | None:
         token = SASL_AUTHENTICATE_REQUEST.parse(body, version)["auth_bytes"]
         said.append(token)
         if len(said) % 2 == 1:
@@ -227,10 +227,10 @@ def scram_responses(first: str | None, final: bytes = b"v=AAAA") -> dict[ApiKey,
         value = {"error_code": 0, "error_message": None, "auth_bytes": reply}
         return SASL_AUTHENTICATE_RESPONSE.build(value, version)
 
-    def handshake(version: int, _body: bytes) -> bytes:
+    def respond_to_handshake(version: int, _body: bytes) -> bytes:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 0, "mechanisms": []}, version)
 
-    return {ApiKey.SASL_HANDSHAKE: handshake, ApiKey.SASL_AUTHENTICATE: authenticate}
+    return {ApiKey.SASL_HANDSHAKE: respond_to_handshake, ApiKey.SASL_AUTHENTICATE: respond_to_authenticate}
 
 
 SALT = base64.b64encode(bytes(16)).decode()

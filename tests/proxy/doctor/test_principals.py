@@ -68,7 +68,7 @@ def test_broker_settings_that_contradict_a_declaration_are_found(
 async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, level: Level, words: str) -> None:
     asked = []
 
-    def settings(version: int, body: bytes) -> bytes:
+    def respond_with_principal_settings(version: int, body: bytes) -> bytes:
         (resource,) = DESCRIBE_CONFIGS_REQUEST.parse(body, version)["resources"]
         asked.append((resource["resource_type"], resource["resource_name"]))
         entry = {"name": _BUILDER, "value": value, "read_only": True, "is_sensitive": False}
@@ -77,7 +77,7 @@ async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, 
             {"throttle_time_ms": 0, "results": [result | {"configs": [] if code else [entry]}]}, version
         )
 
-    async with ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: settings}) as broker:
+    async with ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: respond_with_principal_settings}) as broker:
         broker.answers[ApiKey.METADATA] = metadata_of_brokers((7, broker.address.host, broker.address.port))
         config = load_text(SMALLEST.replace("listen: {", f"listen: {{{_NAMES}, ")).config
         found = [each async for each in CHECK.run(CheckedCluster(config, None, broker.address))]

@@ -102,10 +102,10 @@ def test_a_presence_topic_that_grows_forgets_or_has_clients_times_is_a_warning()
 
 
 def test_a_folder_that_is_missing_is_a_failure(tmp_path: Path) -> None:
-    def level(path: Path) -> Level:
+    def level_of_file(path: Path) -> Level:
         (result,) = check_snapshot_file(StateTopics(topic="gate-state", snapshot_file=str(path)))
         return result.level
 
-    assert level(tmp_path / "state.json") is Level.OK
-    assert level(tmp_path / "missing" / "state.json") is Level.FAILURE
+    assert level_of_file(tmp_path / "state.json") is Level.OK
+    assert level_of_file(tmp_path / "missing" / "state.json") is Level.FAILURE
     assert list(check_snapshot_file(KEYS)) == []

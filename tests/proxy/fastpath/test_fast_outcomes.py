@@ -89,7 +89,7 @@ def test_batches_count_by_the_brokers_response(
 
 
 @LANES
-def test_topics_of_one_request_count_apart(has_fast_path: bool) -> None:
+def test_topics_of_one_request_are_counted_separately(has_fast_path: bool) -> None:
     play = taught_session(has_fast_path, 9, "orders", "payments")
 
     send_requests(play, 9, {"orders": 3, "payments": 2})

@@ -37,7 +37,7 @@ async def test_received_bytes_equal_the_sent_bytes(wire: ConnectionWithPeer) -> 
 
 
 @for_all_sockets
-async def test_parts_arrive_in_order(wire: ConnectionWithPeer) -> None:
+async def test_written_parts_arrive_in_order(wire: ConnectionWithPeer) -> None:
     parts = [os.urandom(size) for size in (1, 0, 5, 70_000, 3, 200_000)] + [b"%d" % i for i in range(300)]
 
     for part in parts[:3]:

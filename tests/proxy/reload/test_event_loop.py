@@ -36,7 +36,7 @@ async def longest_loop_delay(path: Path) -> tuple[FilePolicies, float]:
     clock: list[int] = []
     used: list[float] = []
 
-    def load() -> FilePolicies:
+    def load_slowly() -> FilePolicies:
         began.append(time.thread_time())  # the thread may have done its work already
         clock.append(time.pthread_getcpuclockid(threading.get_ident()))
         loaded = ConfigFile(path, ()).read()
@@ -45,7 +45,7 @@ async def longest_loop_delay(path: Path) -> tuple[FilePolicies, float]:
         used.append(time.thread_time())
         return policies
 
-    loading = asyncio.create_task(in_daemon_thread(load))
+    loading = asyncio.create_task(in_daemon_thread(load_slowly))
     held: list[float] = []
     before: float | None = None
     while not used:

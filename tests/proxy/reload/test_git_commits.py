@@ -61,7 +61,7 @@ def test_a_change_that_is_not_committed_is_named_as_such(policies: Path) -> None
     assert commits_of([str(file)]) == {str(file): f"changed after commit {commit} by Ann\\x1bÉ"}
 
 
-def test_files_that_git_does_not_know_have_none(policies: Path, tmp_path: Path) -> None:
+def test_files_that_git_does_not_know_have_no_commit(policies: Path, tmp_path: Path) -> None:
     new, outside = policies / "new.yaml", tmp_path / "outside.yaml"
     new.write_text("")
     outside.write_text("")
@@ -69,7 +69,7 @@ def test_files_that_git_does_not_know_have_none(policies: Path, tmp_path: Path) 
     assert commits_of([str(new), str(outside), str(policies / "gone.yaml"), "/nowhere/at/all.yaml"]) == {}
 
 
-def test_without_git_no_file_has_one(policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_git_no_file_has_a_commit(policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert commits_of([str(policies / "orders.yaml")]) == {}

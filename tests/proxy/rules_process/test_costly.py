@@ -108,7 +108,7 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(pr
     alone = time.monotonic() - began
     costly = [f"costly-{number}" for number in range(40)]
 
-    def ask(client: str) -> str:
+    def ask_as_client(client: str) -> str:
         try:
             with suppress(WaitNotAllowed):
                 evaluate_in_thread(process, "spin 60", client, CpuTime.SLICE)
@@ -119,7 +119,7 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(pr
 
     with ThreadPoolExecutor(len(costly)) as clients:
         began = time.monotonic()
-        outcomes = [clients.submit(ask, client) for client in costly]
+        outcomes = [clients.submit(ask_as_client, client) for client in costly]
         evaluate_in_thread(process, "good", "honest", CpuTime.SLICE, times=200)
         waited = time.monotonic() - began
         process.close()

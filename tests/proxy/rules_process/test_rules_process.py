@@ -84,7 +84,7 @@ class ReadContents:
 
 @pytest.mark.parametrize("what", ["spin 100", "take 1000000000", "out", "fail", "die 9"])
 def test_a_failed_evaluation_holds_nothing_of_the_request(process: RulesProcess, what: str) -> None:
-    def fail() -> "weakref.ref[ReadContents]":
+    def fail_with_contents() -> "weakref.ref[ReadContents]":
         contents = ReadContents()
         with pytest.raises((TooCostly, Outage, SchemaUnusable)):
             evaluate(process, what)
@@ -92,7 +92,7 @@ def test_a_failed_evaluation_holds_nothing_of_the_request(process: RulesProcess,
 
     gc.disable()
     try:
-        contents = fail()
+        contents = fail_with_contents()
         eventually(lambda: contents() is None, seconds=5)
     finally:
         gc.enable()

@@ -47,12 +47,14 @@ def steps() -> list[Callable[[], None]]:
 
 @pytest.fixture
 def scheduler(steps: list[Callable[[], None]]) -> Iterator[Scheduler]:
-    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+    def prepare_dispatch(
+        request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
+    ) -> Dispatch:
         return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
     # No time passes for the limit of the loop, even on a busy machine.
-    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append, seconds=lambda: 0.0)
+    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare_dispatch, steps.append, seconds=lambda: 0.0)
     yield made
     made.close()
 
@@ -97,7 +99,9 @@ def test_inline_validation_between_two_polls_is_bounded(scheduler: Scheduler, st
 def test_a_dispatch_that_takes_long_is_built_in_a_thread(steps: list[Callable[[], None]]) -> None:
     now = 0.0
 
-    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+    def prepare_dispatch(
+        request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
+    ) -> Dispatch:
         nonlocal now
         now += 1.0
         give_way()
@@ -107,7 +111,7 @@ def test_a_dispatch_that_takes_long_is_built_in_a_thread(steps: list[Callable[[]
     damaged[-1] ^= 1
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
     limits = ValidationLimits()
-    scheduler = Scheduler({}, rules, limits, lambda: NOW, prepare, steps.append, seconds=lambda: now)
+    scheduler = Scheduler({}, rules, limits, lambda: NOW, prepare_dispatch, steps.append, seconds=lambda: now)
 
     assert scheduler.validate(request_of(bytes(damaged))) is None
     job = scheduler.submit(request_of(bytes(damaged)), Account())
@@ -176,11 +180,15 @@ def test_a_job_that_needs_more_than_a_slice_starts_again_in_a_thread_for_costly_
     rule = SlowRule(wait_budget)
     policy = TopicPolicy(rules=RuleSet([NamedRule("slow", rule, Mode.REJECT)]))
 
-    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+    def prepare_dispatch(
+        request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
+    ) -> Dispatch:
         return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
-    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append, wait_budget=wait_budget)
+    made = Scheduler(
+        {}, rules, ValidationLimits(), lambda: NOW, prepare_dispatch, steps.append, wait_budget=wait_budget
+    )
     try:
         job = made.submit(request_of(batch([Rec(NOW, value=b"v")])), Account())
         dispatch = job.future.result(30)
@@ -197,12 +205,14 @@ def test_a_large_record_that_is_not_compressed_waits_for_its_rule_alone() -> Non
     rule = SlowRule(wait_budget)
     policy = TopicPolicy(rules=RuleSet([NamedRule("slow", rule, Mode.REJECT)]))
 
-    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+    def prepare_dispatch(
+        request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
+    ) -> Dispatch:
         return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
     limits = ValidationLimits(max_decompressed_bytes=2 * MIB)
-    made = Scheduler({}, rules, limits, lambda: NOW, prepare, lambda _step: None, wait_budget=wait_budget)
+    made = Scheduler({}, rules, limits, lambda: NOW, prepare_dispatch, lambda _step: None, wait_budget=wait_budget)
     try:
         job = made.submit(request_of(batch([Rec(NOW, value=bytes(3 * MIB))])), Account())
         dispatch = job.future.result(30)

@@ -63,12 +63,16 @@ def rule() -> LookUpRule:
 
 @pytest.fixture
 def scheduler(rule: LookUpRule) -> Iterator[Scheduler]:
-    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+    def prepare_dispatch(
+        request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
+    ) -> Dispatch:
         return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     policy = TopicPolicy(rules=RuleSet([NamedRule("looked-up", rule)]))
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
-    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, lambda _: None, wait_budget=rule.wait_budget)
+    made = Scheduler(
+        {}, rules, ValidationLimits(), lambda: NOW, prepare_dispatch, lambda _: None, wait_budget=rule.wait_budget
+    )
     yield made
     made.close()
 

@@ -62,7 +62,7 @@ async def send_tls_alert(reader: asyncio.StreamReader, writer: asyncio.StreamWri
 def test_tls_to_a_plaintext_port_is_reported(run: Callable[[Awaitable[None]], None], tmp_path: Path) -> None:
     authority = Authority(tmp_path)
 
-    async def story() -> None:
+    async def connect_to_wrong_port() -> None:
         async with listen_with(close_connection) as address:
             ours = await failure_reason(address, tls={"ca_file": str(authority.file)})
             context = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
@@ -71,7 +71,7 @@ def test_tls_to_a_plaintext_port_is_reported(run: Callable[[Awaitable[None]], No
         assert ours == "closed the TLS handshake: probably a plaintext port (upstream.tls is set)"
         assert str(raised.value) == f"{address}: {ours}"
 
-    run(story())
+    run(connect_to_wrong_port())
 
 
 @pytest.mark.parametrize(
@@ -92,21 +92,21 @@ async def test_a_missing_login_is_reported_with_the_key_to_set() -> None:
 
 
 async def test_a_login_at_a_listener_without_sasl_is_reported() -> None:
-    def reject(version: int, _body: bytes) -> bytes:
+    def reject_handshake(version: int, _body: bytes) -> bytes:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
 
-    async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: reject}) as broker:
+    async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: reject_handshake}) as broker:
         words = await failure_reason(broker.address, sasl=LOGIN)
 
     assert words == "upstream.sasl is rejected: the broker offers no SASL here; is this the plaintext listener?"
 
 
 async def test_a_password_file_that_is_gone_is_named(tmp_path: Path) -> None:
-    def greet(version: int, _body: bytes) -> bytes:
+    def accept_handshake(version: int, _body: bytes) -> bytes:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 0, "mechanisms": ["PLAIN"]}, version)
 
     login = {"mechanism": "PLAIN", "username": "me", "password_file": str(tmp_path / "none")}
-    async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: greet}) as broker:
+    async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: accept_handshake}) as broker:
         words = await failure_reason(broker.address, sasl=login)
 
     assert words == (

@@ -94,7 +94,7 @@ def test_the_client_is_paused_until_the_result_is_there() -> None:
     assert (run.client.paused, run.runner.is_busy, found, run.settled) == ([], False, [5], 1)
 
 
-def test_a_second_result_is_ignored() -> None:
+def test_a_second_result_for_a_resumed_handler_is_ignored() -> None:
     run, found = _Run(), list[object]()
     run.begin(_steps(found, PauseReason.TOPIC_NAMES, PauseReason.TOPIC_NAMES))
 
@@ -106,7 +106,7 @@ def test_a_second_result_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("second", [PauseReason.VALIDATING, PauseReason.TOPIC_NAMES])
-def test_one_wait_may_follow_another_without_a_gap(second: PauseReason) -> None:
+def test_a_handler_may_wait_again_as_soon_as_it_is_resumed(second: PauseReason) -> None:
     run, found = _Run(), list[object]()
 
     run.begin(_steps(found, PauseReason.TOPIC_NAMES, second))
@@ -128,7 +128,7 @@ def test_a_wait_may_resume_immediately() -> None:
     assert (found, run.client.paused, run.runner.is_busy) == ([7, 2], [], False)
 
 
-def test_nothing_is_continued_when_the_broker_has_gone() -> None:
+def test_a_handler_does_not_continue_after_its_broker_has_gone() -> None:
     run, found = _Run(), list[object]()
     run.begin(_steps(found, PauseReason.TOPIC_NAMES))
     run.broker.closed = True
@@ -226,7 +226,7 @@ def test_an_abandoned_request_that_waits_for_no_quota_is_forwarded_if_its_result
     assert found == [3]
 
 
-def test_nothing_is_continued_after_the_end() -> None:
+def test_a_handler_does_not_continue_after_its_session_has_ended() -> None:
     run, found = _Run(), list[object]()
     run.begin(_steps(found, PauseReason.VALIDATING))
 
@@ -240,11 +240,11 @@ def test_nothing_is_continued_after_the_end() -> None:
 def test_an_awaited_response_pauses_no_client_and_the_handler_returns_the_clients_response() -> None:
     run, sent = _Run(), list[Finish]()
 
-    def login() -> Generator[Any, Any, Parts]:
+    def handle_login() -> Generator[Any, Any, Parts]:
         response: bytearray = yield "forward"
         return (response, b"!")
 
-    run.runner.run(login(), lambda _: AwaitedResponse(sent.append))
+    run.runner.run(handle_login(), lambda _: AwaitedResponse(sent.append))
 
     assert (run.client.paused, run.runner.is_busy) == ([], False)
     assert sent[0](bytearray(b"yes")) == (bytearray(b"yes"), b"!")
@@ -270,10 +270,10 @@ class FailsAlways:
     """Fails in every method."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        def fail(*_: object) -> None:
+        def raise_error(*_: object) -> None:
             raise ValueError(name)
 
-        return fail
+        return raise_error
 
 
 def _names_response() -> bytes:

@@ -63,7 +63,7 @@ def test_a_condition_of_several_subjects_follows_a_list_of_them(status: Status, 
     assert condition_names(status) == []
 
 
-def test_another_detail_keeps_the_time_of_the_beginning(status: Status, clock: Clock) -> None:
+def test_a_condition_with_a_new_detail_keeps_its_start_time(status: Status, clock: Clock) -> None:
     status.set(Condition.PROXY_LOGIN_REJECTED, "wrong password")
     clock.now += 5
     status.set(Condition.PROXY_LOGIN_REJECTED, "unknown mechanism")

@@ -41,7 +41,7 @@ def test_each_topic_has_its_clients_and_the_time_range() -> None:
         ({"other": 3}, "3 more batches are of groups beyond the limit of listed ones"),
     ],
 )
-def test_the_first_line_says_what_is_missing(found: dict[str, Any], line: str) -> None:
+def test_the_first_line_of_recorded_violations_says_what_is_missing(found: dict[str, Any], line: str) -> None:
     assert next(lines_of({**ALL, **found}, None)) == line
 
 

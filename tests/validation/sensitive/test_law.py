@@ -79,7 +79,7 @@ def work_intervals_of(values: Values, data: bytes) -> WorkIntervals:
     return found
 
 
-def peak_of(values: Values, data: bytes) -> tuple[int, MaskedValue | Exception | None]:
+def peak_bytes_of_masking(values: Values, data: bytes) -> tuple[int, MaskedValue | Exception | None]:
     tracemalloc.start()
     try:
         found = masking_outcome(values, data, lambda _work: None)
@@ -107,7 +107,7 @@ def test_work_on_a_sensitive_value_yields_regularly(hostile: HostileValue) -> No
 def test_memory_for_a_value_is_a_few_times_its_size(hostile: HostileValue) -> None:
     values, data = VALUES[hostile.format](), hostile_value(hostile)
 
-    peak, found = peak_of(values, data)
+    peak, found = peak_bytes_of_masking(values, data)
 
     written = len(found.data) if isinstance(found, MaskedValue) else len(data)
     assert peak <= 2 * MIB + 3 * max(len(data), written)
@@ -217,7 +217,7 @@ def test_finding_the_tags_of_a_schema_yields_regularly(name: str) -> None:
     content = make()
 
     found = work_intervals_of(values_by_tag(content), data)
-    peak, _ = peak_of(values_by_tag(content), data)
+    peak, _ = peak_bytes_of_masking(values_by_tag(content), data)
 
     assert found.longest <= LONGEST_STRETCH_SECONDS * slowness()
     assert peak <= 24 * MIB

@@ -52,7 +52,7 @@ def test_a_cut_payload_is_damaged_and_yields_its_beginning(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_garbage_is_damaged(name: str) -> None:
+def test_garbage_is_reported_as_a_damaged_payload(name: str) -> None:
     codec, _ = codec_and_payload(name)
     assert decompress(codec, memoryview(b"no such thing"), limit=10_000).failure is Failure.DAMAGED
 

@@ -133,7 +133,7 @@ async def test_the_bytes_decrypted_in_one_turn_are_bounded(wire: ConnectionWithP
     handed: list[int] = []
     in_turn = 0
 
-    def count(data: bytes) -> None:
+    def count_bytes_of_turn(data: bytes) -> None:
         nonlocal in_turn
         if in_turn == 0:
             asyncio.get_running_loop().call_soon(end_turn)
@@ -144,7 +144,7 @@ async def test_the_bytes_decrypted_in_one_turn_are_bounded(wire: ConnectionWithP
         handed.append(in_turn)
         in_turn = 0
 
-    wire.told.answer = count
+    wire.told.answer = count_bytes_of_turn
     data = random_frame(MUCH)
 
     await wire.send(data)
@@ -182,7 +182,7 @@ def records_in(encrypted: bytes) -> int:
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_bytes_right_after_the_handshake_are_delivered(run: object, version: ssl.TLSVersion) -> None:
-    async def story() -> None:
+    async def run_connection() -> None:
         loop = asyncio.get_running_loop()
         ours, peer = socket.socketpair()
         ours.setblocking(False)
@@ -203,12 +203,12 @@ def test_bytes_right_after_the_handshake_are_delivered(run: object, version: ssl
             ours.close()
             peer.close()
 
-    run(story())
+    run(run_connection())
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 def test_client_gets_a_tls_alert_after_a_failed_handshake(run: object) -> None:
-    async def story() -> None:
+    async def run_connection() -> None:
         ours, peer = socket.socketpair()
         ours.setblocking(False)
         peer.setblocking(False)
@@ -220,7 +220,7 @@ def test_client_gets_a_tls_alert_after_a_failed_handshake(run: object) -> None:
             alert = await asyncio.get_running_loop().sock_recv(peer, 100)
         assert alert[0] == 21  # the record type of an alert (RFC 5246, 6.2.1)
 
-    run(story())
+    run(run_connection())
 
 
 class WatchedTlsInput:

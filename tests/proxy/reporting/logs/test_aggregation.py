@@ -128,7 +128,7 @@ def test_a_long_unused_kind_is_replaced() -> None:
     assert lines.written[-1] == ("new", "t", 1, 1)
 
 
-def test_memory_is_bounded_for_any_names() -> None:
+def test_aggregated_lines_use_bounded_memory_for_any_names() -> None:
     lines = AggregatedLines()
     tracemalloc.start()
     try:

@@ -105,7 +105,7 @@ def test_a_metric_has_a_help_text_its_use_and_bounded_labels(family: Family) -> 
         assert len((labels,) if isinstance(labels, str) else labels) == len(family.labels)
 
 
-def test_no_name_is_declared_twice() -> None:
+def test_no_series_name_belongs_to_two_metric_families() -> None:
     names = [name for family in FAMILIES for name in family.series_names]
     assert len(names) == len(set(names))
 

@@ -5,7 +5,7 @@ import pytest
 from sluicegate.proxy.session.quotas.token_bucket import MOST_OWED_SECONDS, TokenBucket
 
 
-def test_one_second_may_be_used_at_once_and_the_rest_waits() -> None:
+def test_a_bucket_gives_the_tokens_of_one_second_at_once() -> None:
     bucket = TokenBucket(100, now=5.0)
 
     assert bucket.take(100, now=5.0) == 0

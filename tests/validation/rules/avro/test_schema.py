@@ -161,7 +161,7 @@ def test_bytes_that_are_no_datum_have_a_fault(schema: Any, data: bytes, said: st
         ({"type": "string", "logicalType": "uuid"}, b"\x02a"),
     ],
 )
-def test_unusual_but_valid_data_pass(schema: Any, data: bytes) -> None:
+def test_unusual_but_valid_avro_is_accepted(schema: Any, data: bytes) -> None:
     assert fault(schema, data) is None
 
 

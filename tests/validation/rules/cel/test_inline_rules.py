@@ -113,7 +113,7 @@ def _fault(text: str, data: bytes, now: int = 0) -> str | None:
     return compiled_inline_rules(avro_content(text), (), lambda: now).fault(record(data))
 
 
-def test_now_is_the_time_of_the_clock() -> None:
+def test_now_in_a_rule_is_the_time_of_the_clock() -> None:
     text = _record({"name": "past", "expr": "timestamp(this) < now"})
 
     assert _fault(text, b"\x0a", now=6_000_000_000) is None

@@ -83,7 +83,7 @@ def count_rejections_in_orders(language: str, seed: int) -> tuple[int, int, list
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON", "PROTOBUF"])
-def test_what_is_rejected_is_rejected_before_and_after_the_change(language: str) -> None:
+def test_a_record_is_rejected_by_rules_before_and_after_fields_change(language: str) -> None:
     found = [count_rejections_in_orders(language, seed) for seed in SEEDS]
 
     assert [each for *_, ours_alone in found for each in ours_alone] == []

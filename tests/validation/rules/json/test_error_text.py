@@ -88,7 +88,7 @@ def error_text(schema: Any, value: Any) -> str:
         ({"format": "uuid"}, "secret", 'the root: format (must have the format "uuid")'),
     ],
 )
-def test_an_error_says_what_was_wanted(schema: Any, value: Any, text: str) -> None:
+def test_a_json_schema_error_says_what_the_keyword_wants(schema: Any, value: Any, text: str) -> None:
     assert error_text(schema, value) == text
 
 

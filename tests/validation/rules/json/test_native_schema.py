@@ -117,7 +117,7 @@ def test_a_schema_that_allows_anything_accepts_every_value(text: bytes) -> None:
     assert not is_valid_natively(False, text)
 
 
-def test_many_names_are_found_in_any_order() -> None:
+def test_three_hundred_properties_are_found_in_any_order() -> None:
     names = [f"name{n}" for n in range(300)]
     schema = {"properties": {name: {"const": name} for name in names}, "additionalProperties": False}
 

@@ -327,15 +327,15 @@ def test_the_pure_python_protobuf_library_gives_the_same_verdicts() -> None:
     """Regression: with this library a text that was not UTF-8 raised UnicodeDecodeError, which closed the
     connection."""
 
-    def verdicts(implementation: str) -> list[str]:
+    def verdicts_of_implementation(implementation: str) -> list[str]:
         environment = os.environ | {"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": implementation}
         arguments = [sys.executable, "-c", _VERDICTS, implementation]
         found = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
         assert found.returncode == 0, found.stderr
         return found.stdout.splitlines()
 
-    interpreted = verdicts("python")
+    interpreted = verdicts_of_implementation("python")
 
     assert "cannot be read as p.Node" in interpreted[0]
     assert interpreted[2] == "None"
-    assert interpreted == verdicts("upb")
+    assert interpreted == verdicts_of_implementation("upb")
