@@ -183,7 +183,7 @@ class DescribedTopics:
         self.rejected |= more.rejected
         self.complaints = more.complaints | self.complaints
 
-    def complain(self, reason: str, topic: str | None = None) -> None:
+    def add_failure(self, reason: str, topic: str | None = None) -> None:
         """Record why settings are missing. `topic` is the name of the topic, if the reason concerns only one."""
         self.complaints.setdefault(reason, reason if topic is None else f"{topic}: {reason}")
 
@@ -207,10 +207,10 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
         try:
             _, response = await ask_any_broker(upstream, tls, partial(_ask, asked))
         except NoBrokerResponses as error:
-            found.complain(str(error))
+            found.add_failure(str(error))
             break
         if isinstance(response, _RequestRejected):
-            found.complain(response.reason, _shown(asked))
+            found.add_failure(response.reason, _shown(asked))
             if len(asked) > 1:
                 middle = len(asked) // 2
                 waiting += [asked[middle:], asked[:middle]]
@@ -295,9 +295,9 @@ def _read(asked: Sequence[str], response: BrokerResponse, version: int) -> Descr
         complaint = _read_one(topic, result, found)
         if complaint is not None:
             found.rejected.add(topic)
-            found.complain(complaint[:_MAX_WORDS], f"topic {topic}")
+            found.add_failure(complaint[:_MAX_WORDS], f"topic {topic}")
     if left:
-        found.complain("missing in the response", _shown(list(left)))
+        found.add_failure("missing in the response", _shown(list(left)))
     return found
 
 

@@ -38,7 +38,7 @@ class RepairedBatches:
         self.clock = partition_clock(self._rows, NOW)
         self.appended = append_times(self._rows, NOW)
 
-    def corrected(self, **rules: object) -> Corrections:
+    def correct_times(self, **rules: object) -> Corrections:
         given = Rules(NOW, HOUR, epoch_ms=self._epoch, **rules)
         return correct_timestamps(self.times, np.arange(len(self.times)), self.clock, self.appended, given)
 
@@ -76,7 +76,7 @@ def test_invalid_timestamps_up_to_the_end_of_a_log_are_repaired(per_ms: int | No
     written = true[:1000] + [t * per_ms if per_ms else t // 1000 for t in true[1000:]]
 
     partition = RepairedBatches(*written)
-    found = partition.corrected()
+    found = partition.correct_times()
 
     assert found.solved.sum() == 3000
     assert max(abs(a - b) for a, b in zip(found.after.tolist(), true, strict=True)) < (1 if per_ms else 1000)
@@ -87,7 +87,7 @@ def test_zeros_after_a_producer_in_another_unit_are_dated_by_it() -> None:
     true = live_times(2000, NOW - 6 * HOUR)
     written = [t if i < 500 else 0 if i % 10 == 3 else t * 1_000_000 for i, t in enumerate(true)]
 
-    found = RepairedBatches(*written).corrected()
+    found = RepairedBatches(*written).correct_times()
 
     assert max(abs(a - b) for a, b in zip(found.after.tolist(), true, strict=True)) < 2 * MINUTE
 
@@ -100,7 +100,7 @@ def test_a_backfill_leaves_valid_timestamps_unchanged(parts: str) -> None:
     for number, part in enumerate(parts.split()):
         times += live_times(960, (NOW - 8 * YEAR if part == "old" else NOW - 20 * HOUR) + number * 3 * HOUR, 10_000)
 
-    found = RepairedBatches(*times).corrected()
+    found = RepairedBatches(*times).correct_times()
 
     assert changed_count(found, np.array(times)) == 0
     assert not found.solved.any()
@@ -111,7 +111,7 @@ def test_times_ahead_of_the_clock_only_are_rewritten_by_name() -> None:
     times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
     partition = RepairedBatches(*times)
 
-    left, asked = partition.corrected(), partition.corrected(rewrite=frozenset({"future"}))
+    left, asked = partition.correct_times(), partition.correct_times(rewrite=frozenset({"future"}))
 
     assert changed_count(left, np.array(times)) == 0
     assert (left.may_be_valid.sum(), left.solved.sum()) == (40, 0)
@@ -124,7 +124,7 @@ def test_times_ahead_of_the_reading_are_rewritten_by_default() -> None:
     times = live_times(3000, NOW - 10 * HOUR)
     times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
 
-    found = RepairedBatches(*times).corrected()
+    found = RepairedBatches(*times).correct_times()
 
     assert (found.solved.sum(), found.may_be_valid.sum()) == (40, 0)
     assert abs(int(found.after[1020]) - (times[1020] - 2 * DAY)) < 10 * MINUTE
@@ -153,19 +153,19 @@ def test_times_before_the_epoch_are_implausible_and_do_not_move_the_clock(odd: i
     times[place] = odd
     partition = RepairedBatches(*times)
 
-    found = partition.corrected()
+    found = partition.correct_times()
 
     assert max(abs(int(found.after[i]) - true[i]) for i in range(20, 40)) < 10 * MINUTE
     assert partition.damage() == {"implausible": 1, "zero": 20, "none": 979}
     assert found.after[place] == odd
-    assert partition.corrected(rewrite=frozenset({"implausible"})).solved[place]
+    assert partition.correct_times(rewrite=frozenset({"implausible"})).solved[place]
 
 
 @pytest.mark.parametrize("odd", IMPLAUSIBLE.values(), ids=IMPLAUSIBLE.keys())
 def test_zeros_after_an_implausible_start_are_dated_by_later_records(odd: int) -> None:
     true = live_times(2000, NOW - 6 * HOUR)
 
-    found = RepairedBatches(odd, *[0] * 399, *true[400:]).corrected()
+    found = RepairedBatches(odd, *[0] * 399, *true[400:]).correct_times()
 
     assert max(abs(after - time) for after, time in zip(found.after[1:].tolist(), true[1:], strict=True)) < 2 * HOUR
 
@@ -177,13 +177,13 @@ def test_an_earlier_epoch_makes_old_timestamps_valid_and_their_units_known() -> 
     archive, by_default = RepairedBatches(*times, epoch_ms=begin - DAY), RepairedBatches(*times)
 
     assert archive.damage() == {"none": 100, "microseconds": 100, "nanoseconds": 100}
-    assert archive.corrected().after.tolist() == live_times(300, begin)
+    assert archive.correct_times().after.tolist() == live_times(300, begin)
     assert by_default.damage() == {"implausible": 300}
-    assert changed_count(by_default.corrected(), np.array(times)) == 0
+    assert changed_count(by_default.correct_times(), np.array(times)) == 0
 
 
 def test_a_partition_with_only_zero_timestamps_is_not_repaired() -> None:
-    found = RepairedBatches(*[0] * 40).corrected()
+    found = RepairedBatches(*[0] * 40).correct_times()
 
     assert not found.solved.any()
     assert not found.after.any()

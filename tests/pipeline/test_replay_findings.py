@@ -169,7 +169,7 @@ def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
     records = [Rec(now, b"b" if i % 2 else b"k%d" % i, b"long value" if i % 4 else b"v") for i in range(count)]
     store_batch(kafka_bootstrap, topic, 0, records)
     found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
-    fixing = "tests.pipeline.corrections:shortens"
+    fixing = "tests.pipeline.corrections:shorten_value"
 
     found = run_replay(spark, kafka_bootstrap, topic, file, tmp_path / "out", by=fixing, findings=found_in)
 

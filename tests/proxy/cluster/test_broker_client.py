@@ -117,7 +117,7 @@ async def test_an_impossible_bootstrap_name_is_reported(host: str) -> None:
     assert address == good.address
 
 
-async def test_other_errors_in_a_response_are_reported() -> None:
+async def test_an_error_while_a_response_is_read_is_reported() -> None:
     async def raise_recursion_error(_client: BrokerClient) -> None:
         raise RecursionError("too deep")
 

@@ -52,11 +52,11 @@ async def test_written_parts_arrive_in_order(wire: ConnectionWithPeer) -> None:
 
 @for_all_sockets
 async def test_writes_within_a_read_arrive_in_order(wire: ConnectionWithPeer) -> None:
-    def echo_in_two(data: bytes) -> None:
+    def echo_in_two_writes(data: bytes) -> None:
         wire.connection.write(data[:1])
         wire.connection.write(data[1:])
 
-    wire.told.answer = echo_in_two
+    wire.told.answer = echo_in_two_writes
     data = random_frame(300_000)
 
     async with asyncio.TaskGroup() as both:
