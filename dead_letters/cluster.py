@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 SECONDS = 30.0
 _GROUP = "sluicegate-dead-letters"
 _FETCHED_KBYTES = 32_768
+_FETCH_WAIT_MS = 20
 
 
 class ClusterUnavailable(Exception):
@@ -42,6 +43,7 @@ class Cluster:
             "auto.offset.reset": "earliest",
             "queued.max.messages.kbytes": _FETCHED_KBYTES,
             "allow.auto.create.topics": False,
+            "fetch.wait.max.ms": _FETCH_WAIT_MS,  # the end of a partition is known after this time
         }
 
     def consumer(self) -> Consumer:

@@ -47,8 +47,10 @@ def read_records(consumer: Consumer, topic: str, ranges: Sequence[Range]) -> Ite
 
 
 def _consumed(consumer: Consumer, topic: str) -> list[Any]:
+    """Return the messages that are there, and wait for the first one. `consume` alone would wait for all of them."""
     try:
-        return list(consumer.consume(_AT_ONCE, _WAIT_SECONDS))
+        first = consumer.poll(_WAIT_SECONDS)
+        return [] if first is None else [first, *consumer.consume(_AT_ONCE, 0)]
     except KafkaException as error:
         raise ClusterUnavailable(f"{topic}: {error.args[0].str()}") from error
 

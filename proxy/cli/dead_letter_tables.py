@@ -9,8 +9,9 @@ from sluicegate.dead_letters.groups import BoundedCounts, Group
 from sluicegate.dead_letters.survey import LetterTopic
 from sluicegate.dead_letters.verdict_counts import Kind, VerdictCounts
 from sluicegate.dead_letters.verdicts import VALID
-from sluicegate.proxy.cli.dead_letter_access import Desk, Dimension
+from sluicegate.proxy.cli.dead_letter_access import Desk, Dimension, RecordTime
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.watching.formatting import iso_time
 
 _MOST_NAMED = 3
@@ -22,14 +23,15 @@ def survey_lines(found: Sequence[LetterTopic], desk: Desk) -> Iterator[str]:
     if not found:
         yield "no topic has dead letters"
         return
-    rows = [("topic", "records", "letters read", "formats", "oldest", "newest", "from topics", "owners")]
+    rows = [("topic", "records", "letters read", "formats", "oldest", "newest", "from topics", "owners", "valid now")]
     for each in found:
         read = f"{len(each.letters):,} of {each.sampled:,}"
         owners = ", ".join(_owners(each, desk)) or "-"
         times = iso_time(each.oldest), iso_time(each.newest)
-        rows.append(
-            (each.name, f"{each.records:,}", read, ", ".join(each.formats), *times, _named(each.sources), owners)
-        )
+        accepted = _accepted(each, desk)
+        valid = "-" if accepted is None else f"{accepted / len(each.letters):.0%}"
+        formats = ", ".join(each.formats)
+        rows.append((each.name, f"{each.records:,}", read, formats, *times, _named(each.sources), owners, valid))
     yield from _table(rows)
 
 
@@ -46,6 +48,7 @@ def survey_json(found: Sequence[LetterTopic], desk: Desk) -> list[dict[str, Any]
             "newest_ms": each.newest,
             "from_topics": dict(each.sources),
             "owners": _owners(each, desk),
+            "accepted_now": _accepted(each, desk),
         }
         for each in found
     ]
@@ -185,6 +188,16 @@ def _contents(group: Group, desk: Desk) -> dict[str, Any] | None:
         shown_contents(group.example, desk.policy_of(group.example.topic), desk.limits) if desk.has_policies else None
     )
     return None if shown is None else {"key": shown_beginning(shown.key), "value": shown_beginning(shown.value)}
+
+
+def _accepted(found: LetterTopic, desk: Desk) -> int | None:
+    """Return how many of the letters that were read a proxy would accept now; None without policies."""
+    if not desk.has_policies:
+        return None
+    counts = VerdictCounts(desk.validator(now_ms(), RecordTime.RECORD))
+    for letter in found.letters:
+        counts.add(letter)
+    return counts.accepted
 
 
 def _owners(found: LetterTopic, desk: Desk) -> list[str]:

@@ -1,13 +1,14 @@
 """Runs `sluicegate dead-letters` in this process, and writes letters to a real broker."""
 
 import json
+import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner
 
@@ -63,3 +64,30 @@ def configuration(folder: Path, bootstrap: str, **sections: Any) -> str:
         yaml.safe_dump({"upstream": {"bootstrap": [bootstrap]}, "listen": {"bootstrap": "127.0.0.1:19092"}, **sections})
     )
     return str(file)
+
+
+def stored(bootstrap: str, topic: str) -> list[Any]:
+    """Return all committed records of a topic, by partition and offset."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        partitions = consumer.list_topics(topic, SECONDS).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, each, 0) for each in partitions])
+        found, left = [], set(partitions)
+        end = time.monotonic() + SECONDS
+        while left:
+            assert time.monotonic() < end
+            for message in consumer.consume(1000, 1):
+                if message.error() is None:
+                    found.append(message)
+                else:
+                    left.discard(message.partition())
+        return sorted(found, key=lambda message: (message.partition(), message.offset()))
+    finally:
+        consumer.close()

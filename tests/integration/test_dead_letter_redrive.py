@@ -16,7 +16,7 @@ from sluicegate.dead_letters.cluster import Cluster
 from sluicegate.dead_letters.marks import Mark, MarkState, mark_of
 from sluicegate.dead_letters.transactional_writer import Fenced, TransactionalWriter
 from tests.broker.proxy_process import COMMAND
-from tests.dead_letters.desk import SECONDS, configuration, from_topic, new_topic, run, run_json, write
+from tests.dead_letters.desk import SECONDS, configuration, from_topic, new_topic, run, run_json, stored, write
 from tests.dead_letters.letters import CONNECT, OWN
 
 
@@ -24,33 +24,6 @@ def letters_for(topic: str, partition: int = 0) -> Headers:
     """Return the headers of a letter of Connect for one partition of the topic."""
     headers = from_topic(CONNECT, topic)
     return tuple((name, str(partition).encode() if name.endswith(b".partition") else text) for name, text in headers)
-
-
-def stored(bootstrap: str, topic: str) -> list[Any]:
-    """Return all committed records of a topic, by partition and offset."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "reader",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    try:
-        partitions = consumer.list_topics(topic, SECONDS).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, each, 0) for each in partitions])
-        found, left = [], set(partitions)
-        end = time.monotonic() + SECONDS
-        while left:
-            assert time.monotonic() < end
-            for message in consumer.consume(1000, 1):
-                if message.error() is None:
-                    found.append(message)
-                else:
-                    left.discard(message.partition())
-        return sorted(found, key=lambda message: (message.partition(), message.offset()))
-    finally:
-        consumer.close()
 
 
 def planned(dead: str, file: str, *options: str) -> tuple[list[str], Any]:
@@ -201,7 +174,8 @@ def test_a_second_run_fences_the_first(kafka_bootstrap: str) -> None:
     assert [mark_of(each.value()) for each in stored(kafka_bootstrap, marks)] == [mark]
 
 
-@pytest.mark.parametrize("records", [3000, pytest.param(1_000_000, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("records", [3000, 1_000_000])
 def test_each_record_is_written_once_and_in_order_by_killed_runs(
     records: int, kafka_bootstrap: str, tmp_path: Path
 ) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.dead_letters.desk import SECONDS, configuration, from_topic, new_topic, run, run_json, write
+from tests.dead_letters.desk import SECONDS, configuration, from_topic, new_topic, run, run_json, stored, write
 from tests.dead_letters.letters import CONNECT, SLUICEGATE, SPRING, STREAMS
+
+HOUR = {"message.timestamp.before.max.ms": "1h", "message.timestamp.after.max.ms": "1h"}
 
 
 def test_lists_topics_with_letters_and_their_owners(kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -18,7 +20,9 @@ def test_lists_topics_with_letters_and_their_owners(kafka_bootstrap: str, tmp_pa
     write(kafka_bootstrap, dead, [(b"c", b"3", SLUICEGATE)], partition=1)
     write(kafka_bootstrap, plain, [(b"a", b"1", ((b"trace", b"7"),))])
     file = configuration(
-        tmp_path, kafka_bootstrap, topics=[{"match": "orders", "owner": {"team": "checkout", "contact": "#checkout"}}]
+        tmp_path,
+        kafka_bootstrap,
+        topics=[{"match": "orders", "owner": {"team": "checkout", "contact": "#checkout"}, **HOUR}],
     )
 
     found = run_json("list", "--config", file, "--topic", dead, "--topic", plain, "--topic", empty)
@@ -28,6 +32,7 @@ def test_lists_topics_with_letters_and_their_owners(kafka_bootstrap: str, tmp_pa
     assert topic["formats"] == ["connect", "sluicegate"]
     assert topic["from_topics"] == {"orders": 2}
     assert topic["owners"] == ["checkout"]
+    assert topic["accepted_now"] == 1, "the letter of quarantine has the timestamp -5"
     assert dead in run("list", "--bootstrap", kafka_bootstrap)
     assert plain not in run("list", "--bootstrap", kafka_bootstrap)
 
@@ -126,8 +131,7 @@ def test_validates_as_a_proxy_responds(kafka_bootstrap: str, tmp_path: Path) -> 
     topics = [
         {
             "match": original,
-            "message.timestamp.before.max.ms": "1h",
-            "message.timestamp.after.max.ms": "1h",
+            **HOUR,
             "rules": [{"name": "json", "value": {"json": {}}}],
         }
     ]
@@ -161,3 +165,31 @@ def produced(bootstrap: str, topic: str, at: int, value: bytes | None) -> int:
     producer.produce(topic, value, b"k", 0, lambda error, _: codes.append(error.code() if error else 0), timestamp=at)
     producer.flush(SECONDS)
     return codes[0]
+
+
+def test_reads_what_a_proxy_has_quarantined_and_redrives_it_fixed(kafka_bootstrap: str, tmp_path: Path) -> None:
+    original, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
+    topics = [{"match": original, "quarantine": dead, **HOUR}]
+    folder = tmp_path / "proxy"
+    folder.mkdir()
+    proxy = ProxyProcess(folder, kafka_bootstrap, {"topics": topics})
+    nanoseconds = time.time_ns()
+    try:
+        proxy.start()
+        assert produced(proxy.bootstrap, original, nanoseconds, b"1") == 32
+    finally:
+        proxy.stop()
+    file = configuration(tmp_path, kafka_bootstrap, topics=topics)
+
+    (group,) = run_json("show", dead, "--config", file)["groups"]
+    (verdict,) = run_json("validate", dead, "--config", file)["verdicts"]
+    plan = run_json("redrive", dead, "--config", file, "--fix", "unit")
+    options = ("--fix", "unit", "--offsets", plan["offsets"], "--apply", plan["digest"])
+
+    assert (group["error"], group["formats"]) == ("timestamp_in_future", {"sluicegate": 1})
+    assert group["example"]["from_timestamp_ms"] == nanoseconds
+    assert group["example"]["from_topic"] == original
+    assert list(group["clients"]) == ["rdkafka"]
+    assert (verdict["code"], verdict["valid_after"]["unit"]) == ("timestamp_in_future", 1)
+    assert run_json("redrive", dead, "--config", file, *options)["written"] == 1
+    assert sum(each.timestamp()[1] == nanoseconds // 1_000_000 for each in stored(kafka_bootstrap, original)) == 1
