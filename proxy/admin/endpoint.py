@@ -8,9 +8,10 @@ responses. The web UI's modules are imported at the first request for the web UI
 import asyncio
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from sluicegate.proxy.live.live_state import LiveState
     from sluicegate.proxy.webui.site import Site
 
+FurtherPages = Mapping[str, Callable[[str], HttpResponse]]
+"""Functions that return a page at once, by its path. The argument is the query."""
+NO_FURTHER_PAGES: FurtherPages = MappingProxyType({})
 _BACKLOG = 128
 _CLOSE_SECONDS = 5.0
 
@@ -53,11 +57,12 @@ def serve(
     read_state: "Callable[[LiveQuery], LiveState]",
     policy_query: PolicyQuery | None = None,
     changes: "ProxyChanges | None" = None,
+    further: FurtherPages = NO_FURTHER_PAGES,
 ) -> "AdminServer":
     """Start and return the admin endpoint of a proxy.
 
     `snapshot` returns the counters, `read_state` the state for the web UI, and `policy_query` the policy of a topic.
-    `changes` makes changes to the proxy. Raises CannotListen.
+    `changes` makes changes to the proxy. `further` are pages of the program that runs the proxy. Raises CannotListen.
     """
 
     def make_site() -> "Site":
@@ -74,6 +79,7 @@ def serve(
         status,
         make_site if config.admin.web_ui else None,
         fleet_metrics=None if changes is None else changes.fleet_metrics,
+        further=further,
     )
 
 
@@ -88,13 +94,16 @@ class AdminServer:
         make_site: "Callable[[], Site] | None" = None,
         tls: "Callable[[], SSLContext] | None" = None,
         fleet_metrics: CollectMetrics | None = None,
+        further: FurtherPages = NO_FURTHER_PAGES,
     ) -> None:
         """`make_site` creates the web UI at the first request for it.
 
         If it is None, there is no web UI. `tls` returns the context for a new connection, or is None for plain HTTP.
-        `fleet_metrics` returns the metrics of all proxies of the cluster, or is None if they are not known.
+        `fleet_metrics` returns the metrics of all proxies of the cluster, or is None if they are not known. `further`
+        has the same meaning as in `serve`.
         """
         self._tls = tls
+        self._further = further
         self._make_site = make_site
         self._web_ui: WebUiServing | None = None
         self._pages = AdminPages(metrics, status, fleet_metrics)
@@ -167,7 +176,7 @@ class AdminServer:
         self, request: Request, connection: AdminConnection, exchange: HttpExchange
     ) -> HttpResponse | None:
         """Return the response, or None if it has already been sent."""
-        found = self._pages.find(request.method, request.target, request.headers)
+        found = self._further_page(request) or self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
             if self._web_ui is None:
                 from sluicegate.proxy.admin.webui_serving import WebUiServing  # noqa: PLC0415  # only the web UI needs it
@@ -186,6 +195,11 @@ class AdminServer:
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("metrics cannot be shown", exc_info=error)
             return text_response(500, f"metrics cannot be shown: {type(error).__name__}; the log has the details")
+
+    def _further_page(self, request: Request) -> HttpResponse | None:
+        name, _, query = request.target.partition("?")
+        page = self._further.get(name)
+        return None if page is None or request.method not in ("GET", "HEAD") else page(query)
 
 
 async def _all_ended(tasks: set[asyncio.Task[Any]]) -> None:

@@ -8,7 +8,14 @@ import typer
 
 from sluicegate.config.files.source import Source
 from sluicegate.config.loading import ConfigError, Option, load
-from sluicegate.proxy.cli import change_commands, cluster_commands, fleet_command, policy_commands, watch_commands
+from sluicegate.proxy.cli import (
+    change_commands,
+    cluster_commands,
+    fleet_command,
+    policy_commands,
+    sandbox_command,
+    watch_commands,
+)
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read, read_file
 from sluicegate.proxy.cli.contracts import contracts
 from sluicegate.proxy.cli.dead_letters import dead_letters
@@ -137,7 +144,7 @@ def check(
 
 
 # The help lists the commands in this order.
-for _group in (policy_commands, cluster_commands, watch_commands, change_commands, fleet_command):
+for _group in (policy_commands, sandbox_command, cluster_commands, watch_commands, change_commands, fleet_command):
     app.registered_commands += _group.commands.registered_commands
 app.add_typer(contracts, name="contract")
 app.add_typer(dead_letters, name="dead-letters")

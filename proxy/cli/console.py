@@ -59,6 +59,11 @@ def print_lines(lines: Iterable[str]) -> None:
 
 def print_line(text: str, err: bool = False) -> None:
     """Print a line, to standard error if `err` is true."""
+    print_whole(printable(text), err)
+
+
+def print_whole(text: str, err: bool = False) -> None:
+    """Print a line of any length whose characters are printable, to standard error if `err` is true."""
     stream = sys.stderr if err else sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    print(printable(text).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)

@@ -4,7 +4,7 @@ import signal
 import sys
 
 # These commands log nothing, or set up their own log.
-_WITH_OWN_LOG = frozenset({"run", "demo", "version", "healthcheck"})
+_WITH_OWN_LOG = frozenset({"run", "demo", "sandbox", "version", "healthcheck"})
 
 
 def main() -> None:

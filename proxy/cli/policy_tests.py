@@ -69,18 +69,7 @@ class CaseRunner:
 
     def run(self, file: Path) -> FileResults:
         """Run all cases of a file. Raises ConfigError for an invalid file or configuration."""
-        source = read_file(file)
-        problems = list(source.problems)
-        if not source.readable:
-            raise ConfigError(problems)
-        try:
-            cases = read_section(CaseFile, source.data)
-        except InvalidSection as error:
-            found = problems_of(error.details, source, CaseFile)
-            raise ConfigError(problems + found) from None
-        problems += _same_names(cases, source)
-        if problems:
-            raise ConfigError(problems)
+        cases, source = _read(file)
         policies = self._policies(cases, file, source)
         results = FileResults(str(file))
         for i, case in enumerate(cases.cases):
@@ -101,6 +90,29 @@ class CaseRunner:
         if path not in self._known:
             self._known[path] = _Policies(checked_policies(path, self._environment))
         return self._known[path]
+
+
+def topics_of(file: Path) -> list[str]:
+    """Return the topics of a file of test cases. Raises ConfigError for an invalid file."""
+    cases, _ = _read(file)
+    return [case.topic for case in cases.cases]
+
+
+def _read(file: Path) -> tuple[CaseFile, Source]:
+    """Return the test cases in a file, and their places. Raises ConfigError."""
+    source = read_file(file)
+    problems = list(source.problems)
+    if not source.readable:
+        raise ConfigError(problems)
+    try:
+        cases = read_section(CaseFile, source.data)
+    except InvalidSection as error:
+        found = problems_of(error.details, source, CaseFile)
+        raise ConfigError(problems + found) from None
+    problems += _same_names(cases, source)
+    if problems:
+        raise ConfigError(problems)
+    return cases, source
 
 
 class _Policies:

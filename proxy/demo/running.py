@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from confluent_kafka import Producer
 from rich.console import Console
 
 from sluicegate.config.files.source import Source
@@ -21,6 +20,7 @@ from sluicegate.proxy.demo.display import display_on
 from sluicegate.proxy.demo.results import DemoResults
 from sluicegate.proxy.demo.sample_stream import SampleStream
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
+from sluicegate.proxy.sandbox.mock_cluster import MockCluster
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
 
@@ -71,19 +71,6 @@ def _python() -> str:
     return str(here.relative_to(Path.cwd())) if here.is_relative_to(Path.cwd()) else os.fspath(here)
 
 
-_SECONDS = 10
-
-
-class EmbeddedCluster:
-    """A mock cluster of librdkafka, which ends when this object is deleted."""
-
-    def __init__(self, brokers: int) -> None:
-        # With "test.mock.num.brokers" a client starts its own cluster and ignores its bootstrap setting.
-        self._host = Producer({"bootstrap.servers": "ignored", "test.mock.num.brokers": brokers, "log_level": 0})
-        metadata = self._host.list_topics(timeout=_SECONDS)
-        self.bootstrap = [f"{broker.host}:{broker.port}" for broker in metadata.brokers.values()]
-
-
 _BROKERS = 3
 _FURTHER = 1000
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
@@ -131,7 +118,7 @@ def _other_port(config: Config, reason: str) -> str:
 async def _run(seconds: float | None) -> None:
     console = Console(highlight=False, soft_wrap=True)
     results = DemoResults()
-    cluster = EmbeddedCluster(_BROKERS)  # the cluster ends when this name is deleted
+    cluster = MockCluster(_BROKERS)  # the cluster ends when this name is deleted
     loaded = demo_configuration(cluster.bootstrap)
     config = loaded.config
     server = Server(config, results, policy_query=PolicyQuery(loaded))

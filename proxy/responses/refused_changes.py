@@ -1,13 +1,18 @@
-"""Rejects requests that would change the proxies' own topics (`state`), as a broker does without authorization.
+"""Rejects requests that change topics.
+
+Requests that would change the proxies' own topics (`state`) are rejected as a broker does without authorization.
 
 A request that names such a topic is rejected as a whole. A broker authorizes each topic separately, but a client that
 may change these topics does not change others in the same request. The other topics get OPERATION_NOT_ATTEMPTED. Some
 requests about several topics are authorized by brokers as an operation on the cluster. They get
 CLUSTER_AUTHORIZATION_FAILED.
+
+In front of a mock cluster, which can change no topic, every request is rejected.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.messages import topic_changes as messages
@@ -20,46 +25,62 @@ Reading more of them would delay other clients.
 """
 _TOPIC_RESOURCE = 2
 _NO_ID = bytes(16)
-_CLUSTER = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
-
+_NO_TOPIC = ""
 Topic = str | bytes
 """A topic by its name or its id."""
-IsOwn = Callable[[Topic], bool]
+ErrorOf = Callable[[Topic], Value]
+"""Returns the error code and the message for a topic of a rejected request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is rejected: the error for each topic, and the error for an operation on the cluster."""
+
+    error_of: ErrorOf
+    of_cluster: Value
 
 
 @dataclass(frozen=True, slots=True)
 class TopicChange:
     """How one API names topics, and how the proxy rejects a change of them.
 
-    `topics` returns the topics that a request names. `refusal` returns the response that rejects the request.
+    `topics` returns the topics that a request names. `rejection` returns the response that rejects the request.
     """
 
     request: MessageSchema
     response: MessageSchema
     topics: Callable[[Value], Iterable[Topic]]
-    refusal: Callable[[Value, IsOwn], Value]
+    rejection: Callable[[Value, Refusal], Value]
 
 
-def _error(topic: Topic, is_own: IsOwn) -> Value:
-    if is_own(topic):
-        message = "only sluicegate itself changes this topic: it has the state that the proxies of this cluster share"
-        return {"error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "error_message": message}
-    message = "the request names another topic that only sluicegate itself changes"
-    return {"error_code": ErrorCode.OPERATION_NOT_ATTEMPTED, "error_message": message}
+def refusal_of_own_topics(is_own: Callable[[Topic], bool]) -> Refusal:
+    """Return the refusal of a request that names a topic for which `is_own` is true."""
+    message = "only sluicegate itself changes this topic: it has the state that the proxies of this cluster share"
+    own = {"error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "error_message": message}
+    of_others = "the request names another topic that only sluicegate itself changes"
+    others = {"error_code": ErrorCode.OPERATION_NOT_ATTEMPTED, "error_message": of_others}
+    of_cluster = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "error_message": message}
+    return Refusal(lambda topic: own if is_own(topic) else others, of_cluster)
+
+
+def refusal_of_all(message: str) -> Refusal:
+    """Return the refusal of every request, because the cluster does not support it."""
+    error = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "error_message": message}
+    return Refusal(lambda _: error, error)
 
 
 def _names(key: str) -> Callable[[Value], Iterable[Topic]]:
     return lambda request: (topic["name"] for topic in request[key] or ())
 
 
-def _by_name(topics: str, results: str) -> Callable[[Value, IsOwn], Value]:
+def _by_name(topics: str, results: str) -> Callable[[Value, Refusal], Value]:
     """Return the rejection for an API whose response has an error for each topic."""
 
-    def refusal(request: Value, is_own: IsOwn) -> Value:
+    def rejection(request: Value, refusal: Refusal) -> Value:
         named = [topic["name"] for topic in request[topics]]
-        return {results: [{"name": name, **_error(name, is_own)} for name in named]}
+        return {results: [{"name": name, **refusal.error_of(name)} for name in named]}
 
-    return refusal
+    return rejection
 
 
 def _deleted(request: Value) -> list[Value]:
@@ -74,21 +95,18 @@ def _deleted_topics(request: Value) -> Iterator[Topic]:
         yield topic["topic_id"] if topic["name"] is None else topic["name"]
 
 
-def _delete_topics(request: Value, is_own: IsOwn) -> Value:
+def _delete_topics(request: Value, refusal: Refusal) -> Value:
     named = zip(_deleted(request), _deleted_topics(request), strict=True)
-    return {"responses": [{**topic, **_error(key, is_own)} for topic, key in named]}
+    return {"responses": [{**topic, **refusal.error_of(key)} for topic, key in named]}
 
 
-def _delete_records(request: Value, is_own: IsOwn) -> Value:
+def _delete_records(request: Value, refusal: Refusal) -> Value:
     return {
         "topics": [
             {
                 "name": topic["name"],
                 "partitions": [
-                    {
-                        "partition_index": partition["partition_index"],
-                        "error_code": _error(topic["name"], is_own)["error_code"],
-                    }
+                    {"partition_index": partition["partition_index"], "error_code": _code_of(topic["name"], refusal)}
                     for partition in topic["partitions"]
                 ],
             }
@@ -108,7 +126,11 @@ def _topics_of_transactions(request: Value) -> Iterator[Topic]:
     return (topic["name"] for transaction in _transactions(request) for topic in transaction["topics"])
 
 
-def _add_partitions(request: Value, is_own: IsOwn) -> Value:
+def _code_of(topic: Topic, refusal: Refusal) -> Any:
+    return refusal.error_of(topic)["error_code"]
+
+
+def _add_partitions(request: Value, refusal: Refusal) -> Value:
     results = [
         {
             "transactional_id": transaction["transactional_id"],
@@ -116,7 +138,7 @@ def _add_partitions(request: Value, is_own: IsOwn) -> Value:
                 {
                     "name": topic["name"],
                     "results_by_partition": [
-                        {"partition_index": index, "partition_error_code": _error(topic["name"], is_own)["error_code"]}
+                        {"partition_index": index, "partition_error_code": _code_of(topic["name"], refusal)}
                         for index in topic["partitions"]
                     ],
                 }
@@ -132,13 +154,13 @@ def _topics_of_markers(request: Value) -> Iterator[Topic]:
     return (topic["name"] for marker in request["markers"] for topic in marker["topics"])
 
 
-def _write_markers(request: Value, _is_own: IsOwn) -> Value:
+def _write_markers(request: Value, refusal: Refusal) -> Value:
     return {
         "markers": [
             {
                 "producer_id": marker["producer_id"],
                 "topics": [
-                    {"name": topic["name"], "partitions": _failed(topic["partition_indexes"])}
+                    {"name": topic["name"], "partitions": _failed(topic["partition_indexes"], refusal)}
                     for topic in marker["topics"]
                 ],
             }
@@ -147,43 +169,40 @@ def _write_markers(request: Value, _is_own: IsOwn) -> Value:
     }
 
 
-def _failed(indexes: Iterable[int]) -> list[Value]:
-    return [{"partition_index": index, **_CLUSTER} for index in indexes]
+def _failed(indexes: Iterable[int], refusal: Refusal) -> list[Value]:
+    return [{"partition_index": index, "error_code": refusal.of_cluster["error_code"]} for index in indexes]
 
 
 def _topics_of_resources(request: Value) -> Iterator[Topic]:
     return (each["resource_name"] for each in request["resources"] if each["resource_type"] == _TOPIC_RESOURCE)
 
 
-def _alter_configs(request: Value, is_own: IsOwn) -> Value:
+def _alter_configs(request: Value, refusal: Refusal) -> Value:
     def error(resource: Value) -> Value:
         is_topic = resource["resource_type"] == _TOPIC_RESOURCE
-        found = _error(resource["resource_name"], lambda topic: is_topic and is_own(topic))
+        found = refusal.error_of(resource["resource_name"] if is_topic else _NO_TOPIC)
         return {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"], **found}
 
     return {"responses": [error(each) for each in request["resources"]]}
 
 
-def _reassign(_request: Value, _is_own: IsOwn) -> Value:
-    return {**_CLUSTER, "error_message": _error("", lambda _: True)["error_message"], "responses": []}
+def _reassign(_request: Value, refusal: Refusal) -> Value:
+    return {**refusal.of_cluster, "responses": []}
 
 
 def _elected_topics(request: Value) -> Iterator[Topic]:
     return (each["topic"] for each in request["topic_partitions"] or ())
 
 
-def _elect(request: Value, _is_own: IsOwn) -> Value:
-    message = _error("", lambda _: True)["error_message"]
+def _elect(request: Value, refusal: Refusal) -> Value:
     results = [
         {
             "topic": each["topic"],
-            "partition_result": [
-                {"partition_id": index, **_CLUSTER, "error_message": message} for index in each["partitions"]
-            ],
+            "partition_result": [{"partition_id": index, **refusal.of_cluster} for index in each["partitions"]],
         }
-        for each in request["topic_partitions"]
+        for each in request["topic_partitions"] or ()
     ]
-    return {**_CLUSTER, "replica_election_results": results}
+    return {"error_code": refusal.of_cluster["error_code"], "replica_election_results": results}
 
 
 def _moved(request: Value) -> Iterator[Value]:
@@ -194,14 +213,15 @@ def _topics_of_folders(request: Value) -> Iterator[Topic]:
     return (topic["name"] for topic in _moved(request))
 
 
-def _move(request: Value, _is_own: IsOwn) -> Value:
+def _move(request: Value, refusal: Refusal) -> Value:
     moved = _moved(request)
-    return {"results": [{"topic_name": each["name"], "partitions": _failed(each["partitions"])} for each in moved]}
+    failed = [{"topic_name": each["name"], "partitions": _failed(each["partitions"], refusal)} for each in moved]
+    return {"results": failed}
 
 
 TOPIC_CHANGES: dict[str, TopicChange] = {
-    api: TopicChange(request, response, topics, refusal)
-    for api, request, response, topics, refusal in (
+    api: TopicChange(request, response, topics, rejection)
+    for api, request, response, topics, rejection in (
         (
             "CreateTopics",
             messages.CREATE_TOPICS_REQUEST,

@@ -28,8 +28,8 @@ ClientId = Callable[[], str | None]
 """Returns the client id of a connection, or None if it has none."""
 
 
-def _nobody() -> None:
-    return None
+def no_client_id() -> None:
+    """Return None, because the client is unknown."""
 
 
 class ResponseRewriter:
@@ -45,7 +45,7 @@ class ResponseRewriter:
         version: int,
         frame: bytearray,
         report: Callable[[set[int]], None] | None = None,
-        client_id: ClientId = _nobody,
+        client_id: ClientId = no_client_id,
     ) -> Parts:
         """Return the response with the proxy's addresses.
 

@@ -29,6 +29,7 @@ from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.mock_cluster import MockClusterRewriter
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory
@@ -72,7 +73,8 @@ class Runtime:
     is the destination of bad records, and `quarantine` contains the results of writing them. `waiting_records` contains
     the clients that wait for registries. `wait_budget` limits the waits of rules. `keep_trace` receives the traces of
     sampled requests, and is None if there is no tracing. `topic_settings` are the policies that are topic settings, and
-    None if the proxies share no state. `chance` returns a random number from 0 to 1.
+    None if the proxies share no state. `mock_advice` has the same meaning as in RequestDependencies. `chance` returns a
+    random number from 0 to 1.
     """
 
     call_soon: Callable[..., Any]
@@ -89,6 +91,7 @@ class Runtime:
     wait_budget: WaitBudget | None = None
     keep_trace: Callable[[RequestSummary], None] | None = None
     topic_settings: TopicSettings | None = None
+    mock_advice: str | None = None
     now_ms: Callable[[], int] = now_ms
     seconds: Callable[[], float] = monotonic
     chance: Callable[[], float] = random
@@ -170,7 +173,7 @@ def assemble_proxy(
         runtime.seconds,
     )
     settings = runtime.make_settings(rules) if runtime.make_settings is not None else None
-    rewriter = ResponseRewriter(book, names)
+    rewriter = (ResponseRewriter if runtime.mock_advice is None else MockClusterRewriter)(book, names)
     sessions = OpenSessions(counters)
     login = ClusterLogin()
     produce = ProduceDependencies(
@@ -228,6 +231,7 @@ def assemble_proxy(
             produce,
             Quotas(rules, runtime.seconds, runtime.call_later),
             principal_sources_of(config.listen),
+            runtime.mock_advice,
         ),
     )
     return ProxyParts(

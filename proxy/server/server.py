@@ -63,7 +63,7 @@ from sluicegate.validation.rules.rule import RuleUnusable
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.changes import Reload
-    from sluicegate.proxy.admin.endpoint import AdminServer
+    from sluicegate.proxy.admin.endpoint import AdminServer, FurtherPages
 
 
 # Few objects become garbage in reference cycles, because sessions that end are dismantled. A full collection with
@@ -95,6 +95,8 @@ class Server:
         source: Source = NOWHERE,
         change_settings: Commit | None = None,
         settings: Mapping[str, TopicValues] = MappingProxyType({}),
+        pages: "FurtherPages | None" = None,
+        mock_advice: str | None = None,
     ) -> None:
         """`violations` receives the events instead of the configured sinks.
 
@@ -103,7 +105,11 @@ class Server:
         probes each broker and the cluster's clock. `source` contains the places of the configuration's keys, for use
         without `policy_query`. `change_settings` stores topic settings in a proxy with several processes, whose state
         another process reads; None if this process reads it. `settings` are the topic settings at the start.
+        `pages` are further pages of the admin endpoint. `mock_advice` is the response to requests that a mock cluster
+        does not support, or None for a real cluster.
         """
+        self._mock_advice = mock_advice
+        self._pages: FurtherPages = {} if pages is None else pages
         self._source = source if policy_query is None else policy_query.loaded.source
         self._probes_brokers = probes_brokers
         self._probes = ProbeResults()
@@ -306,7 +312,9 @@ class Server:
         from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
 
         changes = changes_of(config, query, enforcement, self._shared_state, state.live_state, self.reload)
-        self._admin = serve(config, config.admin.listen, state.snapshot, self.status, state.live_state, query, changes)
+        self._admin = serve(
+            config, config.admin.listen, state.snapshot, self.status, state.live_state, query, changes, self._pages
+        )
 
     def _steps_of_one_process(self, parts: ProxyParts, state: ServerState) -> list[Callable[[], Awaitable[None]]]:
         """Return the periodic work that one process of a proxy does for all workers."""
@@ -372,6 +380,7 @@ class Server:
             waiting_records=self._waiting_records,
             wait_budget=self._wait_budget,
             keep_trace=outputs.keep_trace,
+            mock_advice=self._mock_advice,
         )
         configured = self._configured(config, self._source)
         rules = RulesInForce(Rulebook(configured.file))

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 
-from sluicegate.proxy.demo.running import EmbeddedCluster
 from sluicegate.proxy.demo.sample_stream import SampleStream
+from sluicegate.proxy.sandbox.mock_cluster import MockCluster
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
@@ -85,7 +85,7 @@ class WrongTimes:
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     """A proxy under load, in front of a cluster that validates nothing."""
     with ExitStack() as stack:
-        cluster = EmbeddedCluster(3)
+        cluster = MockCluster(3)
         upstream = {"bootstrap": cluster.bootstrap, "topic_settings": False}
         process = ProxyProcess(tmp_path_factory.mktemp("proxy"), "", _POLICIES | {"upstream": upstream})
         stack.callback(process.stop)

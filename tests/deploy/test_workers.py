@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from sluicegate.proxy.demo.running import EmbeddedCluster
 from sluicegate.proxy.demo.sample_stream import SampleStream
+from sluicegate.proxy.sandbox.mock_cluster import MockCluster
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 
@@ -18,7 +18,7 @@ _GATHERED_BYTES = 256 << 20
 def proxy_and_responses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProxyProcess, Counter[str | None]]]:
     """A proxy with two workers, and the number of records by error that clients got; None: stored."""
     with ExitStack() as stack:
-        cluster = EmbeddedCluster(3)
+        cluster = MockCluster(3)
         settings = {
             "upstream": {"bootstrap": cluster.bootstrap, "topic_settings": False},
             "defaults": {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"},

@@ -41,6 +41,7 @@ NOT_TYPED = {
     "sluicegate who ": "tests/webui/test_live_proxy.py asks a live proxy and its events",
     "sluicegate fleet ": "runs until it is stopped; tests/webui/test_in_chromium.py runs it for two proxies",
     "pip install sluicegate": "it is not published; tests/packaging/test_wheel.py installs the wheel",
+    "pip install 'sluicegate[rules,topic]'": "it is not published, and tests/proxy/sandbox runs the command after it",
     "pip install 'sluicegate[demo]'": "it is not published; docs/install.md has the same first run",
     "sluicegate bootstrap 127.0.0.1:9092 --output": "tests/docs/test_install.py types it, in an empty folder",
     "make wheel": "builds images and needs a Kubernetes cluster; tests/packaging and tests/deploy check the parts",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from sluicegate.proxy.demo.running import EmbeddedCluster
 from sluicegate.proxy.demo.sample_stream import SampleStream
+from sluicegate.proxy.sandbox.mock_cluster import MockCluster
 from tests.broker.proxy_process import ProxyProcess
 
 BOUNDS = {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"}
@@ -31,7 +31,7 @@ _LONG_TOPIC = "a-topic-with-a-long-name." + "x" * 200
 @contextmanager
 def proxy_under_load(folder: Path, workers: int = 2) -> Iterator[ProxyProcess]:
     """Yield the proxy and run it until the end of the block."""
-    cluster = EmbeddedCluster(2)
+    cluster = MockCluster(2)
     proxy = ProxyProcess(folder, ",".join(cluster.bootstrap), {**POLICIES, "workers": workers})
     stream, ended = None, threading.Event()
     try:

@@ -40,7 +40,11 @@ class Dial(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequestDependencies:
-    """The dependencies of all request handlers. `principals` describes how brokers derive principals from logins."""
+    """The dependencies of all request handlers.
+
+    `principals` describes how brokers derive principals from logins. `mock_advice` is the response to requests that a
+    mock cluster does not support, or None for a real cluster.
+    """
 
     budget: GatherBudget
     login: ClusterLogin
@@ -48,6 +52,7 @@ class RequestDependencies:
     produce: ProduceDependencies
     quotas: Quotas
     principals: PrincipalSources
+    mock_advice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

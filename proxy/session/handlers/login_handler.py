@@ -1,5 +1,6 @@
 """Handles the requests in which a client names its software (ApiVersions) and its principal (SASL)."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,7 @@ from sluicegate.protocol.before_login import software_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
-from sluicegate.proxy.responses.api_versions import cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.responses.api_versions import unsupported_api_versions
 from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginAttempt, SaslTracker, read_header
@@ -45,7 +46,10 @@ class LoginHandler:
         counts: SessionCounts,
         clock: RequestClock,
         log: SessionLines,
+        offered_versions: Callable[[int, bytearray], Parts],
     ) -> None:
+        """`offered_versions` returns the ApiVersions response for a client, from the version and the broker's own."""
+        self._offered_versions = offered_versions
         self._identity = identity
         self._sasl = sasl
         self._forwarding = forwarding
@@ -64,7 +68,7 @@ class LoginHandler:
             if software is not None:
                 name, software_version = map(client_text, software)
                 self._identity.software_name, self._identity.software_version = name, software_version
-        in_flight = InFlightRequest(header.correlation_id, partial(cut_down_versions, version))
+        in_flight = InFlightRequest(header.correlation_id, partial(self._offered_versions, version))
         self._forward(api, frame, expect_code(in_flight, api.key, version))
 
     def too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:

@@ -17,7 +17,6 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.handlers.dependencies import RequestDependencies
 from sluicegate.proxy.session.handlers.login_handler import LoginHandler
-from sluicegate.proxy.session.handlers.topic_change_handler import TopicChangeHandler
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
 from sluicegate.proxy.session.memory import Gathering
@@ -48,6 +47,14 @@ class BrokerConnector(Protocol):
     def connect_broker(self, head: bytes) -> None: ...
 
 
+class ChangeHandler(Protocol):
+    """Handles requests that change topics."""
+
+    def gathers(self, handling: ApiHandling) -> bool: ...
+
+    def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None: ...
+
+
 class RequestHandler:
     """Recognizes requests by their first eight bytes, and gathers only the requests that it must read completely."""
 
@@ -65,10 +72,10 @@ class RequestHandler:
         runner: RequestRunner,
         login: LoginHandler,
         produce: ProduceIntake,
-        changes: TopicChangeHandler | None,
+        changes: ChangeHandler | None,
         errors: BrokerErrors,
     ) -> None:
-        """`changes` is None if the proxies have no topics of their own, and no policies are topic settings."""
+        """`changes` is None if requests that change topics are forwarded unread."""
         self._cluster_login, self._rewriter = shared.login, shared.rewriter
         self._counts, self._clock = shared.produce.counts, shared.produce.clock
         self._identity = identity

@@ -8,6 +8,8 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import NO_HANDLER, FrameHandler, FrameReader
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_paths
+from sluicegate.proxy.responses.api_versions import cut_down_versions
+from sluicegate.proxy.responses.mock_cluster import versions_with_rejected_apis
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.broker_errors import BrokerErrors
 from sluicegate.proxy.session.client.identity import ClientIdentity, SaslTracker
@@ -18,7 +20,8 @@ from sluicegate.proxy.session.handlers.arrival import SessionOpening
 from sluicegate.proxy.session.handlers.closing import SessionCloser
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.handlers.login_handler import LoginHandler
-from sluicegate.proxy.session.handlers.request_handler import RequestHandler
+from sluicegate.proxy.session.handlers.mock_cluster_handler import MockClusterHandler
+from sluicegate.proxy.session.handlers.request_handler import ChangeHandler, RequestHandler
 from sluicegate.proxy.session.handlers.response_handler import ResponseHandler
 from sluicegate.proxy.session.handlers.topic_change_handler import TopicChangeHandler
 from sluicegate.proxy.session.handlers.traced_handlers import TracedRequests, TracedResponses, trace_pause
@@ -139,9 +142,18 @@ def make_parts(
         known_client_buffer=from_client if first is not from_client else None,
     )
     login = LoginHandler(
-        identity, sasl, forwarding, delivery, runner, produce, given.counts, of_produce.clock, given.log
+        identity,
+        sasl,
+        forwarding,
+        delivery,
+        runner,
+        produce,
+        given.counts,
+        of_produce.clock,
+        given.log,
+        cut_down_versions if of_requests.mock_advice is None else versions_with_rejected_apis,
     )
-    changes = _topic_change_handler(given, identity, account, forwarding, delivery, runner, effects)
+    changes = _change_handler(given, identity, account, forwarding, delivery, runner, effects)
     requests = RequestHandler(
         shared=of_requests,
         identity=identity,
@@ -197,7 +209,7 @@ def make_parts(
     )
 
 
-def _topic_change_handler(
+def _change_handler(
     given: SessionDependencies,
     identity: ClientIdentity,
     account: Account,
@@ -205,10 +217,12 @@ def _topic_change_handler(
     delivery: Delivery,
     runner: RequestRunner,
     effects: ProduceEffects,
-) -> TopicChangeHandler | None:
-    """Return the handler, or None if the proxies have no topics of their own and no policy is a topic setting."""
+) -> ChangeHandler | None:
+    """Return the handler of requests that change topics, or None if they are forwarded unread."""
     shared, perform, settings = given.requests.produce, effects.perform, None
-    stored = shared.topic_settings
+    stored, mock_advice = shared.topic_settings, given.requests.mock_advice
+    if mock_advice is not None:
+        return MockClusterHandler(mock_advice, identity, runner, effects, given.counts, shared.clock)
     if stored is not None:
         perform = SettingEffects(shared, stored, identity, account, forwarding, delivery, perform).perform
         reports = SettingReports(identity, given.counts, given.log)

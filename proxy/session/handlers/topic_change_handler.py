@@ -10,7 +10,13 @@ from sluicegate.protocol.api import Api, ApiHandling
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.proxy.responses.refused_changes import MOST_ELEMENTS, TOPIC_CHANGES, Topic, TopicChange
+from sluicegate.proxy.responses.refused_changes import (
+    MOST_ELEMENTS,
+    TOPIC_CHANGES,
+    Topic,
+    TopicChange,
+    refusal_of_own_topics,
+)
 from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.effect import Steps
@@ -88,7 +94,7 @@ class TopicChangeHandler:
         self._counts.request_errors[api.name, _REFUSED] += 1
         self._log.topic_change_refused(self._identity, api.name, self._name_of(refused))
         header = build_response_header(correlation_id, api.response_header_version(version))
-        body = change.response.build(change.refusal(request, self._is_own), version)
+        body = change.response.build(change.rejection(request, refusal_of_own_topics(self._is_own)), version)
         yield from Respond(InFlightRequest(response=header + body))
         return True
 

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
-from sluicegate.proxy.demo.running import EmbeddedCluster
+from sluicegate.proxy.sandbox.mock_cluster import MockCluster
 from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
@@ -33,7 +33,7 @@ MOVES_BY_ITSELF = (
 
 @contextmanager
 def two_workers(folder: Path, endpoint: str) -> Iterator[ProxyProcess]:
-    cluster = EmbeddedCluster(1)
+    cluster = MockCluster(1)
     bounds = {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"}
     otel = {"endpoint": endpoint, "metrics_interval_seconds": 0.2}
     settings = {"workers": 2, "defaults": bounds, "otel": otel, "upstream": {"bootstrap": list(cluster.bootstrap)}}

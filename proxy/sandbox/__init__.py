@@ -1,0 +1,1 @@
+"""`sluicegate sandbox`, a Kafka endpoint with the policies of production, for the tests of producers."""

@@ -1,0 +1,58 @@
+"""Rejects the requests that a mock cluster does not support, with a message for the client (`sluicegate sandbox`)."""
+
+from sluicegate.protocol.api import Api, ApiHandling
+from sluicegate.protocol.headers import build_response_header
+from sluicegate.proxy.responses.mock_cluster import REJECTED_APIS
+from sluicegate.proxy.responses.refused_changes import MOST_ELEMENTS, TOPIC_CHANGES, refusal_of_all
+from sluicegate.proxy.session.broker_errors import expect_code
+from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
+from sluicegate.proxy.session.effect import Steps
+from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
+from sluicegate.proxy.session.produce.effects import ForwardAsItCame, Respond
+from sluicegate.proxy.session.reports import SessionCounts
+from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.session.request_runner import RequestRunner
+
+
+class MockClusterHandler:
+    """The handler of one session. It has the interface of TopicChangeHandler."""
+
+    def __init__(
+        self,
+        message: str,
+        identity: ClientIdentity,
+        runner: RequestRunner,
+        effects: ProduceEffects,
+        counts: SessionCounts,
+        clock: RequestClock,
+    ) -> None:
+        """`message` is the error message of rejected requests."""
+        self._refusal = refusal_of_all(message)
+        self._identity = identity
+        self._runner = runner
+        self._perform = effects.perform
+        self._counts = counts
+        self._clock = clock
+
+    def gathers(self, handling: ApiHandling) -> bool:
+        """Return whether the handler needs complete requests of the APIs with this handling."""
+        return handling is ApiHandling.GUARD
+
+    def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:
+        """Forward or reject a complete request. Raises SenderError if a rejected request is malformed."""
+        self._counts.slow_requests[api.name] += 1
+        self._runner.run(self._handle(api, version, correlation_id, frame), self._perform)
+
+    def _handle(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> Steps[None]:
+        if api not in REJECTED_APIS:  # the mock cluster supports it, or closes the connection
+            in_flight = expect_code(InFlightRequest(correlation_id), api.key, version)
+            self._clock.sent(api.key, self._clock.now(), in_flight)
+            yield from ForwardAsItCame(frame, in_flight)
+            return
+        change = TOPIC_CHANGES[api.name]
+        body = memoryview(frame)[read_header(self._identity, api, version, frame).body_at :]
+        request = change.request.parse(body, version, MOST_ELEMENTS)
+        header = build_response_header(correlation_id, api.response_header_version(version))
+        response = change.response.build(change.rejection(request, self._refusal), version)
+        yield from Respond(InFlightRequest(response=header + response))

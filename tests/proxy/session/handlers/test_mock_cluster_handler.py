@@ -1,0 +1,111 @@
+"""Clients of a mock cluster get an error with advice for requests that it does not support."""
+
+import struct
+from dataclasses import replace
+
+import pytest
+
+from sluicegate.config.values.address import HostPort
+from sluicegate.protocol.api import APIS
+from sluicegate.protocol.headers import build_response_header, response_body_at
+from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
+from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
+from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.mock_cluster import REJECTED_APIS, MockClusterRewriter
+from sluicegate.proxy.responses.topic_names import TopicNames
+from tests.bounds.frames import sized_request
+from tests.proxy.session.handlers.test_topic_change_handler import KEYS, frame_of, response_in
+from tests.proxy.session.playbook import Playbook
+from tests.wire.topic_changes import REQUESTS, codes_in
+
+ADVICE = "use --upstream"
+UNSUPPORTED_VERSION = 35
+VERSIONS = [(api.name, version) for api in REJECTED_APIS for version in range(api.max_version + 1)]
+# What librdkafka's mock cluster lists (2.16.0), in part.
+MOCK_APIS = {0: (0, 10), 1: (0, 16), 3: (0, 13), 18: (0, 2), 22: (0, 4), 24: (0, 1)}
+
+
+def mock_cluster() -> Playbook:
+    return Playbook(change=lambda given: replace(given, requests=replace(given.requests, mock_advice=ADVICE)))
+
+
+def versions_response(version: int, error: int = 0) -> bytes:
+    keys = [{"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in MOCK_APIS.items()]
+    body = API_VERSIONS_RESPONSE.build({"error_code": error, "api_keys": keys}, version)
+    frame = build_response_header(7, 0) + body
+    return struct.pack(">i", len(frame)) + frame
+
+
+@pytest.mark.parametrize(("name", "version"), VERSIONS)
+def test_a_change_of_topics_is_rejected_with_advice(name: str, version: int) -> None:
+    play = mock_cluster()
+
+    play.from_client(frame_of(name, version, REQUESTS[name]("orders")))
+
+    assert play.broker.sent == b""
+    assert set(filter(None, codes_in(response_in(play, name, version)))) == {UNSUPPORTED_VERSION}
+
+
+def test_the_advice_is_in_the_error_message() -> None:
+    play = mock_cluster()
+
+    play.from_client(frame_of("CreateTopics", 7, REQUESTS["CreateTopics"]("orders")))
+
+    (topic,) = response_in(play, "CreateTopics", 7)["topics"]
+    assert (topic["name"], topic["error_message"]) == ("orders", ADVICE)
+
+
+def test_a_transaction_is_forwarded() -> None:
+    play = mock_cluster()
+    frame = frame_of("AddPartitionsToTxn", 1, REQUESTS["AddPartitionsToTxn"]("orders"))
+
+    play.from_client(frame)
+
+    assert play.broker.sent == frame
+
+
+def test_clients_see_the_rejected_apis_in_api_versions() -> None:
+    play = mock_cluster()
+    play.from_client(sized_request(18, 2, b"", correlation_id=7))
+
+    play.from_broker(versions_response(2))
+
+    body = bytes(play.client.sent[8:])
+    listed = {each["api_key"]: each["max_version"] for each in API_VERSIONS_RESPONSE.parse(body, 2)["api_keys"]}
+    assert listed.items() >= {api.key: api.max_version for api in REJECTED_APIS}.items()
+    assert listed.keys() - {api.key for api in REJECTED_APIS} == set(MOCK_APIS)
+    assert (listed[0], listed[1]) == (10, APIS[1].max_version)
+
+
+def test_a_rejected_version_of_api_versions_stays_as_it_is() -> None:
+    plays = mock_cluster(), Playbook()
+    for play in plays:
+        play.from_client(sized_request(18, 3, b"\x02a\x02b\0", correlation_id=7))
+        play.from_broker(versions_response(0, UNSUPPORTED_VERSION))
+
+    with_advice, without = plays
+    assert with_advice.client.sent == without.client.sent != b""
+
+
+def test_the_names_of_the_rejected_apis_are_guarded() -> None:
+    assert {api.name for api in REJECTED_APIS} <= set(REQUESTS)
+    assert len(REJECTED_APIS) == 6
+    assert all(KEYS[api.name] == api.key for api in REJECTED_APIS)
+
+
+@pytest.mark.parametrize("version", range(1, 14))
+@pytest.mark.parametrize("node_ids", [[1], [7, 3], []])
+def test_the_first_broker_is_the_controller(node_ids: list[int], version: int) -> None:
+    """The mock cluster names node 0, which no client can find."""
+    brokers = [{"node_id": node_id, "host": "h", "port": 9, "rack": "r" * node_id} for node_id in node_ids]
+    value = {"brokers": brokers, "cluster_id": "c", "controller_id": 0, "topics": [], "error_code": 0}
+    frame = bytearray(build_response_header(7, APIS[3].response_header_version(version)))
+    frame += METADATA_RESPONSE.build(value, version)
+
+    (rewritten, *more) = MockClusterRewriter(AddressBook({}, lambda _: HostPort("p", 1)), TopicNames()).rewrite(
+        3, version, frame
+    )
+
+    whole = b"".join(map(bytes, (rewritten, *more)))
+    body = whole[response_body_at(whole, APIS[3].response_header_version(version)) :]
+    assert METADATA_RESPONSE.parse(body, version)["controller_id"] == next(iter(node_ids), 0)
