@@ -22,6 +22,8 @@ from tests.pipeline.bearers import CLIENT, SECRET, bearer_broker, token_endpoint
 from tests.proxy.cli.test_commands import sluicegate_process
 
 if TYPE_CHECKING:
+    from subprocess import CompletedProcess
+
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.long
@@ -149,11 +151,9 @@ def test_a_clients_properties_become_the_proxys_own_login(broker: Kafka, tmp_pat
         by_client = len(endpoint.given)
         assert by_client > 0
 
-        done = sluicegate_process(
-            "bootstrap", broker.bootstrap, "--client-config", str(client), "--output", str(written)
-        )
+        done = _ended("bootstrap", broker.bootstrap, "--client-config", str(client), "--output", str(written))
 
-        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stderr == ""
         assert len(endpoint.given) > by_client
         assert {each["scope"][0] for each in endpoint.asked} == {"kafka"}
         text = written.read_text()
@@ -161,12 +161,11 @@ def test_a_clients_properties_become_the_proxys_own_login(broker: Kafka, tmp_pat
         assert endpoint.url in text
         assert "requires a login (SASL)" in sluicegate_process("doctor", "--config", str(written)).stdout
         asked = len(endpoint.given)
-        logged_in = [sluicegate_process("doctor", "--config", str(written), "--client-config", str(client))]
+        logged_in = [_ended("doctor", "--config", str(written), "--client-config", str(client))]
         written.write_text(text.replace("  # sasl:", "  sasl:").replace("/run/secrets/kafka", str(secret)))
-        logged_in.append(sluicegate_process("doctor", "--config", str(written)))
+        logged_in.append(_ended("doctor", "--config", str(written)))
         assert len(endpoint.given) >= asked + 2
         for done in logged_in:
-            assert done.returncode == 0, done.stdout
             assert "login" not in done.stdout, done.stdout
 
         client.write_text(client.read_text().replace(SECRET, "planted-and-wrong"))
@@ -174,6 +173,17 @@ def test_a_clients_properties_become_the_proxys_own_login(broker: Kafka, tmp_pat
         assert rejected.returncode == 2
         assert f"token endpoint {endpoint.url}: " in rejected.stderr
         assert "planted" not in rejected.stderr
+
+
+def _ended(*arguments: str) -> "CompletedProcess[str]":
+    """Run a command, again if it has given up waiting for a broker or an endpoint, as it may on a busy machine."""
+    done = sluicegate_process(*arguments)
+    for _ in range(5):
+        if "no response within" not in done.stdout + done.stderr:
+            break
+        done = sluicegate_process(*arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
 
 
 def _is_understood_by(library: str, bootstrap: str, file: Path, url: str, topic: str) -> None:
@@ -186,7 +196,7 @@ def _is_understood_by(library: str, bootstrap: str, file: Path, url: str, topic:
             java_tool("org.apache.kafka.tools.TopicCommand", *arguments, options=(allowed,))
         return
     settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
-    assert topic in AdminClient({"bootstrap.servers": bootstrap, **settings}).list_topics(timeout=30).topics
+    assert topic in AdminClient({"bootstrap.servers": bootstrap, **settings}).list_topics(timeout=120).topics
 
 
 def test_client_credentials_serve_settings_dead_letters_and_events_and_a_failing_endpoint_is_named(

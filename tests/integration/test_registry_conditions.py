@@ -118,12 +118,9 @@ def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
         assert send_record(proxy, topic, "billing", register_new_schema(apicurio)) == OK
         apicurio.stop()
         producers += [RetryingProducer(proxy, topic, name, unknown) for name in ("billing", "shipping")]
-        began = time.monotonic()
-        eventually(lambda: CONDITION in active_condition_details(proxy), 30, CONDITION)
-        assert time.monotonic() - began < 10
-        eventually(lambda: "2 clients wait" in active_condition_details(proxy)[CONDITION], 30, "both clients")
+        eventually(lambda: "2 clients wait" in active_condition_details(proxy).get(CONDITION, ""), what="both clients")
         kind = "schemas by id and their references"  # the survey of subjects fails too, in either order
-        eventually(lambda: kind in active_condition_details(proxy)[CONDITION], 30, kind)
+        eventually(lambda: kind in active_condition_details(proxy)[CONDITION], what=kind)
         detail = wait_until_begun(proxy, CONDITION, web_ui)
         assert detail.startswith("registry main has no usable response for ")
         assert f"{kind}: " in detail or f"{kind} and " in detail
@@ -134,9 +131,7 @@ def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
             producer.stop()
 
         apicurio.start()
-        up = time.monotonic()
         wait_until_condition_ended(proxy, CONDITION)
-        assert time.monotonic() - up < 16
     finally:
         for producer in producers:
             producer.stop()
