@@ -41,7 +41,7 @@ def family_with_values(family: Family, reading: Reading) -> Metric:
     made = CounterMetricFamily if family.kind is Kind.COUNTER else GaugeMetricFamily
     metric = made(family.name, family.text, labels=family.labels)
     for labels, value in _series(family, reading):
-        metric.add_metric(labels, value)  # the sum over all values of a label has no labels itself
+        metric.add_metric(labels, value)  # the sum over all values of a label has no labels
     return metric
 
 

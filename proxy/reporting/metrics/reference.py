@@ -22,7 +22,7 @@ All metrics of `/metrics` (`admin.listen`). Generated from `proxy/reporting/metr
   `deploy/grafana/` has a dashboard.
 - A name that ends with `_total` is a counter. Other metrics are gauges, if the first column has no other type. All are
   summed over the workers.
-- If a row has two metrics, the second one counts the same in records.
+- If a row has two metrics, the second one counts the affected records.
 - The number of series is bounded: at most 500 topics, known from the cluster or the configuration, and 100 client ids.
   The others count as `other`, clients without an id as `none`. If no series is left, a client (its principal, or its
   address) with fewer names replaces a series of the client with the most names. The counts of a replaced series move to
@@ -43,7 +43,7 @@ _OF_ALL_PROXIES = (
 )
 
 
-_IN_RECORDS = "The same, in records."
+_IN_RECORDS = "Shows how many records are affected."
 
 
 def page() -> str:

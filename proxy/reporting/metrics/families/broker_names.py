@@ -22,7 +22,7 @@ _FAILED = batch_counter(
     _PREFIX + "failedproducerequests",
     "Rejected partitions of Produce requests that a broker counts as failed, by topic, and in total without a topic. "
     "A broker does not count a wrong CRC or an excessive size.",
-    "The most common existing alert. As on a broker, the series without `topic` is the sum of the others.",
+    "Existing alerts usually use this metric. As on a broker, the series without `topic` is the sum of the others.",
     BatchEvent.REJECTED,
     BatchEvent.QUARANTINED,
     when=has_failed,
@@ -43,20 +43,21 @@ BROKER_NAMES: tuple[Family, ...] = (
     ),
     _of_meter(
         BrokerMeter.MAGIC,
-        "Records with another magic than their batch, in rejected batches.",
-        "A broken client, or an old client that uses a converter.",
+        "Records in rejected batches that have another magic than their batch.",
+        "The client is faulty, or it is an old client behind a converter.",
     ),
     _of_meter(
         BrokerMeter.CRC,
         "Rejected batches with a wrong CRC, or shorter than their header.",
-        "Data corruption on the network or in a client. Brokers behind the proxy count stand-ins for rejected batches "
+        "An increase means data corruption on the network or in a client. Brokers behind the proxy count stand-ins "
+        "for rejected batches "
         "here: at most one a second for each connection and partition.",
     ),
     _of_meter(
         BrokerMeter.SEQUENCE,
         "Batches rejected for inconsistent counts and offsets, control batches from clients, and producer ids without "
         "a sequence.",
-        "A broken client.",
+        "A client writes inconsistent batches.",
     ),
     replace(_FAILED, read=_failed_and_sum),
 )

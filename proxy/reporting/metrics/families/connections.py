@@ -23,8 +23,8 @@ CONNECTIONS: tuple[Family, ...] = (
     gauge(
         "sluicegate_connections_by_stage",
         "Client connections by stage, sampled about once a second.",
-        "Many in `connecting`: brokers accept no connections, or clients connect without sending requests. Many in "
-        "`draining` or `half_closed`: brokers do not respond.",
+        "If many are in `connecting`, brokers accept no connections, or clients send no requests. If many are in "
+        "`draining` or `half_closed`, brokers do not respond.",
         lambda s: s.gauges.connections,
         ("stage",),
         _STAGES,
@@ -32,7 +32,7 @@ CONNECTIONS: tuple[Family, ...] = (
     gauge(
         "sluicegate_paused_connections",
         "Paused connections, by side and reason, sampled about once a second; a connection can have several reasons.",
-        "Why the proxy does not read from connections. `peer_backpressure`: the peer does not read; "
+        "Shows why the proxy does not read from connections. `peer_backpressure`: the peer does not read; "
         "`client_not_reading`: the client does not read its responses; `in_flight`: too many in-flight requests, "
         "`in_flight_total`: of all clients together; `memory`: the budget is exhausted; `validating`: a validation "
         "thread is busy; `settings`, `topic_names`: the proxy waits for topic settings or names from the cluster; "
@@ -47,13 +47,13 @@ CONNECTIONS: tuple[Family, ...] = (
     gauge(
         "sluicegate_in_flight_requests",
         "Requests without a response.",
-        "A rise at constant traffic: brokers respond more slowly.",
+        "An increase at constant traffic means that brokers respond more slowly.",
         lambda s: s.in_flight,
     ),
     gauge(
         "sluicegate_buffered_bytes",
         "Memory of requests and responses that are buffered whole, by share of the budget.",
-        f"Compare with `sluicegate_buffered_bytes_limit`: at the limit clients are paused. {_SHARES}",
+        f"Compare it with `sluicegate_buffered_bytes_limit`. At the limit the proxy pauses clients. {_SHARES}",
         lambda s: s.gauges.buffered_bytes,
         ("share",),
         ("ordinary_requests", "small_requests", "large_requests", "small_responses", "large_responses", "quarantine"),
@@ -68,14 +68,14 @@ CONNECTIONS: tuple[Family, ...] = (
     counter(
         "sluicegate_connections",
         "Accepted client connections.",
-        "A rise at constant traffic: clients reconnect.",
+        "An increase at constant traffic means that clients reconnect.",
         lambda s: s.counters.connections_opened,
     ),
     counter(
         "sluicegate_connections_rejected",
         "Connections rejected by a limit or an access rule.",
-        "Any rise: `limit` is the configuration key; raise it, or find the client that opens too many. `listen.…`: an "
-        "unauthorized client tries to connect.",
+        "`limit` is the configuration key: raise the limit, or find the client that opens too many connections. With "
+        "a key of `listen`, an unauthorized client tries to connect.",
         lambda s: s.counters.connections_rejected,
         ("limit",),
         (
@@ -90,30 +90,30 @@ CONNECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_quota_throttles",
-        "Times a client was throttled for exceeding its quota, by quota.",
-        "The log has the clients (`client throttled`).",
+        "How often a client was throttled because it exceeded its quota, by quota.",
+        "The log event `client throttled` names the clients.",
         lambda s: s.counters.throttled,
         ("quota",),
     ),
     counter(
         "sluicegate_quota_throttle_seconds",
         "Throttle time of all clients, in seconds, by quota.",
-        "A rate near 1: a client exceeds its quota all the time.",
+        "A rate near 1 means that a client exceeds its quota all the time.",
         lambda s: {quota: ms / 1000 for quota, ms in s.counters.throttled_ms.items()},
         ("quota",),
     ),
     counter(
         "sluicegate_connections_delayed",
         "Connections delayed by the limit on new connections.",
-        "Any rise: clients reconnect in a loop, or all at once, for example after a restart.",
+        "An increase means that clients reconnect in a loop, or all at once, for example after a restart.",
         lambda s: s.counters.connections_delayed,
         ("limit",),
         ("limits.max_new_connections_per_second",),
     ),
     counter(
         "sluicegate_limits_reached",
-        "Times a limit was reached that rejects or delays a request or shortens its response.",
-        "Any rise: `limit` is the configuration key. [limits.md](limits.md) describes the effect of each.",
+        "How often a limit rejected or delayed a request, or shortened a response.",
+        "`limit` is the configuration key. [limits.md](limits.md) describes the effect of each limit.",
         lambda s: s.counters.limits_reached,
         ("limit",),
         (
@@ -154,20 +154,22 @@ CONNECTIONS: tuple[Family, ...] = (
     counter(
         "sluicegate_protocol_errors",
         "Connections closed because the client violated the protocol.",
-        "A rise: a client uses another protocol, for example TLS on a plaintext port; the log has the address.",
+        "An increase means that a client uses another protocol, for example TLS on a plaintext port. The log has the "
+        "address.",
         lambda s: s.counters.protocol_errors,
     ),
     counter(
         "sluicegate_unsupported_versions",
         "Requests with an API or version that the proxy does not offer; the connection is closed.",
-        "A rise: a client ignores the ApiVersions response.",
+        "An increase means that a client ignores the ApiVersions response.",
         lambda s: s.counters.unsupported_versions,
         ("api",),
     ),
     counter(
         "sluicegate_internal_errors",
         "Internal errors while handling a request, by outcome.",
-        "Any rise is a bug: please report it with the log line. `closed`: the connection was closed; `forwarded`: the "
+        "Any increase is a bug: please report it with the log line. `closed`: the connection was closed; `forwarded`: "
+        "the "
         "request was forwarded unvalidated (`on_internal_error`); `revalidated`: the fast path failed, and the slow "
         "path validated the request; `unreported`: a validation is missing in metrics or events; `outage`: a request "
         "to a schema registry failed, and `on_outage` of the rule applied.",
@@ -178,7 +180,7 @@ CONNECTIONS: tuple[Family, ...] = (
     counter(
         "sluicegate_validations_abandoned",
         "Validations abandoned because the client disconnected.",
-        "A rise: clients time out before their large requests are validated.",
+        "An increase means that clients time out before their large requests are validated.",
         lambda s: s.counters.validations_abandoned,
     ),
 )

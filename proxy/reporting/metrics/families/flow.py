@@ -5,32 +5,33 @@ from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.outcome import Outcome
 
 _SAMPLED = (
-    "On the fast path one of 128 requests of an API is timed and counts as 128 (for each worker); on the slow path "
-    "every request is timed."
+    "On the fast path each worker times one in 128 requests of an API, which counts as 128; on the slow path every "
+    "request is timed."
 )
 
 TIME: tuple[Family, ...] = (
     histogram(
         "sluicegate_request_proxy_seconds",
-        "Time from the last byte of a request until it is forwarded, or the proxy responds. Requests forwarded while "
-        f"they arrive are not timed. {_SAMPLED}",
-        "The latency that the proxy adds, including waits for topic settings, schema registries and validation "
+        "The time from the last byte of a request until the proxy forwards it or responds. Requests that are "
+        f"forwarded while they arrive are not timed. {_SAMPLED}",
+        "Shows the latency that the proxy adds, including waits for topic settings, schema registries and validation "
         "threads.",
         lambda s: s.counters.proxy_seconds,
         ("api",),
     ),
     histogram(
         "sluicegate_request_upstream_seconds",
-        "Time from forwarding a request until the broker's response begins, including the wait for earlier requests "
-        f"of the connection. {_SAMPLED}",
-        "If producers are slow: shows whether the brokers are. Fetch requests wait up to fetch.max.wait.ms by design.",
+        "The time from forwarding a request until the broker's response begins, including the wait for earlier "
+        f"requests of the connection. {_SAMPLED}",
+        "Shows whether slow brokers are the reason for slow producers. Fetch requests wait up to fetch.max.wait.ms by "
+        "design.",
         lambda s: s.counters.upstream_seconds,
         ("api",),
     ),
     histogram(
         "sluicegate_event_loop_delay_seconds",
-        "Delay of the event loop, sampled four times a second on each worker.",
-        "If all clients are slow at once: above 0.05 s the process needs more than one core.",
+        "The delay of the event loop, sampled four times a second on each worker.",
+        "Check it if all clients are slow at once. Above 0.05 s the process needs more than one core.",
         lambda s: s.counters.loop_delay,
     ),
 )
@@ -39,7 +40,8 @@ TIME: tuple[Family, ...] = (
 _OUTCOMES = tuple(outcome.value for outcome in Outcome)
 _BY_OUTCOME = (
     "`accepted` (the broker has stored it), `rejected` (by the proxy, or by the broker with an error that is final), "
-    "`resend` (the client was told to send it again), `unknown` (acks=0, or the connection ended before the response)"
+    "`resend` (the client was asked to send the batch again), `unknown` (acks=0, or the connection ended before the "
+    "response)"
 )
 _PATHS = (("Produce", "fast"), ("Produce", "slow"))
 
@@ -47,13 +49,14 @@ FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_produce_requests",
         "Validated Produce requests.",
-        "The total for all ratios of requests.",
+        "The denominator for all ratios of requests.",
         lambda s: s.counters.produce_requests,
     ),
     counter(
         "sluicegate_validated_batches",
         "Validated batches, by outcome.",
-        f"Start here: the share that is not `accepted`. Outcomes: {_BY_OUTCOME}. Counted when the outcome is known.",
+        f"Start with the share that is not `accepted`. Outcomes: {_BY_OUTCOME}. A batch counts when its outcome is "
+        f"known.",
         lambda s: s.counters.validated_batches,
         ("outcome",),
         _OUTCOMES,
@@ -61,62 +64,62 @@ FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_validated_records",
         "Records of validated batches; a batch that cannot be parsed counts none.",
-        "The total for all ratios of records.",
+        "The denominator for all ratios of records.",
         lambda s: s.counters.validated_records,
     ),
     counter(
         "sluicegate_validated_bytes",
         "Bytes of validated batches as received (compressed).",
-        "For sizing.",
+        "Shows the throughput, for sizing.",
         lambda s: s.counters.validated_bytes,
     ),
     counter(
         "sluicegate_accepted_batches",
         "Valid batches.",
-        "With `sluicegate_rejected_batches_total`: the share of valid batches.",
+        "Compare it with `sluicegate_rejected_batches_total` for the share of valid batches.",
         lambda s: s.counters.accepted_partitions,
     ),
     counter(
         "sluicegate_accepted_records",
         "Records in valid batches.",
-        "Throughput of valid records.",
+        "Shows the throughput of valid records.",
         lambda s: s.counters.accepted_records,
     ),
     counter(
         "sluicegate_client_batches",
-        "Validated batches, by client id and outcome. Bounded: 100 client ids for each process; the others count as "
-        "`other`. Those of the fast path are counted about once a second.",
-        "The share of a producer's batches that is accepted: `deploy/prometheus/` has recording rules for it.",
+        "Validated batches, by client id and outcome. Each process has at most 100 client ids; all others count as "
+        "`other`. Batches of the fast path are counted about once a second.",
+        "Shows the share of a producer's batches that is accepted, for which `deploy/prometheus/` has recording rules.",
         lambda s: s.counters.client_batches,
         ("client_id", "outcome"),
     ),
     gauge(
         "sluicegate_client_owner_info",
-        "1, by client id, the team that owns it and its contact (`client_owners` in the configuration); of client ids "
-        "with own series.",
-        "To name the owner of a client, and for the share of its clients' batches that is accepted.",
+        "The value 1 for each client id with its own series, with the team that owns the client and its contact "
+        "(`client_owners` in the configuration).",
+        "Adds the owner to other metrics, for example for the accepted share of an owner's clients.",
         lambda s: {(client_id, *owner): 1 for client_id, owner in s.client_owners.items()},
         ("client_id", "owner", "contact"),
     ),
     counter(
         "sluicegate_topic_batches",
-        "Validated batches, by topic and outcome. Bounded: 500 topics that the cluster or the configuration knows; the "
-        "others count as `other`. Those of the fast path are counted about once a second.",
-        "The traffic of a topic, and the share of its batches that is accepted: `deploy/prometheus/` has recording "
-        "rules for it, by topic and by owner.",
+        "Validated batches, by topic and outcome, for at most 500 topics that exist in the cluster or the "
+        "configuration; all others count as `other`. Batches of the fast path are counted about once a second.",
+        "Shows the traffic of a topic and the share of its batches that is accepted. `deploy/prometheus/` has "
+        "recording rules for this share, by topic and by owner.",
         lambda s: s.counters.topic_batches,
         ("topic", "outcome"),
     ),
     counter(
         "sluicegate_unchecked_batches",
         "Batches for topics with `checks: none`.",
-        "If a bad record reached a topic: the topic may not be checked.",
+        "Check it if a bad record reached a topic: the topic may not be validated.",
         lambda s: s.counters.unchecked_partitions,
     ),
     counter(
         "sluicegate_exempt_batches",
         "Batches of exempt clients.",
-        "If a bad record reached a topic: the client may be under `exempt`.",
+        "Check it if a bad record reached a topic: the client may be exempt.",
         lambda s: s.counters.exempt_partitions,
     ),
     counter(
@@ -133,7 +136,7 @@ FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_fallbacks",
         "Produce requests that fell back to the slow path, by reason.",
-        "If CPU rises at constant traffic. "
+        "Check it if the CPU time increases at constant traffic. "
         + " ".join(
             f"`{why.name.lower()}`: {words}"
             for why, words in zip(
@@ -158,8 +161,9 @@ FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_request_errors",
         "Errors that the proxy detects, by API: rejected partitions of Produce requests, logins that the broker "
-        "rejected, and refused changes of topics with [shared state](shared-state.md) and of topic settings.",
-        "Shows which API fails. `unknown` with `MALFORMED`: a client uses another protocol or violates Kafka's.",
+        "rejected, and rejected changes of topics with [shared state](shared-state.md) and of topic settings.",
+        "Shows which API fails. `unknown` with `MALFORMED` means that a client uses another protocol or violates "
+        "Kafka's.",
         lambda s: s.counters.request_errors,
         ("api", "error"),
     ),

@@ -10,10 +10,11 @@ _BUILD = (VERSION, python_version(), "compiled" if SCAN_IS_COMPILED else "interp
 
 CERTIFICATE_EXPIRES = gauge(
     "sluicegate_certificate_expires_timestamp_seconds",
-    "Expiry time of each certificate in use, in seconds since the epoch, by the configuration key of its file and its "
-    "subject. Of several with one subject, such as an old and a new CA, the last to expire counts. CA files with more "
-    "than 20 certificates, such as the system's, are left out.",
-    "Minus `time()`: the seconds left. Below 14 days, renew the file; the proxy reads it again without a restart.",
+    "The expiry time of each certificate in use, in seconds since the epoch, by the configuration key of its file and "
+    "its subject. If several certificates have one subject, such as an old and a new CA, the latest expiry counts. CA "
+    "files with more than 20 certificates, such as the system's, are left out.",
+    "Subtract `time()` for the remaining seconds. Renew the file if less than 14 days remain; the proxy needs no "
+    "restart.",
     None,
     ("key", "subject"),
 )
@@ -22,65 +23,68 @@ PROCESS: tuple[Family, ...] = (
     gauge(
         "sluicegate_condition",
         "1 while the condition is active, by its subject (a broker, topic, destination or worker, or the addresses of "
-        "`upstream.bootstrap`); else 0, without a subject.",
-        "Any 1: [conditions](conditions.md) has its meaning and the remedy.",
+        "`upstream.bootstrap`), otherwise 0 without a subject.",
+        "If it is 1, [conditions](conditions.md) describes the meaning and the remedy.",
         lambda s: s.conditions,
         ("condition", "subject"),
     ),
     gauge(
         "sluicegate_build_info",
-        "Version, Python version, and whether the record scan is compiled.",
-        'After an upgrade. `scan="interpreted"` is about 60 times slower: a C compiler was missing.',
+        "The version, the Python version, and whether the record scan is compiled.",
+        'Check it after an upgrade. `scan="interpreted"` is about 60 times slower; a C compiler was missing.',
         lambda _: {_BUILD: 1},
         ("version", "python", "scan"),
     ),
     gauge(
         "sluicegate_workers",
         "Processes that accept connections.",
-        "Fewer than `workers`: a worker is being restarted.",
+        "If it is below `workers`, a worker is being restarted.",
         lambda s: s.workers,
     ),
     counter(
         "sluicegate_worker_restarts",
         "Restarts of workers that ended.",
-        "Any rise is an error: the log has the exit code.",
+        "Should not increase. The log has the exit code.",
         lambda s: s.worker_restarts,
     ),
     gauge(
         "sluicegate_config_generation",
-        "Number of the configuration in force: 1 at start; the lowest of all workers.",
-        "After a change of the file it must rise on every instance.",
+        "The number of the configuration in force, which is 1 at the start. With several workers it is the lowest "
+        "number.",
+        "Should increase on every instance after a change of the file.",
         lambda s: s.config_generation,
     ),
     counter(
         "sluicegate_config_reloads",
         "Applied reloads of the configuration.",
-        "After a change of the file.",
+        "Should increase after a change of the file.",
         lambda s: s.counters.config_reloads,
     ),
     counter(
         "sluicegate_config_reload_failures",
         "Rejected reloads of the configuration.",
-        "Any rise: the file has an error, and the previous policies stay in force. See `/readyz` and the log.",
+        "Should not increase. The file has an error, which `/readyz` and the log show, and the previous policies stay "
+        "in force.",
         lambda s: s.counters.config_reload_failures,
     ),
     CERTIFICATE_EXPIRES,
     counter(
         "sluicegate_log_lines_dropped",
-        "Lost log lines: standard error did not accept them.",
-        "Any rise: the reader of the log is too slow or gone.",
+        "Log lines that were lost because standard error did not accept them.",
+        "Should not increase. The reader of the log is too slow or has ended.",
         lambda s: s.counters.log_lines_dropped,
     ),
     counter(
         "sluicegate_cpu_seconds",
         "CPU time of the proxy's processes, in seconds.",
-        "A rate near 1 for each worker: add workers, or find the reason in `sluicegate_fallbacks_total`.",
+        "If the rate is near 1 for each worker, add workers, or find the cause in `sluicegate_fallbacks_total`.",
         lambda s: s.counters.cpu_seconds,
     ),
     counter(
         "sluicegate_otel_metric_exports",
         "Exports of metrics by OTLP, by result.",
-        "Any rise of `failed`: the collector of `otel.endpoint` is down, slow or rejects them; the log has the reason.",
+        "`failed` should not increase. The collector of `otel.endpoint` is down, slow or rejects exports; the log has "
+        "the reason.",
         lambda s: {"sent": s.counters.otel_metrics_sent, "failed": s.counters.otel_metrics_failed},
         ("result",),
         ("sent", "failed"),
@@ -89,7 +93,8 @@ PROCESS: tuple[Family, ...] = (
         "sluicegate_otel_spans",
         "Spans of requests, by result: `sent`, `failed` (the collector did not accept it) or `dropped` (the queue was "
         "full).",
-        "Any rise of `failed` or `dropped`: as above. Clients never wait for exports.",
+        "`failed` and `dropped` should not increase. The collector of `otel.endpoint` is down, slow or rejects spans. "
+        "Clients never wait for exports.",
         lambda s: {
             "sent": s.counters.otel_spans_sent,
             "failed": s.counters.otel_spans_failed,
@@ -100,8 +105,9 @@ PROCESS: tuple[Family, ...] = (
     ),
     gauge(
         "sluicegate_resident_memory_bytes",
-        "Resident memory of the proxy's processes; shared memory counts for each. 0 if the system does not report it.",
-        "Compare with the memory limit of the container.",
+        "The resident memory of the proxy's processes. Shared memory counts for each process. The value is 0 if the "
+        "system does not report memory.",
+        "Compare it with the memory limit of the container.",
         lambda s: s.gauges.resident_bytes,
     ),
 )
