@@ -17,7 +17,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-# Indices are checked as Python checks them. A file without that says so in its first lines, and why it is safe there.
+# Indices are checked as in Python. A file without these checks states in its first lines why this is safe.
 DIRECTIVES = {
     "language_level": 3,
     "cdivision": True,
@@ -31,7 +31,7 @@ ROOMS = ("protocol", "config", "validation", "dead_letters", "proxy", "pipeline"
 
 def compiled_files() -> list[str]:
     """The files that are compiled: each .pyx, and each .py with a .pxd of the same name beside it."""
-    rooms = [Path("sluicegate", room) for room in ROOMS]  # an sdist has the folders only there
+    rooms = [Path("sluicegate", room) for room in ROOMS]  # in an sdist the folders are only there
     declared = [file for room in rooms for file in room.rglob("*.pxd")]
     native = [file for room in rooms for file in room.rglob("*.pyx")]
     plain = [file.with_suffix(".py") for file in declared if file.with_suffix(".py").exists()]
@@ -48,7 +48,7 @@ def extensions() -> list[Extension]:
     if os.environ.get("SLUICEGATE_COMPILED") == "no":
         return []
     sources = {name_of(path): f"sluicegate/{path}" for path in compiled_files()}
-    sources[SHARED] = f"{SHARED.replace('.', '/')}.c"  # cythonize writes it
+    sources[SHARED] = f"{SHARED.replace('.', '/')}.c"  # written by cythonize
     made: list[Extension] = cythonize(
         [Extension(name, [path], extra_compile_args=["-O3", "-fwrapv", "-g0"]) for name, path in sources.items()],
         compiler_directives=DIRECTIVES,
@@ -56,7 +56,7 @@ def extensions() -> list[Extension]:
         nthreads=os.cpu_count() or 1,
     )
     for extension in made:
-        extension.optional = os.environ.get("SLUICEGATE_COMPILED") != "required"  # cythonize does not carry it over
+        extension.optional = os.environ.get("SLUICEGATE_COMPILED") != "required"  # cythonize drops it
     return made
 
 
@@ -134,7 +134,7 @@ def c_library_tag(platform: str) -> str:
     return f"manylinux_{version.replace('.', '_')}_{machine}" if version else platform
 
 
-if __name__ == "__main__":  # not in the processes that write C
+if __name__ == "__main__":  # not in the processes that generate C
     setup(
         long_description=long_description(),
         long_description_content_type="text/markdown",

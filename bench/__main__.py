@@ -31,7 +31,7 @@ STREAMS = (
     Stream("100 B zstd", 100, "zstd", 16_384, 140),
 )
 _UNCHECKED = {"defaults": {"checks": "none"}}
-# A JVM is cold for its first 2 GB, and again for a load of another kind.
+# A JVM needs about 2 GB of traffic to warm up, and again after a change of the load.
 _WARM_UP_MB = (2000, 500, 500)
 
 
@@ -119,7 +119,7 @@ class Bench:
             return
         runs: list[dict[str, object]] = []
         for number in range(self._extent.rounds):
-            shift = number % len(self._targets)  # each round starts with another target
+            shift = number % len(self._targets)  # each round starts with a different target
             for target in self._targets[shift:] + self._targets[:shift]:
                 topic = self._topic()
                 if self._extent.rounds > 1:

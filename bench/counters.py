@@ -63,7 +63,7 @@ class Callgrind:
         self._out = folder / "callgrind.out"
         options = ["--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self._out}.%p", "--quiet"]
         self.prefix = ["valgrind", *options]
-        # A copy that is one instruction to a processor (rep movsb) is one for each byte to callgrind.
+        # callgrind counts a copy by `rep movsb` as one instruction for each byte, the processor as one in total.
         self.environment = {"GLIBC_TUNABLES": f"glibc.cpu.x86_rep_movsb_threshold={1 << 30}"}
 
     def count(self, pid: int, work: Callable[[], None]) -> int:

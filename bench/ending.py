@@ -11,5 +11,5 @@ def end_on_sigterm() -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)  # a second one does not interrupt the end
+    signal.signal(number, signal.SIG_IGN)  # a second signal does not interrupt the cleanup
     sys.exit(128 + number)

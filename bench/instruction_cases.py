@@ -35,9 +35,9 @@ def cases() -> dict[str, Repeat]:
 async def _serve() -> None:
     known = cases()
     for name in known:
-        known[name](2)  # what is made once is not counted
+        known[name](2)  # one-time work is not counted
     gc.collect()
-    gc.disable()  # one collection in a case, or none, is 400,000 instructions of difference
+    gc.disable()  # one garbage collection takes 400,000 instructions
     print("cases:", *known, sep="\t", flush=True)
     for line in sys.stdin:
         name, _, repetitions = line.rstrip("\n").partition("\t")

@@ -49,7 +49,7 @@ def _count(callgrind: Callgrind, pid: int, requests: IO[str], answers: IO[str]) 
         repetitions = _REPETITIONS_OF_CHEAP if name in _CHEAP else _REPETITIONS
         few = callgrind.count(pid, partial(repeat, name, repetitions))
         many = callgrind.count(pid, partial(repeat, name, 3 * repetitions))
-        counted[name] = (many - few) / (2 * repetitions)  # without what a case prepares
+        counted[name] = (many - few) / (2 * repetitions)  # without the preparation of the case
         print(f"{name}: {counted[name]:,.0f} instructions", file=sys.stderr)
     return counted
 

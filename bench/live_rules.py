@@ -38,7 +38,7 @@ _NONE, _JSON, _SCHEMA, _AVRO, _PEER = (
 _LOAD = "1 KiB JSON lz4"
 _AVRO_LOAD = "1 KiB Avro lz4"
 _VALUES = 1000
-# A JVM becomes faster for some GB; it is warm when it no longer does.
+# A JVM becomes faster during the first GB of traffic. It is warm when its speed no longer changes.
 _LEAST_WARM_UPS, _MOST_WARM_UPS = 6, 20
 _STILL_FASTER = 0.9
 _FIGURE = "CPU per MB"
@@ -112,7 +112,7 @@ def measure(folder: Path, rounds: int, megabytes: int) -> dict[str, list[float]]
                 before, now = min(before, now), run(target, megabytes * 2)
                 print(f"warming up {target.name}: {now:.2f} ms CPU per MB", file=sys.stderr)
         for number in range(rounds):
-            shift = number % len(targets)  # each round starts with another target
+            shift = number % len(targets)  # each round starts with a different target
             for target in targets[shift:] + targets[:shift]:
                 machine.wait_until_quiet()
                 cost = run(target, megabytes)

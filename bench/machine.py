@@ -58,7 +58,7 @@ def _started_by(thread: Path) -> list[int]:
     try:
         return [int(child) for child in (thread / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
-        return []  # it has ended
+        return []  # the process has ended
 
 
 def confine(pid: int, cores: int) -> None:
@@ -66,7 +66,7 @@ def confine(pid: int, cores: int) -> None:
     some = set(range(cores))
     for process in with_children(pid):
         for thread in Path(f"/proc/{process}/task").iterdir():
-            with contextlib.suppress(ProcessLookupError):  # it has ended
+            with contextlib.suppress(ProcessLookupError):  # the process has ended
                 os.sched_setaffinity(int(thread.name), some)
 
 
@@ -134,7 +134,7 @@ def peaks() -> Iterator[Peaks]:
             try:
                 found.look()
             except (FileNotFoundError, ProcessLookupError):
-                continue  # one has ended meanwhile
+                continue  # a process has ended meanwhile
 
     watching = Thread(target=watch)
     watching.start()

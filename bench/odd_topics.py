@@ -17,7 +17,7 @@ _MOST = str(2**63 - 1)
 _UNLIMITED = {"message.timestamp.after.max.ms": _MOST, "message.timestamp.before.max.ms": _MOST, "retention.ms": "-1"}
 _A_REQUEST = 50
 _SIZE = 100
-_A_BATCH = 560  # what 64 KiB hold of records of this size
+_A_BATCH = 560  # the number of records of this size in 64 KiB
 _DIFFERENT = 64
 
 

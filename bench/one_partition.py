@@ -152,7 +152,7 @@ def main() -> None:
                     check=True,
                 )
                 lines = [json.loads(line) for line in outcome.stdout.splitlines() if line.startswith("{")]
-                rows += lines[len(lines) // 2 :]  # the first of the two warms up
+                rows += lines[len(lines) // 2 :]  # the first run is for warming up
                 print(outcome.stdout, file=sys.stderr)
     found: dict[str, Any] = {"machine": describe(), "records": topic.good, "cpu": cpu, "rows": rows, "best": {}}
     for job in asked.jobs.split(",") if rows else ():

@@ -130,9 +130,7 @@ class OneSession:
         """One bad record a request, in transactions, which a broker is always asked about; raises AssertionError
         unless it was asked each time.
         """
-        validating._LOOP_REQUEST_SECONDS = validating._LOOP_MAKING_SECONDS = (
-            60.0  # however slow the machine is that counts
-        )
+        validating._LOOP_REQUEST_SECONDS = validating._LOOP_MAKING_SECONDS = 60.0  # independent of the machine's speed
         request, answer = produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_response(code=2)
         before = self._to_broker.taken
         log_start_response()
@@ -148,7 +146,7 @@ async def schemas_used(requests: int) -> int:
     rejected ones of a transaction, which a broker is always asked about.
     """
     session = OneSession()
-    log_start_response()  # made by its schema, once
+    log_start_response()  # built once from the schema
     now_ms = int(time.time() * 1000)
     cases = (
         (session.pass_one, produce_request(now_ms), produce_response()),

@@ -21,7 +21,7 @@ _UNLIMITED = str(2**63 - 1)
 _SETTINGS = {
     "message.timestamp.after.max.ms": _UNLIMITED,
     "message.timestamp.before.max.ms": _UNLIMITED,
-    "retention.ms": "-1",  # a segment of zeros is 56 years old to a broker, and gone within minutes
+    "retention.ms": "-1",  # else a segment of zeros, 56 years old, is deleted within minutes
 }
 _TWO_DAYS_MS = 2 * 86_400_000
 _PAUSE_SECONDS = 0.02

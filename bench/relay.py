@@ -13,7 +13,7 @@ from typing import cast
 import uvloop
 
 _HOST = "127.0.0.1"
-_READ = memoryview(bytearray(256 * 1024))  # one for all connections: it is used up before the next read
+_READ = memoryview(bytearray(256 * 1024))  # shared by all connections, because each read is handled before the next one
 
 
 class _Side(asyncio.BufferedProtocol):

@@ -153,7 +153,7 @@ def main() -> None:
     of_schema = FollowsSchema(Side.VALUE, json_schema_content(json.dumps(JSON_SCHEMA)))
     of_avro = FollowsSchema(Side.VALUE, avro_content(json.dumps(AVRO)))
     of_protobuf = FollowsSchema(Side.VALUE, protobuf_content(_PROTOBUF, "Order"))
-    # What none of our native code takes: the way over Python's objects.
+    # Values that the native code does not handle take the path through Python objects.
     unusual = FollowsSchema(Side.VALUE, json_schema_content(json.dumps({**JSON_SCHEMA, "minProperties": 1})))
     of_constrained = FollowsSchema(Side.VALUE, protobuf_content(_CONSTRAINED, "Order"))
     avro, protobuf = out.getvalue(), protobuf_order(711)

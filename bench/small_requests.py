@@ -13,7 +13,7 @@ from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from tests.wire.batches import NONE, Rec, batch
 
-_VERSION = 9  # names topics by name, so one request serves all targets
+_VERSION = 9  # this version has topic names, so one request fits all targets
 _VALUE_BYTES = 100
 
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 KAFKA_CLASS_PATH = f"{ROOT / '.kafka' / '4.3.1'}/*"
 KROXYLICIOUS_JARS = ROOT / ".bench" / "kroxylicious"
 _NODE_ID = 1
-_START_SECONDS = 180  # beside other tests a broker takes a minute
+_START_SECONDS = 180  # next to other tests a broker needs a minute
 BOUNDS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
 
 
@@ -103,7 +103,7 @@ _KROXYLICIOUS_RULES = {
             {
                 "name": "validate",
                 "type": "RecordValidation",
-                # The cheapest rule that looks at every record.
+                # The cheapest rule that reads every record.
                 "config": {"rules": [], "defaultRule": {"valueRule": {"allowNulls": False, "allowEmpty": False}}},
             }
         ],
@@ -176,7 +176,7 @@ def running(command: list[str], log: Path, port: int, environment: dict[str, str
         while not _listens(port):
             if process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"{command} did not start:\n{log.read_text(errors='replace')[-2000:]}")
-            time.sleep(0.1)  # no event announces an open port
+            time.sleep(0.1)  # there is no event for an open port
         yield process.pid
     finally:
         process.terminate()

@@ -7,8 +7,8 @@ from sluicegate.config.files.source import Path, Source
 from sluicegate.config.model import Config
 
 _KEYS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "message.timestamp.difference.max.ms")
-# Ten minutes to 366 days, in seconds. In this range a number of whole minutes that is no multiple of 500 was probably
-# meant in seconds: 3600, 86400 and 604800, but not 1500, 30000 or 60000.
+# Ten minutes to 366 days, in seconds. In this range, a number of whole minutes that is not a multiple of 500 probably
+# means seconds: 3600, 86400 and 604800, but not 1500, 30000 or 60000.
 _LEAST, _MOST = 600, 366 * 86_400
 _MINUTE, _HALF_SECOND_MS = 60, 500
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))

@@ -79,7 +79,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         if sum(source is not None for source in (self.file, self.text, self.registry)) != 1:
-            raise ValueError("a schema comes from a file or from a registry, or it is a text: give one of the three")
+            raise ValueError("a schema needs exactly one of file, text and registry")
         raise_all(((), message) for message in self._mistakes())
 
     def _mistakes(self) -> Iterator[str]:

@@ -45,7 +45,7 @@ def override(source: Source, path: Path, text: str, place: str) -> None:
     if value is not None and (section_of(kind) is not None or item_of(kind) is not None):
         value = _structure(text, is_list(kind) and path[-1] == "bootstrap")
         if value is None:
-            source.problems.append(Problem("", place, "not YAML, which a list or a section is read as"))
+            source.problems.append(Problem("", place, "not YAML; lists and sections are read as YAML"))
             return
     _put(source, path, value, place)
 

@@ -135,7 +135,7 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
             kept[key] = inner
         elif is_optional(wanted) and section_of(wanted) is not None:
             what = f"write {key}: {{}} for its defaults" if not _required(wanted) else "add its required keys"
-            message = f"it is empty; {what}, or leave the key out"
+            message = f"the section is empty; {what}, or leave the key out"
             source.problems.append(Problem(source.key_of((*path, key)), source.place_of((*path, key)), message))
     return kept
 

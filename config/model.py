@@ -273,7 +273,7 @@ class Config:
         if self.topic_policies and self.state is None:
             raise ValueError("topic_policies: topic settings are kept in the topic of state; add state: {topic: ...}")
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
-            raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
+            raise ValueError("workers: several workers need SO_REUSEPORT, which this system does not have")
         self._check_brokers()
 
     def sections_with_rules(self) -> Iterator[tuple[Path, TopicKeys | Floor]]:

@@ -50,7 +50,7 @@ class Quota:
         if self.topic is not None and self.connections is not None:
             raise ValueError(f"quota {self.name}: connections belongs to client_id or principal, not to topic")
         if all(getattr(self, key) is None for key in _LIMITS):
-            raise ValueError(f"quota {self.name} allows everything; give it {', '.join(_LIMITS[:-1])} or {_LIMITS[-1]}")
+            raise ValueError(f"quota {self.name} has no limit; add {', '.join(_LIMITS[:-1])} or {_LIMITS[-1]}")
 
 
 def check_quota_names(quotas: tuple[Quota, ...]) -> tuple[Quota, ...]:

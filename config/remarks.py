@@ -28,7 +28,7 @@ DECLARE = (
 _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
 _WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
 _DEPRECATED = "message.timestamp.difference.max.ms"
-# The number of patterns with one prefix that are compared, and the maximum length of a prefix.
+# The number of patterns with the same prefix that are compared, and the maximum length of a prefix.
 _MAX_COMPARED, _MAX_BEGINNING = 100, 249
 _MOST_STATEMENTS = 50
 

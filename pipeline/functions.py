@@ -25,7 +25,7 @@ from sluicegate.validation.units import PLAUSIBLE_MS, TimeUnit
 _LEAST = -(2**63)
 _MS_PER_SECOND = 1000
 _PER_MS = {TimeUnit.MICROSECONDS: 1_000, TimeUnit.NANOSECONDS: 1_000_000}
-_EXACT = "decimal(19,0)"  # contains products of int64 without overflow
+_EXACT = "decimal(19,0)"  # can represent products of int64 without overflow
 
 
 def _times(value: Any) -> Column | str:
@@ -127,7 +127,7 @@ def _unit(timestamp: int | None, appended: int | None) -> str | None:
     if timestamp is None or appended is None:
         return None
     found = units.unit_of(timestamp, appended)
-    return None if found is None else found.value  # an enum's member cannot go to the JVM
+    return None if found is None else found.value  # an enum member cannot be passed to the JVM
 
 
 def _column(given: Column | str) -> Column:

@@ -186,7 +186,7 @@ def main(checkout: Path) -> None:
                 total += 1
                 try:
                     has_passed = tests.passes(test)
-                except Exception:  # the runtime's own, and NotApplicable
+                except Exception:  # errors of the runtime, and NotApplicable
                     has_passed = False
                 passed += has_passed
                 if not has_passed and not file.stem.endswith(EXTENSIONS):

@@ -16,7 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 
-# Those fields of the suite's results that are packed.
+# The fields of the suite's results that are packed.
 RESULTS = """
 syntax = "proto3";
 import "buf/validate/validate.proto";

@@ -15,7 +15,7 @@ from tests.broker.proxy_process import ProxyProcess
 
 _WORDS = "internal error"
 _EXCEPTION = '"exception": '
-"""The field that the log of a process has for an exception."""
+"""The field of a log line with an exception."""
 _MOST_SHOWN = 2_000
 
 

@@ -68,7 +68,7 @@ def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequenc
         if not topics:
             forget(source, file)
     elif not topics and not held.problems:
-        words = "it gives no topic a rule: it has no server of the type kafka, and no schema of the physicalType topic"
+        words = "the contract has no rule for a topic: no server of type kafka, and no schema of physicalType topic"
         source.remarks.append(printable(f"{file}: {words}"))
     for contract in topics:
         beyond = next((scope for scope in scopes if not is_within(contract.topic, scope.patterns)), None)

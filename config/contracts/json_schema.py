@@ -107,7 +107,7 @@ def _property(element: Mapping[str, Any], path: Path, how: Translation) -> dict[
     made: dict[str, Any] = {}
     _note_what_has_no_effect(element, path, how.note)
     if kind is None:
-        how.note((*path, "physicalType"), f"type of {element.get('name', 'an item')}", "it has no logicalType")
+        how.note((*path, "physicalType"), f"type of {element.get('name', 'an item')}", "logicalType is missing")
     else:
         made = _of_type(kind, element, path, how)
     if element.get("enum"):
@@ -192,7 +192,7 @@ def _time(kind: str, element: Mapping[str, Any], at: Path, note: Note) -> dict[s
         return _time_in_iso_8601(kind, zoned, "defaultTimezone" in options)
     expression = _expression(pattern)
     if expression is None:
-        note((*at, "format"), f"format {pattern} of {name}", "it has parts that are not translated")
+        note((*at, "format"), f"format {pattern} of {name}", "the format has parts that are not supported")
         return {}
     letters = {found.group(2) for found in _PATTERN.finditer(pattern)}
     if zoned is not None and zoned != bool(letters & _ZONES):

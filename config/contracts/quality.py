@@ -61,7 +61,7 @@ class Quality:
         """
         kind = self.keys.get("type") or "library"
         if kind != "library":
-            raise NotTranslated(f"its type is {kind}")
+            raise NotTranslated(f"checks of type {kind} are not supported")
         if "metric" not in self.keys:
             raise NotTranslated("rule is deprecated since version 3.1; write metric")
         metric = Metric(self.keys["metric"])
@@ -69,10 +69,10 @@ class Quality:
         given = self.keys[operator]
         limit = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
         if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in limit):
-            raise NotTranslated(f"{operator} is no number")
+            raise NotTranslated(f"{operator} is not a number")
         unit = self.keys.get("unit") or "rows"
         if unit not in ("rows", "percent"):
-            raise NotTranslated(f"its unit is {unit}; expected rows or percent")
+            raise NotTranslated(f"the unit is {unit}; expected rows or percent")
         values, pattern = _arguments_of(metric, self.keys.get("arguments") or {})
         return StoredCheck(
             self.name,
@@ -91,7 +91,7 @@ class Quality:
             return (self.field,) if self.field else ()
         given = (self.keys.get("arguments") or {}).get("properties")
         if metric is not Metric.DUPLICATES or not isinstance(given, list) or not given:
-            raise NotTranslated("it names no property")
+            raise NotTranslated("the check names no property")
         unknown = [str(name)[:100] for name in given if not isinstance(name, str) or name not in names]
         if unknown:
             raise NotTranslated(f"the schema has no property {unknown[0]}")
@@ -107,9 +107,9 @@ def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[A
     else:
         return None, None
     if values is None and pattern is None:
-        raise NotTranslated("its arguments have no values")
+        raise NotTranslated("the arguments have no values")
     if values is not None and not isinstance(values, list):
-        raise NotTranslated("its values are no list")
+        raise NotTranslated("the values are not a list")
     return None if values is None else tuple(values), None if pattern is None else str(pattern)
 
 

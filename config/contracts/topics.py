@@ -54,9 +54,7 @@ def topics_of(source: Source, file: FilePath, registry: str | None, mode: str) -
             found.append(_OneTopic(source, file, i, schema[key], form).contract(registry, mode))
         else:
             path = ("schema", i, key)
-            words = (
-                f"{schema[key]} is no topic's name (letters, digits, . _ - and at most 249); name it in physicalName"
-            )
+            words = f"{schema[key]} is not a valid topic name (at most 249 letters, digits, . _ -); set physicalName"
             source.problems.append(Problem(source.key_of(path), source.place_of(path), words))
     return found
 
@@ -171,7 +169,7 @@ class _OneTopic:
             path = ("slaProperties", i)
             name, unit, value = str(level["property"]), str(level.get("unit", "")).lower(), level["value"]
             if name.lower() not in _FRESHNESS:
-                self._note(path, f"service level {name}", "stored records do not show it")
+                self._note(path, f"service level {name}", "not visible in stored records")
             elif level.get("element") not in (None, self._schema["name"], self._topic):
                 self._note(
                     path, f"service level {name}", "only the timestamps of records are compared; leave element out"
@@ -196,7 +194,7 @@ class _OneTopic:
         if self._schema.get("relationships"):
             self._note((*self._path, "relationships"), "relationships", "records of other topics are not read")
         if not self._schema.get("properties"):
-            why = "it has no properties" + (
+            why = "the schema has no properties" + (
                 "; schemas that authoritativeDefinitions name are not read"
                 if self._schema.get("authoritativeDefinitions")
                 else ""

@@ -27,7 +27,7 @@ class _Attempt(threading.Thread):
     """Work in progress. `file` is the file that the work is reading."""
 
     def __init__(self, key: Hashable, work: Callable[[], Any]) -> None:
-        context = contextvars.copy_context()  # so that log lines name the worker
+        context = contextvars.copy_context()  # gives log lines the worker's index
         super().__init__(name="file", target=context.run, args=(self._work,), daemon=True)
         self.file: str | None = None
         self.began_at = time.monotonic()
@@ -88,12 +88,12 @@ def _attempt(key: Hashable, work: Callable[[], Any]) -> _Attempt:
         if key in _attempts:
             return _attempts[key]
         if len(_attempts) >= MOST_HANGING:
-            raise FileUnreadable(errno.EAGAIN, f"{MOST_HANGING} other reads are under way: does a file system hang?")
+            raise FileUnreadable(errno.EAGAIN, f"{MOST_HANGING} other reads have not finished: a file system may hang")
         attempt = _attempts[key] = _Attempt(key, work)
     try:
         attempt.start()
     except RuntimeError as error:
         with _lock:
             _attempts.pop(key, None)
-        raise FileUnreadable(errno.EAGAIN, f"no thread can be started to read it: {error}") from error
+        raise FileUnreadable(errno.EAGAIN, f"no thread can be started for reading: {error}") from error
     return attempt

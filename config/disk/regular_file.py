@@ -81,4 +81,4 @@ def _check_kind(status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise FileUnreadable(errno.EISDIR, os.strerror(errno.EISDIR))
     kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "not a file")
-    raise FileUnreadable(errno.EINVAL, f"it is {kind}; expected a regular file")
+    raise FileUnreadable(errno.EINVAL, f"expected a regular file, found {kind}")

@@ -69,7 +69,7 @@ def _matched(pattern: str) -> list[FilePath]:
     """
     found: Iterator[str] = glob.iglob(pattern)  # noqa: PTH207  # Path.glob matches names with a dot in front
     names = (name for name in found if not name.endswith(TEST_ENDINGS))
-    first = list(islice(names, MOST_FILES + 2))  # one of them may be the main file
+    first = list(islice(names, MOST_FILES + 2))  # a pattern may also match the main file
     if len(first) > MOST_FILES + 1:
         raise TooManyFiles(pattern, sum(1 for _ in chain(first, names)))
     return [FilePath(name) for name in sorted(first)]

@@ -42,7 +42,7 @@ def scopes_of(source: Source, key: str = KEY) -> dict[Path, Scope]:
         given = item[TOPICS]
         at = (*path, TOPICS)
         if given is None:
-            words = "it is empty; name the topics, or leave the key out"
+            words = "the key is empty; name the topics, or leave the key out"
             source.problems.append(problem_at(source, at, words))
         found[path] = Scope(at, tuple(pattern for pattern in _listed(given) if _is_valid(pattern)))
     return found
@@ -63,7 +63,7 @@ def not_granted(source: Source, items: Sequence[Path], key: str) -> str:
     """Return the advice in a message about a list that is not allowed."""
     path = next(path for path in items if not is_granted(source, [path], key))
     where = f"{source.key_of(path)} ({source.place_of(path)})"
-    return f"{where} does not allow it: add allow: [{key}] there, or move it to {source.name}"
+    return f"{where} does not allow this key: add allow: [{key}] there, or move it to {source.name}"
 
 
 def problems_beyond_scope(source: Source, scope: Scope, included: Mapping[str, range]) -> Iterator[Problem]:

@@ -35,7 +35,7 @@ def words_of(error: yaml.YAMLError) -> str:
     """Return what to write instead; for an unknown error, the parser's own words."""
     if isinstance(error, ReaderError):
         return f"a character that YAML does not allow: {_named(error.character)}"
-    problem = str(getattr(error, "problem", None) or "it cannot be read")
+    problem = str(getattr(error, "problem", None) or "the file cannot be parsed")
     context = str(getattr(error, "context", None) or "")
     for sign, words in _INSTEAD:
         if sign in problem or sign in context:

@@ -24,7 +24,7 @@ def read_file(path: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of
     name = str(path)
     try:
         content = read_regular(path, MAX_BYTES)
-    except (OSError, ValueError) as error:  # ValueError: the path is no possible file name
+    except (OSError, ValueError) as error:  # ValueError: the path is not a valid file name
         near = near_files(path) if isinstance(error, FileNotFoundError) else ""
         return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}{near}")
     source = read_content(content, name, scalar)
@@ -35,7 +35,7 @@ def read_file(path: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of
 def read_content(content: bytes, name: str, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
     """Parse the content of the file `name` as `read_file` does."""
     if len(content) > MAX_BYTES:
-        return _unreadable(name, f"more than {MAX_BYTES >> 20} MiB: this is no configuration file")
+        return _unreadable(name, f"more than {MAX_BYTES >> 20} MiB: not a configuration file")
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return _unreadable(name, f"cannot be read: it is {encoding}; save it as UTF-8")
@@ -69,12 +69,12 @@ def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = t
         line = line_of(error, text)
         return _unreadable(f"{name}:{line}" if line else name, f"not YAML: {words_of(error)}")
     except RecursionError:
-        return _unreadable(name, "not YAML that can be read: nested too deeply")
+        return _unreadable(name, "the YAML is nested too deeply")
     except (ValueError, OverflowError):  # PyYAML raises these for "\UFFFFFFFF"
         return _unreadable(name, "not YAML: an escape \\U is not a valid character")
     for path, line in reader.twice:
         first = source.places[path]
-        source.problems.append(Problem(dotted(path), f"{name}:{line}", f"given twice, first at {first}"))
+        source.problems.append(Problem(dotted(path), f"{name}:{line}", f"the key occurs twice, first at {first}"))
     return source
 
 

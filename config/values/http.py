@@ -22,11 +22,11 @@ def headers_in(text: str) -> dict[str, str]:
         value = unquote(value)
         if not equals or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value) or name.lower() in headers:
             raise ValueError(
-                f"headers: number {number} is malformed or a duplicate: write name=value,name=value, with "
-                "%2C for a comma in a value"
+                f"header {number} is malformed or a duplicate: write name=value,name=value, with %2C for a comma in a "
+                f"value"
             )
         if name.lower() in _OWN:
-            raise ValueError(f"headers: number {number} is set by the proxy itself: leave it out")
+            raise ValueError(f"header {number} is one that the proxy itself sets: leave it out")
         headers[name.lower()] = value
     if not headers or len(headers) > _MOST:
         raise ValueError(f"headers: expected 1 to {_MOST}, as name=value,name=value")

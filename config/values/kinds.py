@@ -44,9 +44,9 @@ class NamesFile:
 
 def _text(value: str) -> str:
     if not value:
-        raise ValueError("an empty text; leave the key out instead")
+        raise ValueError("the text is empty; leave the key out instead")
     if "\0" in value:
-        raise ValueError("a text with a NUL character in it")
+        raise ValueError("the text contains a NUL character")
     return _encodable(value)
 
 
@@ -55,7 +55,7 @@ def _encodable(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError("a text with half a character in it (a lone surrogate)") from None
+        raise ValueError("the text contains half a character (a lone surrogate)") from None
     return value
 
 
@@ -64,7 +64,7 @@ def _file_name(value: str) -> str:
     try:
         _text(os.fsencode(value).decode(errors="replace"))
     except UnicodeEncodeError:
-        raise ValueError("no file can have this name") from None
+        raise ValueError("not a valid file name") from None
     return value
 
 
@@ -73,7 +73,7 @@ def _topic_name(value: str) -> str:
         raise ValueError(f"expected a topic's name; found {value}")
     if not is_legal_topic_name(value):
         raise ValueError(
-            f"no topic can have this name (letters, digits, . _ - and at most 249): {format_quantity(value)}"
+            f"not a valid topic name (at most 249 letters, digits, . _ -): {format_quantity(value)}"
         )
     return value
 

@@ -28,7 +28,7 @@ _INSTEAD = (
         ("(?>", "*+", "++", "?+"),
         "plain repetitions take linear time already: use plain ones",
     ),
-    (("\\Z",), "leave it away: always the whole name is matched"),
+    (("\\Z",), "leave it out: a pattern always matches the whole name"),
     (("invalid repetition size",), "repeat at most 1000 times in all; no topic's name is longer than 249"),
     (("too large",), "write a shorter pattern, or several entries"),
 )
@@ -92,10 +92,10 @@ def _taken(expression: str, kind: str) -> str:
     try:
         re2.compile(expression, re2_options())
     except UnicodeEncodeError as error:
-        raise ValueError(f"not {kind}: it holds half a character (a lone surrogate)") from error
+        raise ValueError(f"not {kind}: it contains half a character (a lone surrogate)") from error
     except re2.error as error:
         reason = _words(error)
-        raise ValueError(f"not {kind} that RE2 takes: {reason[:200]}{_advice(reason)}") from error
+        raise ValueError(f"not {kind} that RE2 accepts: {reason[:200]}{_advice(reason)}") from error
     return expression
 
 

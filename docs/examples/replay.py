@@ -7,7 +7,7 @@ import sys
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
-FIRST_NANOSECOND = 10**17  # in milliseconds that is three million years from now
+FIRST_NANOSECOND = 10**17  # as milliseconds, this is three million years from now
 OURS = "sluicegate."
 
 server, dead_letters = sys.argv[1:]
@@ -38,7 +38,7 @@ while unread:
         unread.discard(record.partition())
         continue
     headers = record.headers() or []
-    ours = {name: value.decode() for name, value in headers if name.startswith(OURS)}  # of two alike, the last
+    ours = {name: value.decode() for name, value in headers if name.startswith(OURS)}  # the last of equal records
     time = int(ours["sluicegate.timestamp"])
     if time < FIRST_NANOSECOND:
         passed_over += 1

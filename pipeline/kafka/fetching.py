@@ -81,7 +81,7 @@ class EmptyResponses:
         self._since = now if self._since is None else self._since
         is_readable = high_watermark >= self._wanted.end and self._readable_to() >= self._wanted.end
         if is_readable and self._held_here:
-            return True  # the leader itself stores this offset, and sent nothing twice
+            return True  # the leader has this offset locally, and twice returned no data
         local = self._cluster.local_start(self._wanted.of)
         self._held_here = is_readable and local <= offset
         if begun or now - self._since < _TIMEOUT_SECONDS:
@@ -239,7 +239,7 @@ def _fetch(cluster: KafkaCluster, of: TopicPartition, offset: int, size: int, co
         code, found = broker.fetch(body)
         check_code(of, code)
         if found is None:
-            raise RetryRequest(f"{of}: the broker's response lacks it")
+            raise RetryRequest(f"{of}: the partition is missing in the broker's response")
         if found.error_code != _OFFSET_OUT_OF_RANGE:
             check_code(of, found.error_code)
         return found

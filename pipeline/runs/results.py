@@ -62,7 +62,7 @@ class Results:
         try:
             self._files.mkdirs(self._path_of(self._out))
         except Py4JJavaError as error:
-            raise BadFolder(f"{self._out} cannot be made: {_why(self._out, error)}") from error
+            raise BadFolder(f"{self._out} cannot be created: {_why(self._out, error)}") from error
 
     def path(self, name: str) -> str:
         """Return the path of a file or folder in this folder."""

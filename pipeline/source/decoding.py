@@ -141,7 +141,7 @@ class BatchDecoder:
             raise BrokenRecords(f"the message at offset {batch.last_offset}: {error}") from error
         self.plain_bytes = len(payload)
         columns = np.empty((8, len(inner)), np.int64)
-        # Inner offsets of magic 1 are relative to that of the last message, which the wrapper has. Those of magic 0 are
+        # Inner offsets of magic 1 are relative: the wrapper has the offset of the last message. Those of magic 0 are
         # absolute.
         shift = outer.offset - inner[-1].offset if outer.magic > 0 and inner else 0
         stamped = outer.is_log_append_time

@@ -69,7 +69,7 @@ def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
             if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > end:
                 raise
             time.sleep(_PAUSE_SECONDS)  # Kafka does not announce that a coordinator is ready
-        except UnicodeDecodeError:  # see `_progress`; the next response is elsewhere in memory
+        except UnicodeDecodeError:  # see `_progress`; the next response is at another address in memory
             if time.monotonic() > end:
                 raise
     return {}

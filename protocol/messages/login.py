@@ -103,7 +103,7 @@ def _steps(login: PasswordLogin | TokenLogin) -> _Steps:
         offered = _shown(", ".join(handshake["mechanisms"]))
         if not offered:
             raise LoginNotOffered("the broker offers no SASL here; is this the plaintext listener?")
-        raise SaslAuthenticationFailed(f"the broker does not offer {login.mechanism}, but {offered}")
+        raise SaslAuthenticationFailed(f"the broker offers {offered}, not {login.mechanism}")
     if isinstance(login, TokenLogin):
         yield from _bearer(login)
     elif login.mechanism == "PLAIN":
@@ -140,7 +140,7 @@ def _scram(login: PasswordLogin) -> _Steps:
         scram.set_server_first(first.decode())
         if int(scram.iterations) > _MAX_ITERATIONS:
             raise SaslAuthenticationFailed(
-                f"the broker wants {scram.iterations} hashes of the password, over {_MAX_ITERATIONS}"
+                f"the broker requires {scram.iterations} hashes of the password, more than {_MAX_ITERATIONS}"
             )
         final = yield from _authenticate(scram.get_client_final().encode())
         scram.set_server_final(final.decode())

@@ -40,7 +40,7 @@ class HttpExchange:
             event = self._http.next_event()
             if isinstance(event, h11.Request):
                 if event.http_version > b"1.1":
-                    raise h11.RemoteProtocolError("HTTP/1.0 and HTTP/1.1 are spoken here")
+                    raise h11.RemoteProtocolError("this endpoint supports HTTP/1.0 and HTTP/1.1")
                 headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
                 return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers)
             if event is not h11.NEED_DATA:
@@ -98,4 +98,4 @@ class HttpExchange:
 
 def rejection_of(error: h11.RemoteProtocolError) -> HttpResponse:
     """Return the response to an invalid request."""
-    return text_response(error.error_status_hint, f"not a request that is understood here: {cut(str(error))}")
+    return text_response(error.error_status_hint, f"the request is invalid: {cut(str(error))}")

@@ -42,7 +42,7 @@ class AdminPages:
         if method == "POST" and path.startswith("/api/"):
             return None
         if method not in ("GET", "HEAD"):
-            return text_response(405, "only GET and HEAD are allowed here", ("Allow", "GET, HEAD"))
+            return text_response(405, "this path allows only GET and HEAD", ("Allow", "GET, HEAD"))
         match path.partition("?")[0]:
             case "/metrics":
                 return partial(_metrics, self._collector, headers)

@@ -45,7 +45,7 @@ class ViolationsApi:
         except (ValueError, TypeError):
             return text_response(400, _USAGE)
         if self._history is None:
-            advice = "set violations.topic: without it a proxy knows the violations since its start"
+            advice = "set violations.topic; without a topic the proxy has only the violations since its start"
             return _unknown("violations.topic is not configured", advice)
         try:
             found = self._history.read(max(0, until_ms - round(days * _DAY_MS)), until_ms, wanted)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _FLAGS = frozenset({"REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL"})
 # In Java all characters from 160 on are letters. A quoted text also ends at the end of its line. A slash begins a
-# comment, and the next character belongs to the comment even if it is a line feed.
+# comment. The character after the slash belongs to the comment, even a line feed.
 _TOKEN = re.compile(
     r"""
       (?P<blank>    [\x00-\x20]+ )

@@ -67,7 +67,9 @@ def _make(client: Any, plan: TopicPlan) -> Iterator[str]:
         for name, value in plan.settings.items()
         if actual.get(name) != value
     ]
-    yield f"{plan.key}: {plan.name} exists, nothing was changed; " + ("; ".join(differences) or "it is as planned")
+    yield f"{plan.key}: {plan.name} exists and was not changed; " + (
+        "; ".join(differences) or "its settings are correct"
+    )
 
 
 def _acls(config: Config, keys: StateTopics) -> Iterator[str]:
@@ -76,7 +78,7 @@ def _acls(config: Config, keys: StateTopics) -> Iterator[str]:
     principal = "PROXY" if sasl is None or sasl.username is None else sasl.username
     operations = " ".join(f"--operation {each}" for each in _OPERATIONS)
     topics = " ".join(f"--topic {plan.name}" for plan in plans_of(keys))
-    yield "whoever may write to these topics switches enforcement off: allow only the proxies' login, with"
+    yield "every principal that may write to these topics can disable enforcement. Allow only the proxies' login, with"
     command = f"kafka-acls.sh --bootstrap-server {bootstrap} --add --allow-principal User:{principal}"
     yield f"  {command} {operations} {topics}"
     yield "and look for other writers with: sluicegate doctor --config FILE"

@@ -95,7 +95,7 @@ def resume(
 def _check_scope(command: str, topic: str | None, all_topics: bool) -> None:
     """End the command unless it names exactly one topic or has --all."""
     if bool(topic) == all_topics or topic == "":
-        end([f"sluicegate {command}: name one topic, or say --all for all topics"], USAGE)
+        end([f"sluicegate {command}: name one topic, or use --all for all topics"], USAGE)
 
 
 def _confirm_pattern(
@@ -113,12 +113,12 @@ def _confirm_pattern(
         try:
             topics = topics_to_change(address, token_in(token_file), path, topic)
         except StateUnavailable as error:
-            end([f"{address}: nothing is changed: {error}"])
+            end([f"{address}: no change was made: {error}"])
         print_lines([f"{address}: {topic} matches {len(topics)} topics:", *(f"  {each}" for each in topics)])
     if yes:
         return
     if not sys.stdin.isatty():
-        end([f"sluicegate {command}: nothing is changed: confirm the topics with --yes"], USAGE)
+        end([f"sluicegate {command}: no change was made: confirm the topics with --yes"], USAGE)
     typer.confirm(f"{command} these topics?", abort=True)
 
 

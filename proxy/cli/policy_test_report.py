@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from xml.etree import ElementTree as Xml  # this module only writes XML and never parses it
+from xml.etree import ElementTree as Xml  # this module only writes XML
 
 from sluicegate.config.files.source import printable
 from sluicegate.proxy.cli.policy_tests import FileResults, Result

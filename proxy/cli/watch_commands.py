@@ -117,7 +117,9 @@ def _all_of_cluster(address: HostPort, token: str | None) -> _Watched:
 def who(
     topic: Annotated[
         str | None,
-        typer.Argument(metavar="TOPIC", help="Name of the topic. With --days it may be omitted: then all topics."),
+        typer.Argument(
+            metavar="TOPIC", help="Name of the topic. With --days it may be omitted, which selects all topics."
+        ),
     ] = None,
     events: Annotated[
         list[Path] | None,
@@ -188,7 +190,7 @@ def _of_files(topic: str, files: list[Path]) -> "tuple[Sequence[ViolationGroupSt
     if counts.skipped:
         print_line(f"skipped {counts.skipped} lines that are not violation events", err=True)
     if counts.other:
-        print_line(f"{counts.other} more batches are from clients beyond the limit of listed clients", err=True)
+        print_line(f"{counts.other} more batches belong to clients beyond the limit of listed clients", err=True)
     since = "in event files without events" if counts.first_ms is None else f"since {iso_time(counts.first_ms)}"
     return counts.groups(), f"{since} (event files)" if counts.first_ms is not None else since
 

@@ -79,7 +79,7 @@ class BrokerClient:
         """Like `ask`, but return the response's body as bytes."""
         version = self.version_of(key)
         if version < 0:
-            raise SenderError(f"the broker offers no {APIS[key].name}")
+            raise SenderError(f"the broker does not support {APIS[key].name}")
         return await self.call(key, version, request.build(body, version))
 
     async def call(
@@ -100,11 +100,11 @@ class BrokerClient:
         size = int.from_bytes(prefix, "big", signed=True)
         allowed = _MAX_GREETING_BYTES if key in _GREETINGS else most_bytes
         if not 0 <= size <= allowed:
-            raise SenderError(f"an answer of {size} bytes to {api.name}, where at most {allowed} are believed")
+            raise SenderError(f"a response of {size} bytes to {api.name}; at most {allowed} are accepted")
         response = await self._reader.readexactly(size)
         body_at = response_body_at(response, api.response_header_version(version))
         if read_correlation_id(response) != self._correlation_id:
-            raise SenderError(f"an answer to something else than the {api.name} that was asked")
+            raise SenderError(f"a response to another request than {api.name}")
         return BrokerResponse(self._address, response[body_at:])
 
     def close(self) -> None:

@@ -84,7 +84,7 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
         if found.brokers:
             seen.results.append(CheckResult(about, Level.OK, f"responds; brokers in the cluster: {len(found.brokers)}"))
         else:
-            advice = "look at the cluster's controllers: without their quorum all brokers are fenced"
+            advice = "check the cluster's controllers: without a quorum they fence all brokers"
             seen.results.append(CheckResult(about, Level.FAILURE, "responds, but lists no broker", advice))
 
 

@@ -34,7 +34,9 @@ def check(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
         hosts = [listen.broker_host.replace(NODE_ID, str(node_id)) for node_id in ids]
         yield _result(certificate, "listen.broker_host", hosts, Level.FAILURE)
     else:
-        yield CheckResult(_ABOUT, Level.NOT_CHECKED, "the names by listen.broker_host: no broker is known")
+        yield CheckResult(
+            _ABOUT, Level.NOT_CHECKED, "the names of listen.broker_host are unknown, because no broker is known"
+        )
 
 
 def _result(certificate: x509.Certificate, key: str, hosts: list[str], level: Level) -> CheckResult:

@@ -47,7 +47,7 @@ def check_topic(plan: TopicPlan, topic: FoundTopic) -> Iterator[CheckResult]:
 
 def _of_state(topic: FoundTopic) -> Iterator[Problem]:
     if topic.partitions != 1:
-        advice = "make it again with one partition: they cannot be reduced"
+        advice = "create the topic again with one partition: Kafka cannot reduce the number"
         yield Level.FAILURE, f"{topic.partitions} partitions, so its changes have no order", advice
     cleanup = topic.settings.get(_CLEANUP, "compact")
     if cleanup != "compact":
@@ -59,7 +59,7 @@ def _of_state(topic: FoundTopic) -> Iterator[Problem]:
 def _of_history(topic: FoundTopic) -> Iterator[Problem]:
     cleanup = topic.settings.get(_CLEANUP, "delete")
     if cleanup != "delete":
-        found = f"{_CLEANUP}={cleanup}: of the proxies that took a change one is kept"
+        found = f"{_CLEANUP}={cleanup}: compaction keeps only one of the proxies that applied a change"
         yield Level.WARNING, found, f"set {_CLEANUP}=delete"
     retention_ms = int(topic.settings.get(_RETENTION, "-1"))
     if 0 <= retention_ms < _SHOWN_DAYS * _DAY_MS:
@@ -71,7 +71,7 @@ def _of_history(topic: FoundTopic) -> Iterator[Problem]:
 def _of_presence(topic: FoundTopic) -> Iterator[Problem]:
     if topic.partitions != 1:
         found = f"{topic.partitions} partitions: a view of the fleet reads the newest 12,000 records of each"
-        yield Level.WARNING, found, "make it again with one partition"
+        yield Level.WARNING, found, "create the topic again with one partition"
     cleanup = topic.settings.get(_CLEANUP, "delete")
     retention_ms = int(topic.settings.get(_RETENTION, "3600000"))
     if "delete" not in cleanup or not 0 <= retention_ms <= _DAY_MS:
@@ -82,7 +82,7 @@ def _of_presence(topic: FoundTopic) -> Iterator[Problem]:
         yield Level.WARNING, found, f"set {_RETENTION}=3600000"
     times = topic.settings.get(_TIMES, "LogAppendTime")
     if times != "LogAppendTime":
-        found = f"{_TIMES}={times}: no clock can be compared, and each decides when its proxy is stale"
+        found = f"{_TIMES}={times}: clocks cannot be compared, and each proxy's own clock decides whether it is stale"
         yield Level.WARNING, found, f"set {_TIMES}=LogAppendTime"
     if topic.replicas < 2:
         found = f"{topic.replicas} replicas: while its broker is down, no proxy shows the fleet"
@@ -114,9 +114,12 @@ def _writers(plan: TopicPlan, topic: FoundTopic, forged: str) -> CheckResult:
         advice = "allow the proxy's login DESCRIBE on the cluster"
         return CheckResult(about, Level.NOT_CHECKED, topic.why_unknown, advice)
     if len(topic.writers) > 1:
-        found = f"ACLs let {names_shortened(sorted(topic.writers))} change {name}, and so {forged}"
+        found = f"ACLs allow {names_shortened(sorted(topic.writers))} to change {name}, and so to {forged}"
         return CheckResult(about, Level.FAILURE, found, "leave these rights to the proxies' login alone")
     if not topic.writers:  # librdkafka also returns no ACLs if brokers have no authorizer
-        found = f"no ACL says who may change {name}: without an authorizer everybody may, and with one only super users"
+        found = (
+            f"no ACL covers changes of {name}: without an authorizer every client may change it, with one only "
+            f"super users"
+        )
         return CheckResult(about, Level.WARNING, found, "allow only the proxies' login to do so, by an ACL")
-    return CheckResult(about, Level.OK, f"ACLs let only {next(iter(topic.writers))} change {name}")
+    return CheckResult(about, Level.OK, f"ACLs allow only {next(iter(topic.writers))} to change {name}")

@@ -122,7 +122,7 @@ def unused_entries(config: Config, names: Sequence[str], source: Source = NOWHER
         for place, entry in enumerate(entries):
             if place not in used:
                 owned = _owned(entry.owner or config.defaults.owner) if isinstance(entry, Topic) else ""
-                found = f"{entry.match}{owned} is the first match of no topic in the cluster"
+                found = f"{entry.match}{owned} is not the first match of any topic in the cluster"
                 yield _unused((section, place), entry.match, found, names, source)
     for path, pattern in _named_topics(config):
         matching = TopicPatterns([pattern])

@@ -92,7 +92,7 @@ class PlainAcceptor:
                 accepted, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError):
                 return
-            except OSError as error:  # whatever the reason, the next connection may succeed
+            except OSError as error:  # the next connection may succeed, whatever the reason
                 self._cannot_accept(error)
                 return
             accepted.setblocking(False)
@@ -167,7 +167,7 @@ class ClientAcceptor:
                 connection, peer = await self._loop.sock_accept(self._listener)
                 if self._rate is not None:
                     await self._wait_for_rate(connection, peer, self._rate)
-            except Exception as error:  # whatever the reason, the next connection may succeed
+            except Exception as error:  # the next connection may succeed, whatever the reason
                 await self._cannot_accept(error)
                 continue
             handshake = self._loop.create_task(self._take(connection, peer))

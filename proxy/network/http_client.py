@@ -179,7 +179,7 @@ def http_failure_message(error: Exception, seconds: float, ca_key: str = "tls.ca
     `seconds` is the timeout that applied. `ca_key` is the configuration key of the trusted CAs.
     """
     if isinstance(error, HttpResponseTooLarge):
-        return f"it sent {error}"
+        return f"the server sent {error}"
     if isinstance(error, TimeoutError):
         return f"no response within {seconds:g} s"
     return _of_tls(error, ca_key) if isinstance(error, ssl.SSLError) else _of_connection(error)
@@ -190,18 +190,18 @@ def _of_connection(error: Exception) -> str:
         if isinstance(error, kind):
             return words
     if isinstance(error, socket.gaierror):
-        return f"its host name cannot be resolved ({error.strerror})"
+        return f"the host name cannot be resolved ({error.strerror})"
     if isinstance(error, OSError):
         return error.strerror or str(error) or type(error).__name__
-    return f"its response is not HTTP ({type(error).__name__})"
+    return f"the response is not HTTP ({type(error).__name__})"
 
 
 _WORDS = (
-    (RemoteDisconnected, "it closed the connection without a response"),
-    (ConnectionResetError, "it closed the connection without a response"),
-    (BrokenPipeError, "it closed the connection without a response"),
-    (IncompleteRead, "it closed the connection in the middle of a response"),
-    (BadStatusLine, "it does not speak HTTP, or only HTTPS: check its url"),
+    (RemoteDisconnected, "the server closed the connection without a response"),
+    (ConnectionResetError, "the server closed the connection without a response"),
+    (BrokenPipeError, "the server closed the connection without a response"),
+    (IncompleteRead, "the server closed the connection in the middle of a response"),
+    (BadStatusLine, "the server does not use HTTP, or only HTTPS: check the url"),
 )
 
 
@@ -209,7 +209,7 @@ def _of_tls(error: ssl.SSLError, ca_key: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _UNKNOWN_ISSUER:
         return f"{tls_failure_message(error)}; name its CA in {ca_key}"
     if error.reason == "WRONG_VERSION_NUMBER":
-        return "it does not speak TLS: use http: in its url, or another port"
+        return "the server does not use TLS: write http: in the url, or another port"
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return "it closed the TLS connection: it may require another client certificate (tls.certificate_file)"
+        return "the server closed the TLS connection: it may require another client certificate (tls.certificate_file)"
     return tls_failure_message(error)

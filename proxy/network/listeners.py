@@ -39,7 +39,7 @@ class CannotListen(Exception):
 _ADVICE = {
     errno.EADDRINUSE: "stop the process that listens there (ss -ltnp shows it), or choose another port",
     errno.EACCES: "choose a port from 1024 on, or give the process CAP_NET_BIND_SERVICE",
-    errno.EADDRNOTAVAIL: "no interface of this machine has this address: choose another, or 0.0.0.0",
+    errno.EADDRNOTAVAIL: "no interface of this machine has this address: choose another address, or 0.0.0.0",
 }
 
 
@@ -149,7 +149,7 @@ class Listeners:
     def _why_closed(self, node_id: int) -> str | None:
         reason = self._rejected.get(node_id)
         if reason is not None:
-            return f"its port cannot be bound: {reason} (listen.broker_port_base)"
+            return f"the broker's port cannot be bound: {reason} (listen.broker_port_base)"
         return self._unavailable.get(node_id)
 
     async def started(self) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HAS_NATIVE_SOCKETS = False
 if is_compiled():
-    with suppress(ImportError):  # the compiled module needs epoll, unlike the other compiled modules
+    with suppress(ImportError):  # unlike other compiled modules, this one needs epoll
         from sluicegate.proxy.network import plain_socket
 
         HAS_NATIVE_SOCKETS = True

@@ -111,7 +111,7 @@ def _names_of(artifact: Mapping[str, Any]) -> set[str]:
 def _language_of(artifact: Mapping[str, Any]) -> SchemaLanguage:
     language = _LANGUAGES.get(str(artifact.get("type")))
     if language is None:
-        raise _BadSchema("its schema language is unknown")
+        raise _BadSchema("the schema language is unknown")
     return language
 
 
@@ -138,13 +138,13 @@ def _collect(
             name, artifact, version = str(reference["name"]), str(reference["artifactId"]), str(reference["version"])
             group = str(reference.get("groupId") or "default")
         except (AttributeError, KeyError, TypeError):
-            raise _BadSchema("its references cannot be read") from None
+            raise _BadSchema("the references cannot be read") from None
         key = group, artifact, version
         if key in asked:
             continue
         asked.add(key)
         if len(asked) > _MOST_REFERENCES:
-            raise _BadSchema(f"it has more than {_MOST_REFERENCES} references")
+            raise _BadSchema(f"the schema has more than {_MOST_REFERENCES} references")
         group, artifact, version = (quote(part, safe="", errors="replace") for part in key)
         inner = f"/groups/{group}/artifacts/{artifact}/versions/{version}"
         text = _text_of(http.get_text(inner))
@@ -154,11 +154,11 @@ def _collect(
 
 def _text_of(response: TextResponse) -> str:
     if response.status == _NOT_FOUND:
-        raise _BadSchema("it, or a schema that it references, is not in the registry any more")
+        raise _BadSchema("the schema, or a schema that it references, is no longer in the registry")
     if response.status != 200:
         raise _not_apicurio(response.status)
     if response.text is None:
-        raise _BadSchema("it is not UTF-8")
+        raise _BadSchema("the schema is not UTF-8")
     return response.text
 
 
@@ -177,6 +177,6 @@ def _object(response: JsonResponse) -> Mapping[str, Any]:
 
 def _not_apicurio(status: int) -> RegistryFailed:
     return RegistryFailed(
-        f"its response is not Apicurio Registry's (HTTP {status}): set url to its native API, which ends with "
+        f"the response is not from Apicurio Registry (HTTP {status}): set url to the native API, which ends with "
         "/apis/registry/v2"
     )

@@ -15,11 +15,11 @@ from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules, 
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _NOT_FOUND = 404
-# The codes in the body of a registry's 404 response. With any other code, or without one, it was not a registry that
-# responded.
+# The codes in the body of a registry's 404 response. With any other code, or without a code, the response is not from a
+# registry.
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _MOST_REFERENCES = 100
-# A registry's ids are 32-bit integers (Java's int). It treats a larger id as an unknown path.
+# A registry's ids are 32-bit integers (Java's int). A registry treats a larger id as an unknown path.
 _MOST_ID = (1 << 31) - 1
 # A qualified subject has the form :.CONTEXT:NAME.
 _CONTEXT: Final = re.compile(r"^:\.[^:]*:")
@@ -193,7 +193,7 @@ class ConfluentApi:
         if not isinstance(text, str):
             raise _not_a_registry(response)
         if language is None:
-            return "its schema language is unknown"
+            return "the schema language is unknown"
         references: dict[tuple[str, int], Reference] = {}
         self._collect(http, body, references, set())
         try:
@@ -212,22 +212,22 @@ class ConfluentApi:
         """Add all references of a schema to `found`, each after its own references."""
         references = body.get("references") or ()
         if not isinstance(references, list | tuple):
-            raise _BadSchema("its references cannot be read")
+            raise _BadSchema("the references cannot be read")
         for reference in references:
             try:
                 name, subject, version = str(reference["name"]), str(reference["subject"]), int(reference["version"])
             except (KeyError, TypeError, ValueError, OverflowError):
-                raise _BadSchema("its references cannot be read") from None
+                raise _BadSchema("the references cannot be read") from None
             if (subject, version) in asked:
                 continue
             asked.add((subject, version))
             if len(asked) > _MOST_REFERENCES:
-                raise _BadSchema(f"it has more than {_MOST_REFERENCES} references")
+                raise _BadSchema(f"the schema has more than {_MOST_REFERENCES} references")
             path = f"/subjects/{_quoted(self._qualified(subject))}/versions/{version}"
             inner = _found(http.get(path), _NO_SUBJECT, _NO_VERSION)
             if inner is None or not isinstance(inner.get("schema"), str):
                 raise _BadSchema(
-                    f"it references version {version} of {subject[:100]!r}, which the registry does not have"
+                    f"the schema references version {version} of {subject[:100]!r}, which the registry does not have"
                 )
             self._collect(http, inner, found, asked)
             found[subject, version] = Reference(name, inner["schema"])
@@ -271,7 +271,7 @@ def _found(response: JsonResponse, *absent: int) -> Mapping[str, Any] | None:
 
 def _not_a_registry(response: JsonResponse) -> RegistryFailed:
     return RegistryFailed(
-        f"its response is not a schema registry's (HTTP {response.status}): set url to its Confluent API"
+        f"the response is not from a schema registry (HTTP {response.status}): set url to the registry's Confluent API"
     )
 
 
@@ -282,5 +282,5 @@ def _code_of(response: JsonResponse) -> object:
 def _listed(response: JsonResponse) -> list[Any]:
     if response.status == 200 and isinstance(response.body, list):
         return response.body
-    _found(response, _NO_SCHEMA)  # this raises an error unless the 404 comes from a registry
+    _found(response, _NO_SCHEMA)  # raises an error unless the 404 comes from a registry
     return []

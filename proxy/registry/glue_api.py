@@ -103,10 +103,10 @@ def _version(http: RegistryClient, schema_id: SchemaId) -> Mapping[str, Any] | N
 
 def _text_in(body: Mapping[str, Any]) -> SchemaText | str:
     if body.get("Status") != "AVAILABLE":
-        return "its version is not available in Glue"
+        return "the version is not available in Glue"
     language, text = _LANGUAGES.get(str(body.get("DataFormat"))), body.get("SchemaDefinition")
     if language is None:
-        return "its schema language is unknown"
+        return "the schema language is unknown"
     if not isinstance(text, str):
         raise _not_glue()
     return SchemaText(language, text, (), naming=MessageNaming.GLUE)
@@ -138,10 +138,10 @@ def _called(http: RegistryClient, action: str, body: Mapping[str, Any]) -> Mappi
     if code not in _CODES:
         raise _not_glue()
     raise RegistryFailed(
-        f"it rejects glue:{action} ({code}, HTTP {response.status}): check region, the AWS credentials and their "
+        f"AWS rejects glue:{action} ({code}, HTTP {response.status}): check region, the AWS credentials and their "
         "permissions"
     )
 
 
 def _not_glue() -> RegistryFailed:
-    return RegistryFailed("its response is not AWS Glue's: check region and url")
+    return RegistryFailed("the response is not from AWS Glue: check region and url")

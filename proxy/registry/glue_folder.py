@@ -47,11 +47,11 @@ class GlueFolder:
             except OSError as error:
                 raise RegistryFailed(f"{self._folder}/{schema_id}{suffix}: {error.strerror}") from error
             if len(content) > MAX_RESPONSE_BYTES:
-                return f"its file is larger than {MAX_RESPONSE_BYTES} bytes"
+                return f"the file is larger than {MAX_RESPONSE_BYTES} bytes"
             try:
                 return SchemaText(language, content.decode(), (), naming=MessageNaming.GLUE)
             except UnicodeDecodeError:
-                return "its file is not UTF-8"
+                return "the file is not UTF-8"
         self.subjects(http)  # a missing folder is an outage
         return None
 

@@ -166,17 +166,19 @@ class RegistryHttp:
         status = response.status
         if status == 401:
             if self._login is None:
-                raise RegistryFailed("it requires a login (HTTP 401): set its username, token_file or oauth")
+                raise RegistryFailed("the registry requires a login (HTTP 401): set username, token_file or oauth")
             self._login.on_rejection()
-            raise RegistryFailed(f"it rejects the login (HTTP 401): check its {self._login.keys}")
+            raise RegistryFailed(f"the registry rejects the login (HTTP 401): check {self._login.keys}")
         if status == 403:
-            raise RegistryFailed("it forbids this login to read (HTTP 403): grant its user read access")
+            raise RegistryFailed("the registry denies this login read access (HTTP 403): grant the user read access")
         if 300 <= status < 400:
-            raise RegistryFailed(f"it redirects (HTTP {status}), which is not followed: correct its url")
+            raise RegistryFailed(
+                f"the registry redirects (HTTP {status}), and redirects are not followed: correct the url"
+            )
         if status == 429:
-            raise RegistryFailed("it limits the request rate (HTTP 429)", _retry_after(response))
+            raise RegistryFailed("the registry limits the request rate (HTTP 429)", _retry_after(response))
         if status >= 500:
-            raise RegistryFailed(f"it fails (HTTP {status})", _retry_after(response))
+            raise RegistryFailed(f"the registry failed (HTTP {status})", _retry_after(response))
         try:
             return TextResponse(status, content.decode())
         except UnicodeDecodeError:
@@ -189,7 +191,7 @@ def _parsed(response: TextResponse) -> JsonResponse:
         return JsonResponse(response.status, None if response.text is None else json.loads(response.text))
     except (ValueError, RecursionError):
         if response.status == 200:
-            raise RegistryFailed("its response is not JSON: set url to its Confluent API") from None
+            raise RegistryFailed("the response is not JSON: set url to the registry's Confluent API") from None
         return JsonResponse(response.status, None)
 
 

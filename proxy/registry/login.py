@@ -74,7 +74,7 @@ class BearerLogin:
         """Return the headers to add. Raises LoginMissing."""
         token = _read(self.token).strip()
         if not token.isascii() or not token.isprintable() or " " in token:
-            raise LoginMissing(f"{self.token.key}: it has no valid token: expected printable ASCII without spaces")
+            raise LoginMissing(f"{self.token.key} has no valid token: expected printable ASCII without spaces")
         return {"Authorization": f"Bearer {token}"}
 
     def on_rejection(self) -> None:

@@ -70,7 +70,7 @@ class RulesProcessCompiler:
             specification = self._specification_of(text)
             took = self._process.compile(specification)
         except TooCostly as error:
-            raise SchemaUnusable(f"compiling it takes {error}") from error
+            raise SchemaUnusable(f"compiling the schema takes {error}") from error
         content = _content(specification) if _is_cheap(took) else None
         taken = specification.size if content is None else max(took.grown, _TIMES_TEXT * specification.size)
         return CompiledSchema(StoppableContent(specification, content, self._process), taken)
@@ -84,10 +84,11 @@ class RulesProcessCompiler:
                 descriptor_set = read_file(Path(folder) / DESCRIPTOR_SET, _MOST_DESCRIPTOR_BYTES)
         except OSError as error:
             raise Outage(
-                f"the folder for temporary files, where Protobuf is compiled, cannot be used (TMPDIR): {error.strerror}"
+                f"Protobuf is compiled in the folder for temporary files (TMPDIR), which cannot be used: "
+                f"{error.strerror}"
             ) from error
         if len(descriptor_set) > _MOST_DESCRIPTOR_BYTES:
-            raise SchemaUnusable(f"it compiles to more than {_MOST_DESCRIPTOR_BYTES} bytes")
+            raise SchemaUnusable(f"the compiled schema has more than {_MOST_DESCRIPTOR_BYTES} bytes")
         return _of_descriptor_set(descriptor_set, text)
 
 
@@ -115,6 +116,6 @@ def _content(specification: Specification) -> Content:
     except SchemaUnusable:
         raise
     except Exception as error:  # a library's error concerns only this schema
-        raise SchemaUnusable(f"compiling it fails ({type(error).__name__})") from error
+        raise SchemaUnusable(f"compiling the schema failed ({type(error).__name__})") from error
     assert isinstance(content, Content)
     return content

@@ -152,7 +152,7 @@ class SchemaRegistry:
         else:
             client = self._wait_budget.on_behalf_of
             if self._has_too_many_unknown(client):
-                raise Outage(f"too many requests for schemas that registry {self.name} does not have; wait a second")
+                raise Outage(f"too many requests for schemas that are not in registry {self.name}; wait a second")
             cached = self._wait_for(wanted, lambda: self._learn_new_schema(schema_id, client))
         return self._usable(schema_id, self._compiled(schema_id, cached))
 
@@ -194,7 +194,7 @@ class SchemaRegistry:
         under_way = self._compiling.setdefault((schema_id, text), mine)
         try:
             if under_way is not mine:
-                # this thread may be allowed to wait longer than the other one
+                # this thread may wait longer than the other thread
                 with suppress(NotInTime, WaitNotAllowed):
                     return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
             found = self._compile(schema_id, text)
@@ -206,7 +206,7 @@ class SchemaRegistry:
         finally:
             if under_way is mine:
                 del self._compiling[schema_id, text]
-            del under_way, mine  # otherwise they and the traceback of their error would refer to each other
+            del under_way, mine  # otherwise the future and the traceback of its error would refer to each other
 
     def _compile(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
         try:
@@ -277,7 +277,7 @@ class SchemaRegistry:
         except TooManyFetches:
             raise Outage(f"registry {self.name} receives more requests than it handles") from None
         except WaitBudgetExceeded:
-            raise Outage(f"the look-ups in registry {self.name} take longer than one request may wait") from None
+            raise Outage(f"the look-ups in registry {self.name} took longer than a request may wait") from None
         except NotInTime:
             # The registry is still responding to earlier requests.
             if self._now() - self._breaker.started_at < self._wait_seconds / 2:
@@ -361,4 +361,4 @@ def _is_encodable(subject: str) -> bool:
 
 
 def _our_fault(error: Exception) -> str:
-    return f"a fault of sluicegate's own ({type(error).__name__} at {place_of(error)})"
+    return f"internal error of sluicegate ({type(error).__name__} at {place_of(error)})"

@@ -187,9 +187,9 @@ def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
     try:
         return process.compile(specification).seconds <= _CHEAP_SECONDS
     except TooCostly as error:
-        raise SchemaUnusable(f"compiling it takes {error}") from error
+        raise SchemaUnusable(f"compiling the schema takes {error}") from error
     except Outage as error:
-        raise SchemaUnusable(f"it is too costly to be compiled without the rules process: {error}") from error
+        raise SchemaUnusable(f"the schema is too costly to compile without the rules process: {error}") from error
 
 
 def specification_of(schema: Schema, files: SchemaFiles | None = None) -> Specification:

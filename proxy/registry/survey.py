@@ -263,7 +263,7 @@ class Surveys:
 
 def _compile_rule(rule: RuleOverSchemas, content: Content) -> None:
     """Compile a rule for a schema. Raises SchemaUnusable, SchemaError and Outage."""
-    failure = f"the rule {printable(cut(rule.name))} does not fit it"
+    failure = f"the rule {printable(cut(rule.name))} does not fit the schema"
     try:
         expression = rule.compile_for(content, rule.text)
     except RuleUnusable as error:

@@ -89,7 +89,7 @@ class ConfigFile:
             raise ConfigError([Problem("", str(self._path), "nested too deeply")]) from error
         else:
             self._is_unusable = False
-            self._states = None  # a file that this read included for the first time may have changed since
+            self._states = None  # a file that was included for the first time may have changed since
             return loaded
         finally:
             if source.readable:

@@ -45,7 +45,7 @@ def commits_of(files: Iterable[str]) -> dict[str, str]:
 
 def _commit_of(git: str, file: Path) -> str | None:
     try:
-        # A link leads to the folder that has the metadata.
+        # The target of a link is in the folder with Git's metadata.
         file = within_deadline((file, "link"), file.resolve, _SECONDS)
     except (OSError, RuntimeError):  # RuntimeError is raised for a link that leads to itself
         return None

@@ -45,7 +45,7 @@ class KnownTopics:
         patterns = TopicPatterns([pattern])
         if found := sorted(name for name in known if patterns.first_match(name) is not None):
             return found
-        reason = f"; the cluster was not asked: {cluster.reason}" if cluster.reason else ""
+        reason = f"; the cluster was not queried: {cluster.reason}" if cluster.reason else ""
         raise NoSuchTopic(
             f"{pattern} matches no topic of a policy, and none that the cluster lists for the proxy's login{reason}"
         )
@@ -77,4 +77,4 @@ class KnownTopics:
 
 
 def _no_topic(name: str, known: Iterable[str]) -> str:
-    return f"no policy and no cluster has the topic {name}{did_you_mean(name, known)}"
+    return f"neither a policy nor the cluster has the topic {name}{did_you_mean(name, known)}"

@@ -30,7 +30,7 @@ from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rules.rule import RuleUnusable
 
 _LOOK_SECONDS = 1.0
-# Checking many files takes long. So the pause is this many times as long as the last check, up to the longest pause.
+# Checking many files takes long. So the pause is a multiple of the duration of the last check, up to a maximum.
 _PAUSE_FOR_LOOK = 20
 _LONGEST_PAUSE_SECONDS = 10.0
 _LOAD_SECONDS = 60.0
@@ -126,7 +126,7 @@ class Reloader:
         return problems
 
     def _report_missing(self) -> None:
-        missing = f"{self._file} is gone; the policies in force stay" if self._file.is_missing else None
+        missing = f"{self._file} is missing; the policies stay in force" if self._file.is_missing else None
         self._status.set(Condition.CONFIGURATION_MISSING, missing)
 
     async def _has_changed(self) -> bool:
@@ -243,6 +243,6 @@ class Reloader:
 def _kept(topics: Sequence[str]) -> str:
     """Return a description of the policies of a missing file that stay in force."""
     if not topics:
-        return "what it gave stays in force"
+        return "its last content stays in force"
     more = f" and {len(topics) - _MOST_NAMED} more" if len(topics) > _MOST_NAMED else ""
     return f"its last policies stay in force for {', '.join(topics[:_MOST_NAMED])}{more}"

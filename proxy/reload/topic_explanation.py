@@ -29,8 +29,8 @@ from sluicegate.validation.topic_policy import policy_by_usable_settings
 _KEYS = [key.name for key in each_key_of(Topic) if key.name not in ("match", DIFFERENCE_MAX)]
 _MOST_LATER = 5
 _NEVER_IN_A_FLOOR = frozenset({"enforce", "rehearse", "fix", "quarantine", "sensitive", "rules", "requests", "checks"})
-NO_TOPIC = "no topic can have this name, and a broker rejects it (letters, digits, . _ - and at most 249)"
-NOT_ASKED = SettingsRead(reason="the cluster was not asked")
+NO_TOPIC = "this is not a valid topic name, and brokers reject it (at most 249 letters, digits, . _ -)"
+NOT_ASKED = SettingsRead(reason="the cluster was not queried")
 
 ReadSettings = Callable[[str], SettingsRead]
 """Returns the cluster's settings for a topic that the proxy applies. Blocks."""

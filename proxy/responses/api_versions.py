@@ -9,7 +9,7 @@ from sluicegate.protocol.headers import build_response_header, response_body_at
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
-# Brokers list about 60 APIs and a dozen features, which takes half a KiB.
+# Brokers list about 60 APIs and a dozen features, in about half a KiB.
 _MAX_VERSIONS_ELEMENTS = 2000
 _MAX_VERSIONS_BYTES = 1 << 20
 _MAX_BYTES_REMEMBERED = 4096

@@ -48,7 +48,7 @@ class AddressBook:
         known = self._upstream.get(node_id)
         if known is None or known.host != host or known.port != port:
             if node_id < 0:
-                self._offer(node_id)  # this call logs the error
+                self._offer(node_id)  # `find` logs the error
                 return None
             if known is None and len(self._upstream) >= _MAX_BROKERS:
                 return None

@@ -20,7 +20,7 @@ _UNKNOWN_MS = 1000
 _METADATA_VERSION = 12  # the first version that accepts topic ids without names
 _CLIENT_ID = "sluicegate"
 _NO_NAME_NO_TAGS = b"\0\0"
-# No topic creation, no authorized operations and no tagged fields.
+# The request neither creates topics nor asks for authorized operations, and has no tagged fields.
 _AFTER_TOPICS = b"\0\0\0"
 
 

@@ -309,7 +309,7 @@ class Evaluator:
         except OSError as error:  # an error in the folder for temporary files
             return ResponseOutcome.FAILED, f"{type(error).__name__}: {error.strerror}", 0
         except BaseException as error:  # libraries may panic, which concerns only this schema
-            return ResponseOutcome.UNUSABLE, f"compiling it fails ({type(error).__name__})", 0
+            return ResponseOutcome.UNUSABLE, f"compiling the schema failed ({type(error).__name__})", 0
         grown = max(own_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)
         if one is not None:
             self._keep(request.number, one, grown)

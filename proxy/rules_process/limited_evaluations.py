@@ -83,13 +83,13 @@ class LimitedEvaluations:
             return
         except ProcessEnded as ended:
             self._reports.evaluated(EvaluationOutcome.OUTAGE.value)
-            evaluation.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
+            evaluation.future.set_exception(Outage(f"the rules process is not available: {ended}"))
             return
         except Exception as error:  # a bug in the proxy, which the waiting thread reports
             evaluation.future.set_exception(error)
             return
         is_of_a_subject = evaluation.request.operation is not RulesOperation.COMPILE
-        # each subject that is done is charged separately
+        # each finished subject is charged separately
         if not (is_of_a_subject and response.outcome is ResponseOutcome.DONE):
             self._charge(evaluation, response)
         self._set_result(evaluation, response)
@@ -108,9 +108,9 @@ class LimitedEvaluations:
         elif response.outcome is ResponseOutcome.OUTAGE:
             evaluation.future.set_exception(Outage(words))
         elif _is_permanent(evaluation):  # the same data would fail again
-            evaluation.future.set_exception(SchemaUnusable(f"evaluating it fails ({words})"))
+            evaluation.future.set_exception(SchemaUnusable(f"the evaluation failed ({words})"))
         else:
-            evaluation.future.set_exception(Outage(f"it failed in the rules process: {words}"))
+            evaluation.future.set_exception(Outage(f"the evaluation failed in the rules process: {words}"))
 
     def _responded(self, evaluation: Evaluation) -> EvaluationResponse:
         """Return the response to an evaluation.
@@ -143,7 +143,7 @@ class LimitedEvaluations:
             if evaluation.is_slice and not over.is_memory:
                 raise
             how = self._exhausted(evaluation, over)
-            raise SchemaUnusable(f"compiling it takes {self._limits.describe_excess(how)}") from None
+            raise SchemaUnusable(f"compiling the schema takes {self._limits.describe_excess(how)}") from None
         return self._last_response(evaluation, request) if compiled.outcome is ResponseOutcome.DONE else compiled
 
     def _last_response(self, evaluation: Evaluation, request: EvaluationRequest) -> EvaluationResponse:

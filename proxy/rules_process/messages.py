@@ -20,7 +20,7 @@ from sluicegate.validation.rules.rule import Client, RuledRecord
 
 _HEAD = struct.Struct(">I")
 _LENGTH = struct.Struct(">H")
-_MOST_RESPONSE_BYTES = 4096  # PIPE_BUF of Linux; it is 512 on macOS, which writes more at once to an empty pipe
+_MOST_RESPONSE_BYTES = 4096  # PIPE_BUF of Linux. It is 512 on macOS, but an empty pipe accepts more there
 _MOST_CHARACTERS = 600
 
 

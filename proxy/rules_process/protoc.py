@@ -56,7 +56,7 @@ def write_descriptor_set(folder: str, text: str, imports: Mapping[str, str]) -> 
         output.seek(0)
         words = output.read(_MOST_OUTPUT).decode(errors="replace")
     if code != 0:
-        raise SchemaUnusable(f"it is not compiled: {_errors_of(words, Path(folder) / _SOURCES)}")
+        raise SchemaUnusable(f"the schema cannot be compiled: {_errors_of(words, Path(folder) / _SOURCES)}")
     made.write_bytes(with_map_entries(made.read_bytes()))
 
 
@@ -72,7 +72,7 @@ def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes
             return with_map_entries(_compiled(inputs, Path(folder) / _SOURCES, name))
     except OSError as error:
         raise SchemaUnusable(
-            f"it is compiled in a folder for temporary files, which cannot be used (TMPDIR): {error.strerror}"
+            f"the schema is compiled in the folder for temporary files (TMPDIR), which cannot be used: {error.strerror}"
         ) from error
 
 
@@ -119,7 +119,7 @@ def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
     for name, text in texts.items():
         pure = PurePosixPath(name)
         if pure.is_absolute() or ".." in pure.parts or "\0" in name or not pure.parts:
-            raise SchemaUnusable(f"it imports {name[:100]}, which is no name below its own folder")
+            raise SchemaUnusable(f"the schema imports {name[:100]}, which is not below its own folder")
         try:
             path = folder / pure
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
         except OSError as error:
             if error.errno not in _OF_NAMES:
                 raise
-            why = f"its imports cannot be files in one folder: {name[:100]}: {error.strerror}"
+            why = f"the imports cannot be files in one folder: {name[:100]}: {error.strerror}"
             raise SchemaUnusable(why) from None
 
 
@@ -193,12 +193,12 @@ def _compiled(inputs: list[str], folder: Path, name: str) -> bytes:
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # our own names
     except subprocess.TimeoutExpired:
-        raise SchemaUnusable(f"it is not compiled within {_SECONDS} s") from None
+        raise SchemaUnusable(f"the schema was not compiled within {_SECONDS} s") from None
     except OSError as error:
         raise SchemaUnusable(f"the compiler does not start: {error.strerror}") from error
     if done.returncode != 0:
         words = done.stderr[:_MOST_OUTPUT].decode(errors="replace")
-        raise SchemaUnusable(f"it is not compiled: {_errors_of(words, folder)}")
+        raise SchemaUnusable(f"the schema cannot be compiled: {_errors_of(words, folder)}")
     return done.stdout
 
 

@@ -71,7 +71,7 @@ class RulesProcess:
         """
         spent = self._wait_budget.spent
         if spent.compiling_seconds >= self.limits.seconds:
-            raise Outage("one request names more new schemas than are compiled for it at once; send it again")
+            raise Outage("the request names more new schemas than can be compiled for one request; send it again")
         seconds = self.limits.seconds
         request = EvaluationRequest(
             RulesOperation.COMPILE, specification.number, self._at_once(seconds, COMPILE_SLICE_SECONDS), specification

@@ -88,7 +88,7 @@ class StoppableContent:
         try:
             return self._evaluated(RulesOperation.RECORD_NAME, data)
         except TooCostly as error:
-            raise SchemaError(f"finding its name takes {error}") from error
+            raise SchemaError(f"finding the record's name takes {error}") from error
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
         """Return the native check of this schema, which is always cheap, or None if there is none."""
@@ -175,7 +175,7 @@ class StoppableContent:
         try:
             self._process.compile(specification)
         except TooCostly as error:
-            raise SchemaUnusable(f"compiling its constraints takes {error}") from error
+            raise SchemaUnusable(f"compiling the constraints takes {error}") from error
         return StoppableExpression(specification, None, self._process)
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
@@ -254,7 +254,7 @@ class StoppableExpression:
         try:
             return self._process.compile(self._specification).words or ""
         except TooCostly as error:
-            raise SchemaUnusable(f"it takes {error}") from error
+            raise SchemaUnusable(f"the evaluation takes {error}") from error
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return the fault, or None if there is none.
@@ -267,7 +267,7 @@ class StoppableExpression:
             except TooManySteps:
                 pass
             except LIBRARY_FAULTS as error:
-                raise SchemaError(f"evaluating it fails ({type(error).__name__} at {place_of(error)})") from error
+                raise SchemaError(f"the evaluation failed ({type(error).__name__} at {place_of(error)})") from error
         record.budget.spend(UNBOUNDED)
         try:
             return self._process.ask(self._specification, RulesOperation.FAULT, fields_of(record))
@@ -320,4 +320,4 @@ def exceeds_limit(evaluate: Callable[Given, object], *given: Given.args, **named
 
 def too_costly(error: TooCostly) -> str:
     """Return the end of a sentence that begins with the subject and "is"."""
-    return f"too costly to validate: it takes {error}; send smaller records, or have the limit raised"
+    return f"too costly to validate: the evaluation takes {error}; send smaller records, or have the limit raised"

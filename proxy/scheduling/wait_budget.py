@@ -25,9 +25,9 @@ class WaitNotAllowed(Exception):
 class CpuTime(Enum):
     """How much CPU time of the rules process a thread may wait for in one evaluation."""
 
-    WHOLE = auto()  # all that the request may use
-    SLICE = auto()  # a slice of that; if it is exceeded, the validation starts again in a thread with REST
-    REST = auto()  # all that the request may use, in a separate process from the one for slices
+    WHOLE = auto()  # the total time of the request
+    SLICE = auto()  # a slice of the total; after it, the validation starts again in a thread with REST
+    REST = auto()  # the total time of the request, in a separate process from the one for slices
 
 
 class WaitBudgetExceeded(Exception):
@@ -143,7 +143,7 @@ class WaitBudget:
             with self._stepping_aside():
                 return future.result(seconds)
         finally:
-            del future  # otherwise it and the traceback of its error would refer to each other
+            del future  # otherwise the future and the traceback of its error would refer to each other
 
     def wait(self, future: "Future[T]", seconds: float) -> T:
         """Return the result of the future and charge the wait to the budget.
@@ -153,7 +153,7 @@ class WaitBudget:
         try:
             return future.result() if future.done() else self._wait_for(future, seconds)
         finally:
-            del future  # otherwise it and the traceback of its error would refer to each other
+            del future  # otherwise the future and the traceback of its error would refer to each other
 
     def _wait_for(self, future: "Future[T]", seconds: float) -> T:
         self.require_waiting_allowed()
@@ -170,7 +170,7 @@ class WaitBudget:
         finally:
             if isinstance(budget, _RequestBudget):
                 budget.left -= monotonic() - began
-            del future  # otherwise it and the traceback of its error would refer to each other
+            del future  # otherwise the future and the traceback of its error would refer to each other
 
     @contextmanager
     def _stepping_aside(self) -> Iterator[None]:

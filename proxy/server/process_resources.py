@@ -43,7 +43,7 @@ def reserve_descriptors() -> None:
     some = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.close(fcntl.fcntl(some, fcntl.F_DUPFD_CLOEXEC, most - 1))
-    except OSError:  # the last descriptor is in use, so the table already has this size
+    except OSError:  # the last descriptor is in use, so the table is already large enough
         pass
     finally:
         os.close(some)

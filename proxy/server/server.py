@@ -299,7 +299,7 @@ class Server:
         )
         if config.exempt:
             self._log.warning(
-                "some clients are exempt: their batches are the broker's alone to validate",
+                "some clients are exempt, so only the brokers validate their batches",
                 exempt=[exempt.given for exempt in config.exempt],
             )
 

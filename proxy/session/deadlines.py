@@ -114,7 +114,7 @@ class Deadlines:
             text = f"a request has not arrived whole, and less than {self._least_bytes} bytes of it came in {most:g} s"
             return Overdue(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
         if self._is_slow(snapshot.held_of_request, now):
-            text = "a request arrived so slowly that others had to wait for the memory it held"
+            text = "a request arrived so slowly that other clients had to wait for its memory"
             return Overdue(GATHERED_BYTES, text)
         if self._response.seconds_unchanged(snapshot.response, now) > most:
             return Overdue(FRAME_SECONDS, f"the broker sent nothing more of a response for {most:g} s")
@@ -125,7 +125,7 @@ class Deadlines:
         ):
             return Overdue(FRAME_SECONDS, f"the broker read nothing of a request for {lasts:.0f} s")
         if self._unread.seconds_unchanged(snapshot.unread, now) > _UNREAD_SECONDS:
-            text = "the client does not read a response, and others wait for its memory"
+            text = "the client does not read a response, and other clients wait for the memory of the response"
             return Overdue(GATHERED_BYTES, text)
         if self._idle.seconds_unchanged(snapshot.moved, now) > self._idle_seconds:
             return Overdue(IDLE_SECONDS, f"nothing was sent in either direction for {self._idle_seconds:g} s")

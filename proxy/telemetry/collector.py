@@ -66,7 +66,7 @@ _LATER = frozenset({429, 502, 503, 504})
 _PROTOBUF = "application/x-protobuf"
 _OWN_HEADERS = {"content-type": _PROTOBUF, "user-agent": "sluicegate"}
 
-# The SDK would log each attempt, with text from the collector. Instead the proxy logs one line a minute.
+# The SDK would log each attempt, with text from the collector. Instead the proxy logs at most one line a minute.
 _sdk_log = logging.getLogger("opentelemetry")
 _sdk_log.addHandler(logging.NullHandler())
 _sdk_log.propagate = False
@@ -99,7 +99,7 @@ class Collector:
         """Call an exporter and return the OTLP response, empty if there is none. Raises ExportFailed."""
         self._adapter.begin()
         if export().name != "SUCCESS":
-            raise ExportFailed(self._adapter.reason or "internal error: the exporter did not send it")
+            raise ExportFailed(self._adapter.reason or "internal error: the exporter did not send the export")
         return self._adapter.body
 
     def end_at(self, end: float) -> None:
@@ -182,15 +182,15 @@ def _reason_of(response: HTTPResponse, path: str) -> str | None:
     """Return why a response is a failure, or None if it is not."""
     status = response.status
     if status in _LATER:
-        return f"it asks to retry later (HTTP {status})"
+        return f"the collector asks to retry later (HTTP {status})"
     if status in (401, 403):
-        return f"it rejects the credentials (HTTP {status}): check otel.headers or otel.headers_file"
+        return f"the collector rejects the credentials (HTTP {status}): check otel.headers or otel.headers_file"
     if 300 <= status < 400 or status in (404, 405):
-        return f"it accepts nothing at {path} (HTTP {status}): check otel.endpoint"
+        return f"the collector accepts nothing at {path} (HTTP {status}): check otel.endpoint"
     if not 200 <= status < 300:
-        return f"it rejects the export (HTTP {status})"
+        return f"the collector rejects the export (HTTP {status})"
     if response.headers.get_content_type() == "text/html":
-        return "it responds with a web page: check otel.endpoint"
+        return "the response is a web page: check otel.endpoint"
     return None
 
 

@@ -161,7 +161,7 @@ class MetricPush:
             data = metrics_data(self._resource, self._collect(), self._started_ns, time.time_ns())
             rejected = self._rejected_of(self._collector.response_to(lambda: self._exporter.export(data)))
             if rejected:
-                self._failed(f"it rejected {rejected} of their points")
+                self._failed(f"the collector rejected {rejected} of their points")
             else:
                 self._counters.otel_metrics_sent += 1
                 self._health.succeeded(_DESTINATION)
@@ -174,7 +174,7 @@ class MetricPush:
         try:
             return int(ExportMetricsServiceResponse.FromString(response).partial_success.rejected_data_points)
         except DecodeError:
-            raise ExportFailed("its response is not OTLP: look at otel.endpoint") from None
+            raise ExportFailed("the response is not OTLP: check otel.endpoint") from None
 
     def _failed(self, reason: str) -> None:
         self._counters.otel_metrics_failed += 1

@@ -174,7 +174,7 @@ class SpanPush:
         else:
             self._counters.otel_spans_sent += len(spans) - rejected
             if rejected:
-                self._failed(rejected, "it rejected them")
+                self._failed(rejected, "the collector rejected them")
             else:
                 self._health.succeeded(_DESTINATION)
 
@@ -182,7 +182,7 @@ class SpanPush:
         try:
             return int(ExportTraceServiceResponse.FromString(response).partial_success.rejected_spans)
         except DecodeError:
-            raise ExportFailed("its response is not OTLP: look at otel.endpoint") from None
+            raise ExportFailed("the response is not OTLP: check otel.endpoint") from None
 
     def _failed(self, spans: int, reason: str) -> None:
         self._counters.otel_spans_failed += spans

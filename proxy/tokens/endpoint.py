@@ -103,18 +103,18 @@ class TokenEndpoint:
             raise self._failed(reason, is_temporary=True) from error
         if status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR:
             pause = _pause_in(retry_after, time.time(), _PAUSE_SECONDS if status == _TOO_MANY_REQUESTS else 0.0)
-            after = f"; it is asked again after {pause:.0f} s" if retry_after is not None else ""
-            reason = f"it fails (HTTP {status}{_error_code_in(content)}){after}"
+            after = f"; the next request follows after {pause:.0f} s" if retry_after is not None else ""
+            reason = f"the endpoint failed (HTTP {status}{_error_code_in(content)}){after}"
             raise self._failed(reason, is_temporary=True, retry_after_seconds=pause)
         if status != 200:
             raise self._failed(self._rejection(status, content))
         body = _object_in(content)
         value = body.get("access_token")
         if not isinstance(value, str) or len(value) > _MOST_TOKEN or not _LEGAL.fullmatch(value):
-            raise self._failed("its response has no valid access_token")
+            raise self._failed("the response has no valid access_token")
         lifetime = _lifetime_in(body)
         if lifetime is None:
-            raise self._failed("its response has no valid expires_in")
+            raise self._failed("the response has no valid expires_in")
         return GrantedToken(value, lifetime)
 
     def _ask(self, bounds: LookUpLimits) -> tuple[int, str | None, bytes]:
@@ -143,8 +143,8 @@ class TokenEndpoint:
     def _rejection(self, status: int, content: bytes) -> str:
         """Return the meaning of a status that is neither 200 nor temporary, with the error code (RFC 6749, 5.2)."""
         if 300 <= status < 400:
-            return f"it redirects (HTTP {status}), which is not followed: correct its URL"
-        return f"it grants no token (HTTP {status}{_error_code_in(content)}): check {self._client.checks}"
+            return f"the endpoint redirects (HTTP {status}), and redirects are not followed: correct the URL"
+        return f"the endpoint grants no token (HTTP {status}{_error_code_in(content)}): check {self._client.checks}"
 
     def _failed(self, reason: str, *, is_temporary: bool = False, retry_after_seconds: float = 0.0) -> TokenMissing:
         text = f"token endpoint {self._client.token_url}: {reason}"

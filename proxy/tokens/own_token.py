@@ -72,7 +72,9 @@ def token_in_file(source: Password) -> Token:
     expires = _expiry_in(value)
     if expires is not None and expires <= now:
         ago = f"{now - expires:.0f} s ago"
-        raise TokenMissing(f"{source.key}: the token in {source.file} expired {ago}; its process has to replace it")
+        raise TokenMissing(
+            f"{source.key}: the token in {source.file} expired {ago}; the process that writes this file must replace it"
+        )
     return Token(value, min(now + _FILE_SECONDS, now + _FILE_SECONDS if expires is None else expires))
 
 

@@ -223,7 +223,7 @@ class Fleet:
             merged_state([state, _nothing()])
             rates_of(state["history"])
         except Exception as error:  # a proxy of another version must not disturb the sums of the others
-            raise StateUnavailable(f"its state has another form ({type(error).__name__})") from error
+            raise StateUnavailable(f"the state has another format ({type(error).__name__})") from error
         return state
 
     def _policy_of(self, topic: str, address: HostPort) -> dict[str, Any]:

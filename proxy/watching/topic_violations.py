@@ -67,7 +67,7 @@ def _group_lines(group: ViolationGroupState) -> Iterator[str]:
     batches = "1 batch" if group["batches"] == 1 else f"{group['batches']:,} batches"
     records = "1 bad record" if group["bad_records"] == 1 else f"{group['bad_records']:,} bad records"
     times = f"{iso_time(group['first_ms'])} to {iso_time(group['last_ms'])}"
-    rule = group.get("rule")  # a running proxy does not report the rule
+    rule = group.get("rule")  # a running proxy does not report the rule here
     reason = group["reason"] if rule is None else f"{group['reason']} ({rule})"
     yield f"  {printable_name(reason)}: {batches}, {records}, {times}; {outcome_in_words(group)}"
     yield f"    example: {diagnosis_text(group['example'])}"

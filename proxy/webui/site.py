@@ -31,7 +31,7 @@ _ELSEWHERE: dict[str, dict[str, Any]] = {
     "/api/fleet": {"proxies": None},
     "/api/violations": {
         "groups": None,
-        "problem": "the fleet reads no topic",
+        "problem": "the web UI of the fleet reads no topic",
         "advice": "open the web UI of a proxy with violations.topic",
     },
 }
@@ -126,7 +126,7 @@ class Site:
 
     def _of_all_proxies(self, path: str, query: str) -> HttpResponse:
         if self._changes is None:
-            return _json(_ELSEWHERE[path]) if path in _ELSEWHERE else text_response(404, "nothing is changed here")
+            return _json(_ELSEWHERE[path]) if path in _ELSEWHERE else text_response(404, "this server makes no changes")
         if path == "/api/fleet":
             return self._changes.fleet()
         return self._changes.violations(query) if path == "/api/violations" else self._changes.history(query)

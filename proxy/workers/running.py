@@ -40,8 +40,8 @@ def run_until_signal(
 
 def _log_ignored_hangup() -> None:
     structlog.get_logger("sluicegate").warning(
-        "SIGHUP changes nothing: there is no configuration file to be read again",
-        advice="give one with --config; SIGTERM lets what is in flight finish first",
+        "SIGHUP ignored: the proxy has no configuration file",
+        advice="start the proxy with --config to reload a file; to stop it after the requests in flight, send SIGTERM",
     )
 
 

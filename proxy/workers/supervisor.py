@@ -309,7 +309,7 @@ class Supervisor:
                 task.add_done_callback(self._changing.discard)
             case CouldNotStart(reason) if not self._tasks:
                 self._cannot_start = reason
-            case CouldNotStart(reason):  # a restarted worker, whose restart is tried again
+            case CouldNotStart(reason):  # the worker's restart is tried again
                 self._log.error("worker restart failed", worker=worker.index, reason=reason)
             case Report() | WorkerSnapshot():
                 self._reports.received(worker, message)

@@ -114,7 +114,7 @@ class WorkerLauncher:
         pid: int | None = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]  # it has no other name
         if pid is None or sys.platform == "darwin":  # macOS has no waitid
             return
-        # multiprocessing collects the exit status
+        # multiprocessing reads the exit status
         ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if ended is not None:
             self._log.error(

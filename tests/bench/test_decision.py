@@ -13,7 +13,7 @@ from bench.decision import DECISION, SIZING, Results, capacity, latency, summary
     ids=["summary", "capacity", "latency"],
 )
 def test_the_page_has_the_measured_figures(page: Path, text: str) -> None:
-    assert text in page.read_text(), f"run `python -m bench.decision`: {page.name} has other figures than bench/results"
+    assert text in page.read_text(), f"run `python -m bench.decision`: the figures of {page.name} differ"
 
 
 def test_one_core_carries_what_its_cpu_allows() -> None:

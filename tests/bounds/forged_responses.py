@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.bounds.frames import endless_varint, equal_tagged_fields, int32, sized_frame, uvarint
 
 Forgery = Callable[[bytes, bytes], bytes]
-"""(the sound response with its size, the request) -> the bytes written instead."""
+"""(valid response with its size, request) -> the bytes written instead."""
 
 MANY = 300_000
 _GIANT = 100_000_000

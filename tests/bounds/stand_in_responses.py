@@ -139,7 +139,7 @@ def _read(frame: bytes, at: int, fields: int) -> None:
     for _ in range(fields):
         size, at = read_unsigned_varint(frame, at)
         at += size - 1
-        assert size > 0 and at <= len(frame), "a field that is null, or cut"
+        assert size > 0 and at <= len(frame), "a field is null or incomplete"
     read_unsigned_varint(frame, at)
 
 

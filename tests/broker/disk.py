@@ -11,7 +11,7 @@ class Disk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.why_not: str | None = "it was not mounted"
-        """The reason why it is not mounted, or None."""
+        """The reason why the disk is not mounted, or None."""
 
     def mount(self, size: int) -> None:
         """Mount the disk; if the machine does not allow it, `why_not` is set."""

@@ -31,7 +31,7 @@ def format_storage(version: str, config: Path, data: Path, cluster_id: str, node
         assert done.returncode == 0, done.stderr
         _checkpoints[version] = (data / _CHECKPOINT).read_bytes()
         return
-    data.mkdir(exist_ok=True)  # it may be a mounted disk
+    data.mkdir(exist_ok=True)  # the folder may be a mounted disk
     (data / _CHECKPOINT).write_bytes(_checkpoints[version])
     ids = {"version": 1, "cluster.id": cluster_id, "node.id": node_id, "directory.id": random_uuid()}
     (data / _IDS).write_text("".join(f"{name}={value}\n" for name, value in ids.items()))

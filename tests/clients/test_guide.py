@@ -88,7 +88,7 @@ def test_a_program_shows_what_the_page_shows(
     program: Block, broker_and_proxy_addresses: tuple[str, str], tmp_path: Path
 ) -> None:
     assert program.file is not None
-    assert program.shown is not None, "the output is a `text` block directly after the program"
+    assert program.shown is not None, "a `text` block with the output must follow the program"
     broker, proxy = broker_and_proxy_addresses
     topic = create_topic(broker, UNVALIDATED, partitions=1, prefix="guide")
     file = tmp_path / program.file

@@ -30,8 +30,8 @@ VERSIONS = sorted(
 DRIVEN = ("Java kafka-clients 4.3", "Java kafka-clients 3.9", "confluent-kafka", "aiokafka", "franz-go")
 CLIENTS = [program for program in PROGRAMS if program.name in DRIVEN and program.version is not None]
 RESULTS = ROOT / "build/kafkas"
-"""How many of COLUMNS and the rejection each client did with each release, in a file for each pair: several processes
-fill one table.
+"""The folder of the results: for each client and release, a file with the number of successful checks. Several
+processes fill one table.
 """
 
 

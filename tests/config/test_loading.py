@@ -114,7 +114,7 @@ def test_a_misspelled_key_is_not_also_reported_as_missing(text: str, found: set[
         (SMALLEST + "defaults:\n  message.timestamp.after.max.ms: 9223372036854775808", "c.yaml:4: defaults."),
         (
             SMALLEST + "drain_timeout_seconds: 1\ndrain_timeout_seconds: 2",
-            "c.yaml:4: drain_timeout_seconds: given twice, first at c.yaml:3",
+            "c.yaml:4: drain_timeout_seconds: the key occurs twice, first at c.yaml:3",
         ),
         (SMALLEST + "topics:\n  - match: '/(/'", "c.yaml:4: topics[0].match: not a regular expression"),
         (

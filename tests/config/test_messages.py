@@ -86,7 +86,7 @@ def test_errors_about_upstream_name_the_key_and_the_remedy(upstream: str, expect
             "c.yaml:3: log.level: expected 'debug', 'info', 'warning' or 'error'; did you mean debug?",
         ),
         ("workers: 65", "c.yaml:3: workers: expected a whole number of 1 to 64; found 65"),
-        ("violations: {file: ''}", "c.yaml:3: violations.file: an empty text; leave the key out instead"),
+        ("violations: {file: ''}", "c.yaml:3: violations.file: the text is empty; leave the key out instead"),
         ("violations: {file: [x]}", "c.yaml:3: violations.file: expected a text; found a list"),
     ],
 )

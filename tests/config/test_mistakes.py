@@ -231,4 +231,6 @@ def test_an_empty_section_equals_a_missing_one() -> None:
 def test_an_empty_tls_section_does_not_mean_plaintext() -> None:
     (problem,) = problems_of_text("upstream:\n  bootstrap: h:1\n  tls:\nlisten: {bootstrap: '127.0.0.1:2'}\n")
 
-    assert problem == ("c.yaml:3: upstream.tls: it is empty; write tls: {} for its defaults, or leave the key out")
+    assert problem == (
+        "c.yaml:3: upstream.tls: the section is empty; write tls: {} for its defaults, or leave the key out"
+    )

@@ -39,7 +39,7 @@ def test_headers_are_read_as_opentelemetry_writes_them_in_its_variable(text: str
 def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
     (problem,) = problems_of_text(configuration_with_otel(f"headers: '{text}'"))
 
-    assert problem.startswith("c.yaml:3: otel: headers: ")
+    assert problem.startswith("c.yaml:3: otel: header")
     assert SECRET not in problem
 
 

@@ -148,7 +148,7 @@ def test_a_relative_name_in_a_topic_file_starts_at_the_folder_of_that_file(tmp_p
 
 
 def test_a_relative_name_in_a_linked_file_starts_at_the_folder_of_the_link(tmp_path: Path) -> None:
-    """The files of a ConfigMap are such links, and so are the schemas next to them."""
+    """In a ConfigMap that Kubernetes mounts, the file and the schemas next to it are symbolic links."""
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "c.yaml").write_text(_HEAD + f"topics: [{{match: own, {_SCHEMA}}}]")
     (tmp_path / "c.yaml").symlink_to("..data/c.yaml")

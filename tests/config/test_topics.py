@@ -18,7 +18,7 @@ def configuration_with_topics(*entries: str, more: str = "") -> str:
         (["match: a, quarantine: a"], "topics[0].quarantine: a is quarantined itself, by topics[0] (a)"),
         (["match: 'a.*', quarantine: a.dead"], "put an entry for a.dead before that one, without quarantine"),
         (["match: a, quarantine: b", "match: /b|c/, quarantine: d"], "b is quarantined itself, by topics[1] (/b|c/)"),
-        (["match: a, quarantine: a b"], "no topic can have this name"),
+        (["match: a, quarantine: a b"], "not a valid topic name"),
         (["match: a, quarantine: b, fix: {timestamp: now}"], "quarantine and fix exclude each other"),
         (["match: a, quarantine: b, mode: mark"], "mode: mark and quarantine exclude each other"),
         (["match: a, mode: mark, fix: {timestamp: now}"], "mode: mark and fix exclude each other"),

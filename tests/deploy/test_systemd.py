@@ -14,7 +14,7 @@ from tests.oracle.kafka_java import ROOT
 UNIT = DEPLOY / "systemd/sluicegate.service"
 SOCKET = DEPLOY / "systemd/sluicegate.socket"
 _MOST_EXPOSED = 15
-"""Tenths, of the 100 that systemd-analyze gives at most: what it says today is 12."""
+"""The highest permitted exposure in tenths, of at most 100 in systemd-analyze; 12 was measured."""
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:

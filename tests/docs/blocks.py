@@ -8,7 +8,7 @@ from tests.oracle.kafka_java import ROOT
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 EXTENSIONS = ROOT / "docs" / "extending.md"
-"""Its blocks change the tree, so tests/docs/test_extensions.py applies them to a copy."""
+"""The page whose blocks change the tree, so tests/docs/test_extensions.py applies them to a copy."""
 _FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"(?:#|//) ([\w./-]+\.(?:yaml|py|java|go|js|c|json|properties))$")
 _OUTPUT = re.compile(r"\s*```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -21,7 +21,7 @@ LANGUAGES = {
     *("sh", "yaml", "json", "python", "java", "go", "javascript", "c"),
     *("dockerfile", "ini", "properties", "text", ""),
 }
-"""Without a name: drawings, and parts of a screen that is updated."""
+"""The languages of blocks. Blocks without a language are drawings, and parts of a screen that is updated."""
 
 NO_CONFIGURATION = {
     ("docs/how-to/policies-as-code.md", "# .github/workflows/policies.yaml"),
@@ -33,7 +33,7 @@ NO_CONFIGURATION = {
     ("docs/install.md", "# kubernetes.yaml"),
     ("docs/how-to/compose.md", "# compose.yaml"),
 }
-"""YAML for other programs, by its first line; test_install.py, test_tutorials.py and tests/deploy check theirs."""
+"""YAML for other programs, by page and first line. test_install.py, test_tutorials.py and tests/deploy check some."""
 
 NOT_TYPED = {
     "make spark": "installs Spark; tests/pipeline/test_command.py runs the jobs",
@@ -68,7 +68,7 @@ NOT_TYPED = {
     "sluicegate dead-letters ": "needs letters of other writers; tests/dead_letters writes them and runs the commands",
     "python3 -m venv environment": "it is not published",
 }
-"""By the beginning of a block: why it cannot be typed here."""
+"""The reasons why blocks cannot be run here, by the beginning of the block."""
 
 OLD_BROKERS = {"docs/how-to/kafka-4-hour.md"}
 """Pages about a cluster of Kafka 3."""

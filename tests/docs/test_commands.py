@@ -7,5 +7,5 @@ from tests.oracle.kafka_java import ROOT
 def test_the_commands_page_is_generated_from_the_help_texts() -> None:
     written = (ROOT / "docs" / "commands.md").read_text()
 
-    assert written == page(), "write it: .venv/bin/python -m sluicegate.proxy.cli.commands_reference > docs/commands.md"
+    assert written == page(), "run .venv/bin/python -m sluicegate.proxy.cli.commands_reference > docs/commands.md"
     assert "--timestamp" in written

@@ -10,4 +10,4 @@ PAGE = Path(__file__).parents[2] / "docs" / "conditions.md"
 def test_the_conditions_page_is_generated_from_the_catalogue() -> None:
     written = "python -m sluicegate.proxy.status.reference > docs/conditions.md"
 
-    assert PAGE.read_text(encoding="utf-8") == page(), f"write the page again: {written}"
+    assert PAGE.read_text(encoding="utf-8") == page(), f"regenerate the page: {written}"

@@ -13,7 +13,7 @@ _BROKERS_OWN = {
     *("NONE", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_TOPIC_OR_PARTITION"),
     *("UNSUPPORTED_VERSION", "INVALID_CONFIG", "INVALID_REQUEST", "CLUSTER_AUTHORIZATION_FAILED"),
 }
-"""No verdicts: what a broker or the proxy itself is asked about."""
+"""Codes that are no verdicts about a batch, but about the broker or the proxy itself."""
 
 ROWS = {int(code): (name, again) for code, name, again in _ROW.findall((ROOT / "docs/checks.md").read_text())}
 

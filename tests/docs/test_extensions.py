@@ -31,12 +31,12 @@ MOST_PRODUCT_FILES = {
     "A `doctor` check": 1,
     "A command": 1,
 }
-"""By section: how many files of the product it may touch; tests and generated pages are not counted."""
+"""The maximum number of product files that the example of a section may touch, without tests and generated pages."""
 _PRODUCT = ("config/", "protocol/", "proxy/", "validation/", "pipeline/", "setup.py", "pyproject.toml")
 _NEW_FILE = re.compile(r"# new file: (\S+)$")
 _CHANGED_FILE = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
 _NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.c", "*.egg-info", "build", "dist", "node_modules")
-"""Of the tree: what is hidden (environments, Kafka), or made of other files; what is compiled is copied."""
+"""Files that are not copied: hidden ones (environments, Kafka) and generated ones. Compiled modules are copied."""
 _SECONDS = 300
 
 
@@ -188,15 +188,15 @@ def test_an_extension_touches_few_files(example: Example) -> None:
     most, files = MOST_PRODUCT_FILES[example.name], example.product_files
 
     assert 0 < len(files) <= most, (
-        f'"{example}" touches {len(files)} files of the product ({", ".join(files)}), at most {most} are wanted: bring '
-        "together what belongs together, instead of writing it into one more place"
+        f'"{example}" changes {len(files)} files of the product ({", ".join(files)}), more than {most}: '
+        "keep related code in one place instead of changing another file"
     )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 def test_an_example_works_in_a_copy_of_the_tree(example: Example, tmp_path: Path) -> None:
-    assert any(block.language == "sh" for block in example.blocks), f'"{example}": it has no sh block that tries it'
+    assert any(block.language == "sh" for block in example.blocks), f'"{example}" needs an sh block that runs it'
     copy = Copy(tmp_path)
 
     for block in example.blocks:

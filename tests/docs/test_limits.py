@@ -82,5 +82,5 @@ def test_the_listed_test_of_each_limit_exists(key: str) -> None:
 
 def test_the_page_matches_the_declarations() -> None:
     assert (ROOT / "docs" / "limits.md").read_text() == page(), (
-        "write it again: .venv/bin/python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md"
+        "regenerate the page: .venv/bin/python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md"
     )

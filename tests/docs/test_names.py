@@ -10,7 +10,7 @@ _OURS = "config|dead_letters|pipeline|protocol|proxy|validation"
 _ROOMS = f"bench|docs|tests|{_OURS}"
 _FILE = re.compile(rf"(?<![\w./-])((?:{_ROOMS})/[\w./-]+\.(?:py|pxd|md|json|java|pyi|yaml))\b")
 _MADE_FILE = re.compile(r"^# new file: (\S+)$", re.MULTILINE)
-"""What a worked example makes is not there before (tests/docs/test_extensions.py)."""
+"""Files that a worked example creates do not exist yet (tests/docs/test_extensions.py)."""
 _SYMBOL = re.compile(rf"`((?:bench|tests|sluicegate\.(?:{_OURS}))(?:\.\w+)+)(?:\(\))?`")
 _PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 _SOURCES = [

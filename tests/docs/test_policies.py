@@ -31,9 +31,9 @@ EXAMPLES = [
         r"^```yaml\n(.*?)^```", (ROOT / "docs" / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL
     )
 ]
-"""Their configurations, page by page."""
+"""The configurations of all pages, in order."""
 ELSEWHERE = "registry:"
-"""What an example asks of others than us is tried where they are: tests/integration and tests/proxy."""
+"""Examples that need another service; tests/integration and tests/proxy test these."""
 NOW = 1_800_000_000_000
 LIMITS = ValidationLimits()
 TENANT = (b"tenant", b"acme")
@@ -91,7 +91,7 @@ REJECTED: dict[str, list[Change]] = {
         for software, version in (("librdkafka", "1.9.2"), ("apache-kafka-java", "2.8.1"))
     ],
 }  # fmt: skip
-"""By rule: what it rejects, each as a change of what is good."""
+"""Requests that a rule rejects, by rule, each as a change of a valid request."""
 TOLD: dict[str, list[Change]] = {
     "in-order": [{"records": tuple(Rec(NOW - i, b"k", b"v", (TENANT,)) for i in range(2))}],
     "idempotent-everywhere": [{"producer_id": -1}],
@@ -149,9 +149,8 @@ CASES = [(rule, example) for example in EXAMPLES if ELSEWHERE not in example for
 @pytest.mark.parametrize(("rule", "example"), CASES, ids=[rule for rule, _ in CASES])
 def test_every_rule_of_the_page_rejects_what_the_page_says(rule: str, example: str) -> None:
     assert rule in REJECTED.keys() | TOLD.keys() | MARKED.keys(), (
-        f"a page about policies has an example with a rule {rule}: add to REJECTED (or TOLD, if it is only observed) "
-        f"what it "
-        "rejects, each as a change of what is good"
+        f"a page about policies has an example with a rule {rule}: add requests that it rejects to REJECTED (or TOLD "
+        f"if it is only observed), each as a change of a valid request"
     )
     for change in REJECTED.get(rule, []):
         found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))

@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
 def test_the_page_is_generated_from_the_reasons() -> None:
     written = "python -m sluicegate.proxy.reporting.events.reasons_reference > docs/reasons.md"
 
-    assert PAGE.read_text(encoding="utf-8") == page(), f"write the page again: {written}"
+    assert PAGE.read_text(encoding="utf-8") == page(), f"regenerate the page: {written}"
 
 
 def test_every_reason_has_an_entry_with_an_error_and_a_remedy() -> None:

@@ -26,7 +26,7 @@ from tests.pipeline.commands import RepeatedCommand
 _STAYS = re.compile(r"(sluicegate run|sluicegate demo|make run)(?!.*(SECONDS|--seconds))")
 """Commands that a reader leaves running in another terminal."""
 _JOB = re.compile(r"sluicegate-spark [^|&;<>$\n]+\n?")
-"""A job alone. It runs in a session that the page's other jobs share, as the installed command's code does."""
+"""A block that only starts a job. All jobs of a page share a session; they run the code of the installed command."""
 _READS = ("cat ", "curl ", "grep ", "tail ", "ls ")
 """Commands that may be repeated, because they change nothing: events and counters appear a moment later."""
 _PACKAGES = {"curl": "curl", "kcat": "kcat", "jq": "jq", "git": "git", "openssl": "openssl"}
@@ -157,7 +157,7 @@ class Reader:
             self._running = self._start(command, log)
         end = time.monotonic() + _COMMAND_SECONDS
         while not (is_shown_in(shown, output.read_text()) if shown is not None else self._is_open()):
-            assert self._running.process.poll() is None, f"{block}: it ended:\n{output.read_text()}"
+            assert self._running.process.poll() is None, f"{block}: the command ended:\n{output.read_text()}"
             assert time.monotonic() < end, _difference(block, shown, output.read_text())
             time.sleep(0.05)  # there is no event for new output or an open port
 

@@ -17,7 +17,7 @@ _MOST_WAITING = 2000
 _PAUSE_SECONDS = 0.05
 _ONE_HOUR_AHEAD_IS_ALLOWED_MS = 10**14
 _REJECTED = (KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD)
-"""The codes for a bad record alone in its batch, and beside others (KIP-467)."""
+"""The error codes of bad records and of the valid records beside them in a batch (KIP-467)."""
 Records = dict[int, list[int]]
 """Numbers by partition, in order."""
 
@@ -27,7 +27,7 @@ class LoadClient(Protocol):
 
     name: str
     trouble: str | None
-    """The error that it could not recover from, or empty."""
+    """The error from which the client could not recover, or empty."""
 
     def __enter__(self) -> Self: ...
 

@@ -93,7 +93,7 @@ class FaultyRelay:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self.hits = 0
-        """How often a fault hit a connection or its bytes."""
+        """The number of connections and pieces that were affected by a fault."""
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -35,7 +35,7 @@ def test_verdicts_follow_a_clock_that_jumps_and_deadlines_do_not(cluster: Relaye
                 for distance, code in ((BEHIND, INVALID_TIMESTAMP), (NOW, 0), (AHEAD, INVALID_TIMESTAMP)):
                     assert error_code_of_record(client, topic, by_its_clock + distance) == code, (jump, distance)
 
-            assert setting.proxy.metric("sluicegate_open_connections") == 1, "deadlines do not use that clock"
+            assert setting.proxy.metric("sluicegate_open_connections") == 1, "deadlines must not use this clock"
             assert setting.proxy.get("/livez")[0] == 200
             assert json.loads(setting.proxy.get("/api/live")[1])["connections"]["count"] == 1
     assert "Traceback" not in setting.proxy.log()

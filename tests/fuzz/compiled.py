@@ -102,7 +102,7 @@ def validate(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
         request, _NAMES, _RULES.rulebook.policy_of, _LIMITS, lambda: now_ms, _DECOMPRESSOR, *more
     )
     if _is_good_on_the_fast_path(frame, version, body_at, now_ms):
-        assert not validated.rejected and request.acks in (-1, 0, 1), f"only the fast path: v{version}, {frame.hex()}"
+        assert not validated.rejected and request.acks in (-1, 0, 1), f"fast path only: v{version}, {frame.hex()}"
     return True
 
 
@@ -139,7 +139,7 @@ def ask_natively(value: bytes) -> bool:
         natively.accepts(value, 1000)
         is_good = natively.accepts(records, 1)
         words = rule.fault(RuledRecord("t", 0, 0, 0, b"key", value, (), Client("")))
-        assert not is_good or words is None, f"only natively good: {rule}: {words}: {value.hex()}"
+        assert not is_good or words is None, f"accepted only by native code: {rule}: {words}: {value.hex()}"
         good = good and is_good
     return good
 

@@ -84,7 +84,7 @@ class Confluent:
         values: list[str] = []
         while len(values) < count:
             message = consumer.poll(_SECONDS)
-            assert message is not None, f"only {len(values)} of {count} records came"
+            assert message is not None, f"only {len(values)} of {count} records arrived"
             if message.error() is None:
                 values.append(message.value().decode())
         consumer.close()

@@ -260,7 +260,7 @@ def test_proxies_agree_after_many_changes_and_kills(cluster: Kafka, proxies: lis
     assert len(fleet["proxies"]) == len(proxies)  # each proxy has the same name after a restart
     pairs = {pair for producer in producers for pair in producer.pairs}
     assert {frozenset({0}), frozenset({32})} <= pairs, pairs
-    assert frozenset({0, 32}) not in pairs, "a request was judged by a mixture"
+    assert frozenset({0, 32}) not in pairs, "a request was validated with mixed states"
     history = eventually(
         lambda: (read := admin_response(proxies[0], "/api/changes", days="1")) and read["changes"] and read
     )

@@ -32,7 +32,7 @@ GARBAGE = {
     "an unknown API": (struct.pack(">i", 11) + request_header(999, 0), "unknown API key 999"),
     "a version from the future": (
         struct.pack(">i", 11) + request_header(0, 99),
-        "Produce v99: this proxy understands 0 to 13",
+        "Produce v99: this proxy supports versions 0 to 13",
     ),
     "a frame too short": (struct.pack(">i", 3) + b"abc", "a frame of 3 bytes is too short for a request"),
     "a Produce of garbage": (struct.pack(">i", 31) + request_header(0, 9) + b"\xff" * 20, "Produce v9: "),
@@ -255,7 +255,7 @@ def test_a_broker_port_in_use_excludes_that_broker_and_is_reported(kafka_bootstr
         status, words = proxy.get("/readyz")
         assert status == 503
         address = f"127.0.0.1:{proxy.broker_port(nodes[0])}"
-        assert f"broker {nodes[0]}: its port cannot be bound: {address}: Address already in use" in words
+        assert f"broker {nodes[0]}: the broker's port cannot be bound: {address}: Address already in use" in words
         assert proxy.metric("sluicegate_ready") == 0
         for listener in taken:
             listener.close()

@@ -27,9 +27,9 @@ def test_missing_topics_are_created_and_existing_ones_only_compared(kafka_bootst
         f"state.topic: created {state} with --partitions 1 --replication-factor 1 --config cleanup.policy=compact "
         "--config min.insync.replicas=1"
     ) in first.stdout
-    assert f"state.topic: {state} exists, nothing was changed; it is as planned" in again.stdout
+    assert f"state.topic: {state} exists and was not changed; its settings are correct" in again.stdout
     for done in (first, again):
-        assert f"{history} exists, nothing was changed; 2 partitions instead of 1" in done.stdout
+        assert f"{history} exists and was not changed; 2 partitions instead of 1" in done.stdout
         assert "retention.ms=604800000 instead of 7776000000" in done.stdout
         assert "--allow-principal User:PROXY --operation Read --operation Write" in done.stdout
     made = admin.describe_topics(TopicCollection([state, history]))

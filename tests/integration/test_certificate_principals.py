@@ -90,7 +90,7 @@ def test_broker_and_proxy_derive_the_same_principal_from_a_certificate(
     for address in (broker.bootstrap, proxy.bootstrap):  # no rule applies, so both reject the client
         with pytest.raises(KafkaException):
             AdminClient({"bootstrap.servers": address} | stranger).list_topics(timeout=3)
-    proxy.wait_for_line("no rule of listen.ssl.principal.mapping.rules applies to its certificate")
+    proxy.wait_for_line("no rule of listen.ssl.principal.mapping.rules applies to the certificate ")
     eventually(lambda: proxy.metric("sluicegate_connections_rejected_total") >= 1, what="the count")
 
 

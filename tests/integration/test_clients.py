@@ -87,7 +87,7 @@ def test_a_timestamp_in_nanoseconds_is_rejected_as_by_a_broker(
     assert event["samples"][0]["timestamp"] == now * 1_000_000
     assert event["samples"][0]["diagnosis"].startswith("looks like nanoseconds: as milliseconds it is ")
     assert (event["code"], event["records"], event["bad_records"]) == (32, 4, 1)
-    if client.name != "aiokafka":  # it sends ApiVersions v0, which has no software name
+    if client.name != "aiokafka":  # aiokafka sends ApiVersions v0, which has no software name
         assert event["software_name"]
 
 

@@ -343,7 +343,7 @@ def test_a_taken_broker_port_is_a_condition_until_it_is_free(
         with socket.create_server(("127.0.0.1", proxy.broker_port(cluster.nodes[2].node_id))):
             proxy.start()
             detail = wait_until_begun(proxy, "broker_port_closed", web_ui)
-            assert detail.startswith(f"broker {cluster.nodes[2].node_id}: its port cannot be bound: ")
+            assert detail.startswith(f"broker {cluster.nodes[2].node_id}: the broker's port cannot be bound: ")
             assert proxy.get("/readyz")[0] == 200
             assert proxy.metric("sluicegate_ready") == 1
         wait_until_condition_ended(proxy, "broker_port_closed")

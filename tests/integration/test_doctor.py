@@ -286,9 +286,11 @@ def test_check_compares_each_pattern_with_the_topics_of_the_cluster(kafka_bootst
     lines = Path(file).read_text().splitlines()
     line_of = {text: number for number, text in reversed(list(enumerate(lines, 1)))}
     assert found == [
-        f"warning: topics[1]: {file}:{line_of[f'- match: {topic}x']}: {topic}x is the first match of no topic in the "
+        f"warning: topics[1]: {file}:{line_of[f'- match: {topic}x']}: {topic}x is not the first match of any topic in "
+        f"the "
         f"cluster; did you mean {topic}?{advice}",
-        f"warning: floor[0]: {file}:{line_of[f'- match: {nowhere}']}: {nowhere} is the first match of no topic in the "
+        f"warning: floor[0]: {file}:{line_of[f'- match: {nowhere}']}: {nowhere} is not the first match of any topic "
+        f"in the "
         f"cluster{advice}",
         f"warning: exempt[0].topics: {file}:{line_of['  topics:']}: {nowhere} matches no topic in the cluster{advice}",
         f"warning: quotas[0].topic: {file}:{line_of[f'  topic: {nowhere}']}: {nowhere} matches no topic in the "

@@ -26,7 +26,7 @@ from tests.wire.batches import GZIP, Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
 _SECONDS = 120
-"""Timeout (s). A cluster needs up to forty to replace an active controller that is suspended."""
+"""Timeout (s). A cluster needs up to 40 s to replace a suspended active controller."""
 _MOST_WAITING = 10_000
 _PACE_SECONDS = 0.05
 PARTITIONS = 3

@@ -61,7 +61,7 @@ def test_a_fixed_batch_of_every_codec_is_accepted_by_a_broker_with_the_same_limi
     with RawClient(kafka_bootstrap) as client:
         stored = client.log_of(topic, 0)
 
-    assert (error_code_in(direct), error_code_in(through)) == (32, 0), "the broker alone rejects it"
+    assert (error_code_in(direct), error_code_in(through)) == (32, 0), "the broker itself rejects the record"
     before, after = (RecordBatch(memoryview(each), 0, len(each)) for each in (data, stored))
     assert (after.record_count, after.attributes, after.last_offset_delta) == (
         before.record_count,

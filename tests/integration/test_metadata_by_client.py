@@ -63,13 +63,13 @@ async def test_clients_of_two_zones_get_the_brokers_of_their_zone(tmp_path: Path
         try:
             await asyncio.to_thread(proxy.start)
             at_broker = proxy.bootstrap if by_name else f"127.0.0.1:{proxy.broker_port(_NODE)}"
-            for zone in _ZONES:  # the last response is that of the west
+            for zone in _ZONES:  # the last response is for a client in the west
                 await asyncio.to_thread(_ask, proxy.bootstrap, context, "127.0.0.1", zone, ApiKey.API_VERSIONS)
             for first in (ApiKey.API_VERSIONS, ApiKey.METADATA):
                 for zone in _ZONES:
                     name = f"broker-{_NODE}.brokers.test"
                     ((host, port),) = await asyncio.to_thread(_ask, at_broker, context, name, zone, first)
-                    assert f"{host}:{port}".startswith(name if by_name else at_broker), "the proxy's own"
+                    assert f"{host}:{port}".startswith(name if by_name else at_broker), "the address of the proxy"
         finally:
             proxy.stop()
         assert {zone: agent.clients - {"sluicegate"} for zone, agent in agents.items()} == {

@@ -131,7 +131,7 @@ def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(
 
     stage.proxy.stop()
     stage.proxy.start()
-    assert produce_codes_on_connections(stage.proxy, stage.topic) == {0}, "a restart reads what is there"
+    assert produce_codes_on_connections(stage.proxy, stage.topic) == {0}, "a restart reads the files as they are"
     assert "policy_file_missing" not in active_condition_details(stage.proxy)
 
 

@@ -128,7 +128,7 @@ def test_a_client_that_ignores_api_versions_reconnects_slowly(kafka_bootstrap: s
                 assert client.receive(10) == CLOSED
         assert time.monotonic() - began > 0.3
         assert 'sluicegate_unsupported_versions_total{api="Fetch"} 3.0' in proxy.get("/metrics")[1]
-        assert "Fetch v18: this proxy understands 0 to 15" in proxy.wait_for_line("Fetch v18")
+        assert "Fetch v18: this proxy supports versions 0 to 15" in proxy.wait_for_line("Fetch v18")
     finally:
         proxy.stop()
 

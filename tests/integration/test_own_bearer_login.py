@@ -229,13 +229,13 @@ def test_client_credentials_serve_settings_dead_letters_and_events_and_a_failing
             status, body = proxy.get("/readyz")
             assert (
                 status,
-                f"upstream.sasl has no token: token endpoint {endpoint.url}: it fails (HTTP 503" in body,
+                f"upstream.sasl has no token: token endpoint {endpoint.url}: the endpoint failed (HTTP 503" in body,
             ) == (
                 200,
                 True,
             )
             doctor = sluicegate_process("doctor", "--config", str(tmp_path / "sluicegate.yaml")).stdout
-            assert f"token endpoint {endpoint.url}: it fails (HTTP 503" in doctor
+            assert f"token endpoint {endpoint.url}: the endpoint failed (HTTP 503" in doctor
             assert _outcome(proxy, topic) == "ok", "clients have logins of their own"
             endpoint.response = None
             eventually(lambda: proxy.get("/readyz")[1] == "serving\n", what="the condition ends")

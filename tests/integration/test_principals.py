@@ -121,7 +121,8 @@ def proxy_with_declaration(broker: Kafka, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def proxy_without_declaration(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy without a declaration at the listener that names accounts; it exempts each name that it may derive."""
+    """A proxy at the listener that names accounts, without declaring the listener; it exempts all names it may
+    derive."""
     names = ("User:alice", "User:account-alice", "User:*", "*unverified*", "User:ANONYMOUS", "unknown*")
     proxy = _proxy(broker.relayed_bootstrap, tmp_path_factory.mktemp("undeclared"), *names)
     try:

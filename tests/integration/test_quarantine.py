@@ -215,7 +215,7 @@ def test_a_failed_quarantine_write_is_reported_and_nothing_is_acknowledged(
         assert client.log_of(topic, 0) == b""
 
     assert entry["error_code"] == RETRIABLE
-    assert "could not be kept in dead-full: Broker: Message size too large" in entry["error_message"]
+    assert "could not be written to dead-full: Broker: Message size too large" in entry["error_message"]
     assert proxy.violations_of(topic) == [], "the client retries"
     assert metric_value(proxy, "sluicegate_quarantine_failures_total", topic=topic) == 1
     assert topic in proxy.wait_for_line("quarantine write failed")

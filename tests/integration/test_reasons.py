@@ -112,7 +112,7 @@ METRIC_RULES: dict[Reason, str | None] = {
     Reason.REQUEST_RULE_VIOLATED: "acks",
     Reason.REHEARSED_BOUND: None,
 }
-"""Reasons for which the metric names the rule itself; None: another metric counts it."""
+"""Reasons whose metric names the rule itself; None: another metric counts the reason."""
 
 
 def topic_prefix(reason: Reason) -> str:

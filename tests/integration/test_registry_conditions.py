@@ -37,7 +37,7 @@ _FIXED = '{{"type": "fixed", "size": 1, "name": "f{name}"}}'
 
 
 class FailingRegistryFront:
-    """A server before the registry: it fails (HTTP 500) for paths of which `fails` is true."""
+    """A server before the registry: the registry failed (HTTP 500) for paths of which `fails` is true."""
 
     def __init__(self, port: int) -> None:
         self.fails: Callable[[str], bool] = lambda _path: False
@@ -152,7 +152,9 @@ def test_a_registry_that_fails_to_list_subjects_is_a_condition(
     try:
         proxy.start()
         detail = wait_until_begun(proxy, CONDITION, web_ui)
-        http_response = "registry main has no usable response for the newest schemas of subjects: it fails (HTTP 500); "
+        http_response = (
+            "registry main has no usable response for the newest schemas of subjects: the registry failed (HTTP 500); "
+        )
         assert detail == f"{http_response}no client waits"
         assert send_record(proxy, create_orders_topic(kafka_bootstrap), "billing", register_new_schema(apicurio)) == OK
 
@@ -182,7 +184,9 @@ def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
             detail = wait_until_begun(proxy, CONDITION, web_ui)
         finally:
             producer.stop()
-        http_response = "registry main has no usable response for the subjects of a schema: it fails (HTTP 500); "
+        http_response = (
+            "registry main has no usable response for the subjects of a schema: the registry failed (HTTP 500); "
+        )
         assert detail == f"{http_response}no client waits"
         assert set(producer.codes) == {OK}
 

@@ -130,17 +130,20 @@ FAULTS: dict[str, tuple[Callable[[FaultyRegistryFront], Answering], str]] = {
     "drips": (lambda front: front.drip_headers, "no response within 2 s"),
     "429": (
         lambda _: lambda client, _: client.sendall(http_response("429 No", b"", "Retry-After: 1")),
-        "it limits the request rate (HTTP 429)",
+        "the registry limits the request rate (HTTP 429)",
     ),
-    "500": (lambda _: lambda client, _: client.sendall(http_response("500 No", b"swordfish")), "it fails (HTTP 500)"),
+    "500": (
+        lambda _: lambda client, _: client.sendall(http_response("500 No", b"swordfish")),
+        "the registry failed (HTTP 500)",
+    ),
     "HTML": (
         lambda _: lambda client, _: client.sendall(http_response("200 OK", b"<html>")),
-        "its response is not JSON",
+        "the response is not JSON",
     ),
-    "closes": (lambda _: lambda client, _: None, "it closed the connection without a response"),
+    "closes": (lambda _: lambda client, _: None, "the server closed the connection without a response"),
     "another login": (
         lambda _: lambda client, _: client.sendall(http_response("401 No")),
-        "it rejects the login (HTTP 401)",
+        "the registry rejects the login (HTTP 401)",
     ),
     "elsewhere": (
         lambda _: lambda client, _: client.sendall(http_response("302 No", b"", "Location: http://127.0.0.1:1/")),

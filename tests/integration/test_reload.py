@@ -227,7 +227,7 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
                     ended.wait(0.005)
 
     def accept_removal_for(which: int) -> None:
-        """Write the file that accepts it for one topic, and wait for all workers."""
+        """Write the file that accepts the removal for one topic, and wait for all workers."""
         hours = (3, 1) if which == 0 else (1, 3)
         write_configuration(
             proxy, topics=[{"match": t, AFTER: n * HOUR} for t, n in zip((topic, other), hours, strict=True)]
@@ -330,11 +330,11 @@ def test_suspend_rejects_topics_that_nobody_has_and_lists_those_of_a_pattern(
     for command in (("suspend", "--reason", "incident"), ("resume",)):
         done = sluicegate(*command, topic + "x", *options)
         assert done.returncode == 1
-        assert f"404 no policy and no cluster has the topic {topic}x; did you mean {topic}" in done.stderr
+        assert f"404 neither a policy nor the cluster has the topic {topic}x; did you mean {topic}" in done.stderr
     assert produce_codes_on_connections(proxy, topic) == {32}
     file = str(proxy.folder / "sluicegate.yaml")
     for asking in (("explain", file, topic + "x"), ("try", file, "--topic", topic + "x")):
-        words = f"sluicegate {asking[0]}: no policy and no cluster has the topic {topic}x; did you mean {topic}"
+        words = f"sluicegate {asking[0]}: neither a policy nor the cluster has the topic {topic}x; did you mean {topic}"
         assert words in sluicegate(*asking).stderr
     assert sluicegate("explain", file, topic).stderr == ""
 

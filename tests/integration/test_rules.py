@@ -169,8 +169,8 @@ TENANT = (b"tenant", b"acme")
     ("prefix", "good", "bad", "words"),
     [
         ("keyed", Rec(0, b"k"), Rec(0, None), "rule keyed: the key is null; send one"),
-        ("keyed", Rec(0, b"1234"), Rec(0, b""), "rule keyed: the key has 0 bytes, at least 1 are wanted"),
-        ("keyed", Rec(0, b"k", None), Rec(0, b"12345"), "rule keyed: the key has 5 bytes, at most 4 are allowed"),
+        ("keyed", Rec(0, b"1234"), Rec(0, b""), "rule keyed: the key has 0 bytes; at least 1 are required"),
+        ("keyed", Rec(0, b"k", None), Rec(0, b"12345"), "rule keyed: the key has 5 bytes; at most 4 are allowed"),
         ("text", Rec(0, None, "é".encode()), Rec(0, b"k", b"ab\xff"), "is not UTF-8 from byte 2 on"),
         ("text", Rec(0, b"\xff", b"v" * 1000), Rec(0, b"k", b"v" * 1001), "at most 1000 are allowed"),
         ("headers", Rec(0, headers=[TENANT]), Rec(0), "rule tenant: header tenant is missing"),
@@ -293,11 +293,21 @@ def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_boots
 @pytest.mark.parametrize(
     ("prefix", "good", "bad", "advice"),
     [
-        ("acks", {}, {"acks": 1}, "rule all-acks: acks=1 is not allowed here; set acks=all"),
-        ("codec", {"codec": ZSTD}, {}, "rule zstd: compression none is not allowed here; set compression.type=lz4"),
-        ("idem", {"producer_id": 7}, {}, "rule idempotent: only idempotent producers may write here"),
-        ("team", {"client_id": "team-x"}, {}, "rule team: the client id is not as it must be here; set client.id"),
-        ("small", {}, {"value": b"v" * 200}, "at most 200 are allowed here; set batch.size lower"),
+        ("acks", {}, {"acks": 1}, "rule all-acks: acks=1 is not allowed for this topic; set acks=all"),
+        (
+            "codec",
+            {"codec": ZSTD},
+            {},
+            "rule zstd: compression none is not allowed for this topic; set compression.type=lz4",
+        ),
+        ("idem", {"producer_id": 7}, {}, "rule idempotent: only idempotent producers may write to this topic"),
+        (
+            "team",
+            {"client_id": "team-x"},
+            {},
+            "rule team: the client id is not allowed for this topic; set a client.id",
+        ),
+        ("small", {}, {"value": b"v" * 200}, "this topic allows at most 200: set a lower batch.size"),
     ],
 )
 def test_rules_for_requests_reject_by_settings_and_client(
@@ -333,7 +343,7 @@ def test_an_old_library_is_rejected_with_the_version_to_use(kafka_bootstrap: str
     assert [error.code() for error in errors] == [POLICY_VIOLATION]
     assert produce_entry(proxy, topic, batch([Rec(now_ms())]), software=True)["error_code"] == 0
     (event,) = proxy.wait_for_violations(topic, 1)
-    assert "is too old here; use 999 or later" in event["message"]
+    assert "is too old for this topic; use 999 or later" in event["message"]
 
 
 def test_an_exempt_client_is_validated_only_by_the_broker(kafka_bootstrap: str, proxy: ProxyProcess) -> None:

@@ -130,7 +130,7 @@ def test_a_schema_that_cannot_be_compiled_is_not_an_outage(stage: Stage, kind: s
     code, message = code_and_message(stage, kind, (NO_SCHEMA, b"x"))
     assert code == CODES[kind], message
     if kind != "forward":
-        assert "schema 3 of registry main cannot be used: strang is no type that it defines" in message
+        assert "schema 3 of registry main cannot be used: the schema does not define the type strang" in message
     assert code_and_message(stage, kind, (4, b"x"))[0] == INVALID_RECORD, "an unknown schema id is the record's fault"
 
 
@@ -167,7 +167,7 @@ def test_an_idle_rules_process_that_is_killed_is_logged_counted_and_replaced(sta
     assert "it was ended by SIGKILL" in line
     eventually(lambda: stage.proxy.metric("sluicegate_rules_process_restarts_total") == before + 1, 30, "a count")
     code, message = code_and_message(stage, "body", (FIRST_HONEST + 500, b'{"id": 1}'))
-    assert (code, message) == (OK, ""), "no batch finds the outage"
+    assert (code, message) == (OK, ""), "no batch meets the outage"
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])

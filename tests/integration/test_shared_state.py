@@ -318,7 +318,7 @@ def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_wri
     found = {each["about"]: each for each in json.loads(done.stdout)["findings"]}
     assert found["state.topic"]["level"] == "warning"  # one broker
     assert found["state.topic: who may write"]["level"] == "warning"
-    assert "without an authorizer everybody may" in found["state.topic: who may write"]["found"]
+    assert "without an authorizer every client may change it" in found["state.topic: who may write"]["found"]
     assert f"{state_topic}-history has cleanup.policy=compact" in done.stdout
     assert "history" in found["state.history_topic: who may write"]["found"]
     assert found["state.presence_topic"]["level"] == "failure"

@@ -178,7 +178,7 @@ def test_names_chosen_by_clients_are_shown_as_text(kafka_bootstrap: str, proxy: 
         for raw in RAW:
             assert raw not in text, f"{raw!r} in {where}"
         assert not any(line.startswith("event: forged") for line in text.splitlines()), where
-    assert "script" in found["events"], "it is shown, as text"
+    assert "script" in found["events"], "the page shows the name as text"
     for line in found["events"].splitlines():
         json.loads(line)
     for family in text_string_to_metric_families(found["metrics"]):

@@ -83,7 +83,7 @@ def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: GuardedB
     assert bad == ["INVALID_TIMESTAMP"]
     proxy.wait_for_line("the client sent no certificate, which client_auth requires")
     proxy.wait_for_line(
-        "its certificate names stranger, stranger.example.com, whom listen.tls.allowed_names does not have"
+        "the certificate has the names stranger, stranger.example.com, and none is in listen.tls.allowed_names"
     )
 
 

@@ -219,7 +219,7 @@ def wait_until_recreated(setting: TopologySetting, topic: str, old_id: bytes) ->
 
     def is_topic_created() -> bool:
         for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)]).values():
-            with suppress(KafkaException):  # it still or already exists
+            with suppress(KafkaException):  # the topic still exists, or exists again
                 future.result(30)
         with RawClient(setting.bootstrap) as client:
             found: bytes = client.metadata(topic)["topics"][0]["topic_id"]

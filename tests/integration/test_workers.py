@@ -38,7 +38,7 @@ def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
 
 
 def workers_of(proxy: ProxyProcess) -> list[int]:
-    """Return the process ids of its workers."""
+    """Return the process ids of the proxy's workers."""
     assert proxy.process is not None
     return [worker for child in children_of(proxy.process.pid) for worker in children_of(child)]
 

@@ -36,7 +36,7 @@ def test_every_dependency_is_locked_to_file_digests() -> None:
     for package in locked_packages():
         files = [*package.get("wheels", []), *([package["sdist"]] if "sdist" in package else [])]
 
-        assert set(package["source"]) == {"registry"}, f"{package['name']} comes from no registry"
+        assert set(package["source"]) == {"registry"}, f"{package['name']} does not come from a registry"
         assert package["version"] and files
         assert all(_DIGEST.fullmatch(file["hash"]) for file in files), package["name"]
 

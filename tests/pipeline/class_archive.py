@@ -25,7 +25,7 @@ def make_class_archive() -> None:
         options = f"{WITHOUT_ARCHIVE} -XX:ArchiveClassesAtExit={made} -Xlog:disable"
         spark = spark_session(Path(folder) / "spark", options)
         _use(spark, f"{folder}/rows")
-        java = spark.sparkContext._gateway.proc  # it ends by itself once its input does
+        java = spark.sparkContext._gateway.proc  # the process ends when its input ends
         spark.stop()
         java.stdin.close()
         java.wait(300)

@@ -25,7 +25,7 @@ def disturb_once(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterato
         try:
             while not (ended.is_set() or is_time()):
                 time.sleep(0.005)  # a task takes a few tenths of a second
-            assert not ended.is_set(), "the job had ended before anything could happen to it"
+            assert not ended.is_set(), "the job ended before it could be disturbed"
             act()
         except BaseException as error:  # raised in the waiting thread
             failed.append(error)
@@ -84,7 +84,7 @@ def _command_of(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return b""  # it has ended meanwhile
+        return b""  # the process has ended meanwhile
 
 
 def _below(pid: int) -> list[int]:
@@ -93,5 +93,5 @@ def _below(pid: int) -> list[int]:
         threads = list(Path(f"/proc/{pid}/task").iterdir())
         children = [int(child) for each in threads for child in (each / "children").read_text().split()]
     except OSError:
-        return []  # it has ended meanwhile
+        return []  # the process has ended meanwhile
     return [pid, *(below for child in children for below in _below(child))]

@@ -16,4 +16,4 @@ ENVIRONMENT = {
     "SPARK_SUBMIT_OPTS": f'{SHORT_LIVED} "-Dspark.executor.extraJavaOptions={SHORT_LIVED}"',
     "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
 }
-"""Of each Java of Spark's: a driver, the executors that it asks for, a master and workers."""
+"""The environment of all of Spark's Java processes: the driver, its executors, a master and workers."""

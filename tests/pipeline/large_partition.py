@@ -19,7 +19,7 @@ _EVERY = 9
 _TRANSACTIONS = 4
 _RECORDS_A_TRANSACTION = 700
 COMMITTED_RECORDS = 2 * _RECORDS_A_TRANSACTION
-"""Of the two transactions that were not aborted."""
+"""The number of records in the two transactions that were not aborted."""
 
 
 def large_partition(

@@ -15,7 +15,7 @@ from tests.pipeline.java_options import SHORT_LIVED
 from tests.pipeline.spark_home import HOME, JARS
 
 LONG_LIVED = ""
-"""What is measured runs as Java does by itself: a slower Spark would flatter what is measured against it."""
+"""Java options for measurements: the defaults, because a slower Spark would make comparisons look too good."""
 
 
 def spark_session(folder: Path, java_options: str = SHORT_LIVED) -> SparkSession:

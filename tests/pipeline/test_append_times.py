@@ -72,7 +72,7 @@ def test_the_true_counts_are_within_the_estimated_range(kind: str, bound_ms: int
     for damage, truth in (("future", written.count_in_future(bound_ms)), ("past", written.count_too_old(bound_ms))):
         least, most = found[damage]
         assert least <= truth <= most
-    if kind not in ("shuffled", "most ahead"):  # else the first times ahead look valid
+    if kind not in ("shuffled", "most ahead"):  # otherwise the first wrong times would look valid
         earliest = append_times(partition.rows, NOW).earliest(np.arange(RECORDS))
         assert (earliest <= np.array(written.appended)).all()
 

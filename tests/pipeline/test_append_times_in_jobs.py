@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.long,
 ]
 RECORDS = 1200
-"""Of fewer, the first ones ahead look valid: nothing earlier contradicts them."""
+"""With fewer records, the first timestamps ahead would look valid, because no earlier records contradict them."""
 POLICIES = """
 upstream: {{bootstrap: ["{bootstrap}"], topic_settings: false}}
 listen: {{bootstrap: "127.0.0.1:19092"}}

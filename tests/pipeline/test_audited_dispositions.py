@@ -31,7 +31,7 @@ RULES: list[dict[str, Any]] = [
 ]
 MAIL = b'{"n": 1, "mail": "me@example.com"}'
 LAST = 9
-"""Records of the last batch, and of no other."""
+"""The number of records of the last batch; no other batch has this number."""
 HEADER = [(b"sluicegate.rule", b"forged")]
 
 

@@ -76,7 +76,7 @@ message Order {
 """
 SCHEMAS = {1: {"schema": json.dumps(AVRO)}, 2: {"schemaType": "PROTOBUF", "schema": PROTO}}
 UNREAD: Order = {"id": None, "price": None, "currency": None, "buyer": {}}
-"""What is counted of a value that cannot be read."""
+"""The fields of a value that cannot be read, all null."""
 PASSED = {"enough", "some-currency", "currency.missingValues"}
 """The checks that the orders pass."""
 
@@ -251,8 +251,8 @@ def test_proxies_and_audits_have_the_figures_counted_in_the_orders(
     counted = counted_over_all(stored)
     assert {name: check["found"] for name, check in checks.items()} == pytest.approx(counted)
     assert summary["contract"]["not_checked"] == [
-        "sql: its type is sql",
-        "service level availability: stored records do not show it",
+        "sql: checks of type sql are not supported",
+        "service level availability: not visible in stored records",
     ]
     if is_observed:
         assert {name for name, check in checks.items() if check["passed"]} == PASSED

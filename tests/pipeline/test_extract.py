@@ -287,7 +287,7 @@ def test_an_extraction_ends_with_an_error_at_invalid_times(
 
 LATEST_OF_SPARK = (2**63 - 1) // 1000
 LATE = [NOW, NOW * 1_000_000, NOW + 1, -1, LATEST_OF_SPARK, LATEST_OF_SPARK + 1, 2**63 - 1, -(2**63)]
-"""With times after Spark's latest timestamp, and on both sides of it."""
+"""Times that include values just before, at and after Spark's latest timestamp."""
 
 
 @pytest.mark.parametrize("extractor", ["skip", "previous"])

@@ -58,7 +58,7 @@ def _in_session(session: int) -> list[int]:
             try:
                 state, _, _, its = (process / "stat").read_text().rpartition(")")[2].split()[:4]
             except OSError:
-                continue  # it has ended meanwhile
+                continue  # the process has ended meanwhile
             if int(its) == session and state != "Z":
                 found.append(int(process.name))
     return found

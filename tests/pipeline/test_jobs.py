@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.long,
 ]
 MOMENTS = {"read_at_ms", "epoch_ms"}
-"""Of a summary: when it was made, and what is counted from there."""
+"""The fields of a summary that depend on the time of the job."""
 
 
 @pytest.fixture(scope="module")

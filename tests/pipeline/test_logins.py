@@ -87,7 +87,7 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
 
 
 async def test_a_mechanism_that_the_broker_lacks_is_named_with_the_others(bearer_kafka: Kafka) -> None:
-    words = "the broker does not offer PLAIN, but OAUTHBEARER"
+    words = "the broker offers OAUTHBEARER, not PLAIN"
 
     with pytest.raises(OwnLoginRejected, match=words):
         await topics_for_proxy(bearer_kafka.bootstrap, Sasl(mechanism="PLAIN", username="u", password=SecretText("p")))
@@ -138,7 +138,7 @@ async def test_after_a_rejected_token_the_endpoint_is_asked_for_another(bearer_k
 
 async def test_a_token_in_a_file_that_has_expired_is_not_sent(bearer_kafka: Kafka, tmp_path: Path) -> None:
     (file := tmp_path / "token").write_text(unsecured_token(lasts_seconds=-60))
-    words = rf"the token in {file} expired \d+ s ago; its process has to replace it"
+    words = rf"the token in {file} expired \d+ s ago; the process that writes this file must replace it"
     settings = _oauth(ScriptedTokenEndpoint(url=file.as_uri()))[1]
     sasl = Sasl(mechanism="OAUTHBEARER", token_file=str(file))
 

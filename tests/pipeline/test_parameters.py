@@ -73,7 +73,7 @@ WRONG: dict[str, list[Any]] = {
     "timestamp": NO_COLUMN,
     "appended": NO_COLUMN,
 }
-"""What no parameter of that name takes. `policies` may be None for a watch only."""
+"""Values that parameters of a name must reject. Only a watch accepts None for `policies`."""
 
 
 class StubSession:

@@ -104,7 +104,7 @@ def test_offsets_that_another_replay_has_handled_are_not_repeated(table: TableLo
 
 def test_a_record_that_became_bad_is_not_written(table: TableLocation) -> None:
     with pytest.raises(
-        CannotWriteTopic, match=f"{table.of} offset 0: the record was good when it was listed, and is not now: "
+        CannotWriteTopic, match=f"{table.of} offset 0: the record was valid when it was listed, and is no longer: "
     ):
         table.write(table.plan())
 

@@ -83,7 +83,7 @@ def test_all_topics_skips_internal_topics_with_a_warning(cluster_with_topics: To
         ((), "no topics: use --topic with a name or a pattern, or --all-topics"),
         (("--topic", "ordres-*"), "'ordres-*' matches none of the 3 topics of this cluster, such as orders-"),
         (("--topic", "__*"), f"'__*' matches only internal topics, which must be named: {OFFSETS}"),
-        (("--topic", "/(?=a)/"), "--topic '/(?=a)/': not a regular expression that RE2 takes"),
+        (("--topic", "/(?=a)/"), "--topic '/(?=a)/': not a regular expression that RE2 accepts"),
     ],
 )
 def test_a_pattern_without_a_match_ends_before_anything_begins(

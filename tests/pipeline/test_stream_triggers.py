@@ -24,7 +24,7 @@ TRIGGERS: dict[str, dict[str, Any]] = {
     "processingTime": {"processingTime": "0 seconds"},
 }
 BATCHES = {"availableNow": [150] * 4, "once": [600], "processingTime": [150] * 4}
-"""Of Spark's own source, which the first test compares where it is installed."""
+"""The sizes of the batches of Spark's own source, which the first test compares if that source is installed."""
 
 
 def record_counts_of_batches(

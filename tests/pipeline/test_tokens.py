@@ -68,10 +68,13 @@ def test_a_token_is_kept_for_most_of_its_life(endpoint: ScriptedTokenEndpoint) -
 @pytest.mark.parametrize(
     ("response", "output"),
     [
-        ((302, {"Location": "http://127.0.0.1:9/"}, b""), "it redirects (HTTP 302), which is not followed"),
-        ((200, {}, b"<html>"), "its response has no valid access_token"),
-        ((200, {}, b'{"access_token": "a", "expires_in": "soon"}'), "its response has no valid expires_in"),
-        ((200, {}, b"x" * ((1 << 16) + 1)), "it sent a response of more than 65536 bytes"),
+        (
+            (302, {"Location": "http://127.0.0.1:9/"}, b""),
+            "the endpoint redirects (HTTP 302), and redirects are not followed",
+        ),
+        ((200, {}, b"<html>"), "the response has no valid access_token"),
+        ((200, {}, b'{"access_token": "a", "expires_in": "soon"}'), "the response has no valid expires_in"),
+        ((200, {}, b"x" * ((1 << 16) + 1)), "the server sent a response of more than 65536 bytes"),
         ((400, {}, b'{"error": "invalid_scope"}'), "(HTTP 400, invalid_scope): check sasl.oauthbearer.token.endpoint"),
     ],
 )
@@ -101,7 +104,7 @@ def test_an_unknown_client_gets_the_endpoints_error_without_the_secret(endpoint:
         token_of(bearer_login(endpoint.url, **{f"{PREFIX}client.secret": "wrong"}))
 
     assert str(raised.value) == (
-        f"token endpoint {endpoint.url}: it grants no token (HTTP 401, invalid_client): "
+        f"token endpoint {endpoint.url}: the endpoint grants no token (HTTP 401, invalid_client): "
         f"check {PREFIX}token.endpoint.url, {PREFIX}client.id, {PREFIX}client.secret and {PREFIX}scope"
     )
 
@@ -111,7 +114,7 @@ def test_server_errors_of_a_token_endpoint_are_temporary(endpoint: ScriptedToken
     endpoint.response = (status, {}, b"")
     login = bearer_login(endpoint.url)
 
-    with pytest.raises(TokenMissing, match=rf"it fails \(HTTP {status}\)") as raised:
+    with pytest.raises(TokenMissing, match=rf"the endpoint failed \(HTTP {status}\)") as raised:
         token_of(login)
     with pytest.raises(TokenMissing, match="Connection refused") as refused:
         token_of(bearer_login(f"http://127.0.0.1:{free_ports(1)}/"))

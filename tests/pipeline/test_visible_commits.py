@@ -50,7 +50,7 @@ def test_another_clients_open_transaction_in_the_clean_topic_is_reported(
         client.produce(9, [topic_data(topic, (0, batch(records)))])
     topics, clean = Topics(kafka_bootstrap, (topic,)), create_topic(kafka_bootstrap, UNLIMITED, 1)
     results, rules = Results(spark, str(tmp_path / "repair")), Rules(now_ms(), HOUR)
-    lasting = {"transactional.id": f"stranger-of-{clean}", "transaction.timeout.ms": 600_000}  # on a busy machine too
+    lasting = {"transactional.id": f"stranger-of-{clean}", "transaction.timeout.ms": 600_000}  # for a busy machine
     stranger = Producer({"bootstrap.servers": kafka_bootstrap, **lasting})
     stranger.init_transactions(60)
     stranger.begin_transaction()

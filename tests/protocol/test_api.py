@@ -60,8 +60,8 @@ def test_every_response_with_broker_addresses_is_rewritten() -> None:
     harmless = {ApiKey.FETCH, 55, 88, 89}
     handled = {key for key, api in APIS.items() if api.handling in (ApiHandling.REWRITE, ApiHandling.VALIDATE)}
     assert with_addresses - harmless == handled, (
-        "addresses of brokers in a response lead clients past the proxy: declare it with rewritten(...), and "
-        f"where they stand in {[APIS[key].name for key in (with_addresses - harmless) ^ handled]}"
+        "brokers' addresses in a response would lead clients past the proxy: declare the API with rewritten(...) and "
+        f"the layout of the addresses in {[APIS[key].name for key in (with_addresses - harmless) ^ handled]}"
     )
 
 

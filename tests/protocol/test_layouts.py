@@ -101,7 +101,7 @@ def test_a_layout_is_that_of_kafkas_definition_in_each_version(key: int) -> None
             found = first_difference(
                 shapes_of_layout_fields(layout, version), shapes_of_kafka_fields(spec, version), REST in layout
             )
-            assert found is None, f"the layout of {name} v{version} is none of Kafka's: {found}"
+            assert found is None, f"the layout of {name} v{version} differs from Kafka's: {found}"
             compared += 1
     assert compared
 

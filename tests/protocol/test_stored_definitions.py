@@ -8,5 +8,5 @@ from tests.oracle.definitions import STORED, definitions_of_jar, message_definit
 @pytest.mark.parametrize("release", STORED)
 def test_the_stored_definitions_are_those_of_the_jar(release: str) -> None:
     assert message_definitions(release) == definitions_of_jar(release), (
-        "write them again: .venv/bin/python -m tests.oracle.definitions"
+        "regenerate them: .venv/bin/python -m tests.oracle.definitions"
     )

@@ -36,7 +36,7 @@ class Apicurio:
         runner = self.folder / f"apicurio-registry-app-{_VERSION}-runner.jar"
         if not runner.exists():
             archive = FOLDER / f"apicurio-registry-app-{_VERSION}-all.tar.gz"
-            assert archive.exists(), "no registry here: make registry"
+            assert archive.exists(), "the registry is not installed: run make registry"
             with tarfile.open(archive) as files:
                 files.extractall(self.folder, filter="data")
         self.port = self.port or free_ports(1)

@@ -9,7 +9,7 @@ from tests.registry.stand_in import StandIn, http_response
 
 _PREFIX = b"GET /schemas/ids/"
 TextOf = Callable[[int], tuple[str, str] | None]
-"""The language and the text of a schema by its id; None: there is none."""
+"""Returns the language and the text of the schema with an id, or None if there is no such schema."""
 
 
 def registry_of(text_of: TextOf, rule_sets: Mapping[int, Any] | None = None) -> StandIn:

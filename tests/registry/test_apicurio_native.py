@@ -162,5 +162,5 @@ def test_a_registry_url_of_another_api_is_an_outage_with_advice(apicurio: Apicur
     section = Registry(url=f"http://127.0.0.1:{apicurio.port}/apis/nothing", type="apicurio")
     rule = HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
 
-    with pytest.raises(Outage, match="set url to its native API"):
+    with pytest.raises(Outage, match="set url to the native API"):
         rule.fault(record(b"\0" + bytes(7) + b"\x01" + GOOD))

@@ -42,7 +42,7 @@ from confluent_kafka.schema_registry.rules.encryption.localkms.local_driver impo
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 EXECUTORS = RuleRegistry()
-"""Not the client's global one, which other files of tests use."""
+"""A registry of its own, because other test files use the client's global one."""
 for each in (CelExecutor(), CelFieldExecutor(), EncryptionExecutor(), FieldEncryptionExecutor()):
     EXECUTORS.register_executor(each)
 LocalKmsDriver.register()

@@ -157,10 +157,10 @@ def test_without_credentials_nothing_is_sent(moto: str) -> None:
             http_response("400 Bad", b'{"__type": "com.amazon#AccessDeniedException"}'),
             r"glue:GetSchemaVersion \(AccessDenied",
         ),
-        (http_response("400 Bad", b'{"__type": "swordfish"}'), "is not AWS Glue's: check region and url"),
-        (http_response("403 No", b"{}"), "grant its user read access"),
-        (http_response("500 Oh", b"{}"), r"it fails \(HTTP 500\)"),
-        (http_response("200 OK", b'{"Status": "AVAILABLE", "DataFormat": "AVRO"}'), "is not AWS Glue's"),
+        (http_response("400 Bad", b'{"__type": "swordfish"}'), "is not from AWS Glue: check region and url"),
+        (http_response("403 No", b"{}"), "grant the user read access"),
+        (http_response("500 Oh", b"{}"), r"the registry failed \(HTTP 500\)"),
+        (http_response("200 OK", b'{"Status": "AVAILABLE", "DataFormat": "AVRO"}'), "is not from AWS Glue"),
     ],
 )
 def test_each_failure_is_an_outage_with_its_own_message(response: bytes, words: str) -> None:

@@ -76,7 +76,7 @@ def test_each_rejected_certificate_is_reported(
             said = look_up_result(there.url, known_schema_id, tls=tls)
             assert "the certificate is not accepted: unable to get local issuer certificate" in said
             assert "name its CA in tls.ca_file" in said
-        assert "it closed the connection without a response" in look_up_result(
+        assert "the server closed the connection without a response" in look_up_result(
             there.url.replace("https", "http"), known_schema_id
         )
     other = authority.sign("elsewhere", "registry.internal")
@@ -90,7 +90,7 @@ def test_each_rejected_certificate_is_reported(
         assert "the certificate is not accepted: certificate has expired" in look_up_result(
             there.url, known_schema_id, tls=trusted
         )
-    assert "does not speak TLS: use http: in its url" in look_up_result(
+    assert "the server does not use TLS: write http: in the url" in look_up_result(
         f"https://127.0.0.1:{apicurio.port}", known_schema_id, tls=trusted
     )
 
@@ -114,8 +114,8 @@ def test_a_registry_that_requires_a_client_certificate_gets_it(
         assert look_up_result(there.url, known_schema_id, tls=trusted | own.files | key) == "found"
         # The error depends on whether the server's alert arrives before the connection ends.
         closed = (
-            "it closed the TLS connection: it may require another client certificate",
-            "it closed the connection without a response",
+            "the server closed the TLS connection: it may require another client certificate",
+            "the server closed the connection without a response",
         )
         said = look_up_result(there.url, known_schema_id, tls=trusted)
         assert any(words in said for words in ("requires a certificate", *closed)), said
@@ -154,10 +154,10 @@ def test_a_wrong_login_is_reported_without_the_password(
     with guarding_relay(apicurio.port, f"me:{SECRET}") as there:
         assert look_up_result(there.url, known_schema_id, username="me", password_file=str(file)) == "found"
         assert look_up_result(there.url, known_schema_id, username="me", password=SECRET) == "found"
-        assert "it requires a login (HTTP 401): set its username, token_file or oauth" in look_up_result(
+        assert "the registry requires a login (HTTP 401): set username, token_file or oauth" in look_up_result(
             there.url, known_schema_id
         )
-        assert "it rejects the login (HTTP 401)" in look_up_result(
+        assert "the registry rejects the login (HTTP 401)" in look_up_result(
             there.url, known_schema_id, username="you", password_file=str(file)
         )
 
@@ -172,15 +172,13 @@ def test_a_bearer_token_is_read_from_its_file_for_each_request(
         assert look_up_result(there.url, known_schema_id, token_file=str(file)) == "found"
         assert look_up_result(there.url, known_schema_id, token="a.token") == "found"
         valid[0] = "another"
-        assert "it rejects the login (HTTP 401): check its token_file" in look_up_result(
+        assert "the registry rejects the login (HTTP 401): check token_file" in look_up_result(
             there.url, known_schema_id, token_file=str(file)
         )
         file.write_text("another")
         assert look_up_result(there.url, known_schema_id, token_file=str(file)) == "found"
         file.write_text("not\na token")
-        assert "registries.main.token_file: it has no valid token" in look_up_result(
-            there.url, known_schema_id, token_file=str(file)
-        )
+        assert "registries.main.token_file has no valid token" in look_up_result(there.url, known_schema_id, token_file=str(file))
 
 
 def test_tokens_of_an_authorization_server_are_used_and_replaced(
@@ -200,11 +198,11 @@ def test_tokens_of_an_authorization_server_are_used_and_replaced(
         with closing(http):
             http.get("/subjects")
             issuer.given.append("the one before is revoked")
-            with pytest.raises(RegistryFailed, match="it rejects the login"):
+            with pytest.raises(RegistryFailed, match="the registry rejects the login"):
                 http.get("/subjects")
             assert http.get("/subjects").status == 200
         said = look_up_result(there.url, known_schema_id, oauth=oauth | {"client_secret": SECRET})
-        assert f"token endpoint {issuer.url}: it grants no token (HTTP 401, invalid_client)" in said
+        assert f"token endpoint {issuer.url}: the endpoint grants no token (HTTP 401, invalid_client)" in said
 
 
 def test_check_reports_errors_in_a_registrys_files(
@@ -269,6 +267,6 @@ def test_no_command_shows_the_password(configured_file: Path, command: list[str]
     done = subprocess.run([COMMAND, *given], capture_output=True, text=True, check=False, timeout=120)
     assert SECRET not in done.stdout + done.stderr
     if command[0] == "try":
-        assert "it rejects the login (HTTP 401)" in done.stdout + done.stderr
+        assert "the registry rejects the login (HTTP 401)" in done.stdout + done.stderr
     else:
         assert done.returncode == 0, done.stderr

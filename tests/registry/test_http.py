@@ -111,25 +111,25 @@ def test_an_endless_response_is_read_up_to_the_limit(first: bytes, then: bytes) 
     with StandIn(respond_endlessly(first, then)) as there:
         failure = failure_of(there.url, 60)
     assert isinstance(failure, ResponseTooLarge)
-    assert str(failure) == f"it sent a response of more than {MAX_RESPONSE_BYTES} bytes"
+    assert str(failure) == f"the server sent a response of more than {MAX_RESPONSE_BYTES} bytes"
 
 
 def test_endless_headers_are_reported_as_invalid_http() -> None:
     with StandIn(respond_endlessly(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)) as there:
-        assert str(failure_of(there.url)) == "its response is not HTTP (HTTPException)"
+        assert str(failure_of(there.url)) == "the response is not HTTP (HTTPException)"
 
 
 def test_a_response_of_too_many_json_elements_is_rejected() -> None:
     body = b"[" + b"[]," * 300_000 + b"1]"
     with StandIn(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
-        assert str(failure_of(there.url)) == "it sent a response of more than 200000 parts"
+        assert str(failure_of(there.url)) == "the server sent a response of more than 200000 parts"
 
 
 def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None:
     with StandIn(lambda _client, _head: None) as elsewhere:
         to = f"Location: {elsewhere.url}/schemas/ids/1"
         with StandIn(lambda client, _: client.sendall(http_response("301 Moved", b"", to))) as there:
-            assert "redirects (HTTP 301), which is not followed" in str(failure_of(there.url))
+            assert "redirects (HTTP 301), and redirects are not followed" in str(failure_of(there.url))
             assert b"Authorization: Basic" in there.heads[0]
         assert elsewhere.heads == []
 
@@ -137,20 +137,24 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
 @pytest.mark.parametrize(
     ("respond", "words", "wait"),
     [
-        (http_response("429 Slow down", b"", "Retry-After: 7"), "it limits the request rate (HTTP 429)", 7),
-        (http_response("503 Busy", b"", "Retry-After: 120"), "it fails (HTTP 503)", 120),
-        (http_response("503 Busy", b"", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT"), "it fails (HTTP 503)", 0),
-        (http_response("500 Oh", b"<html>swordfish"), "it fails (HTTP 500)", 0),
-        (http_response("200 OK", b"<html>swordfish"), "is not JSON: set url to its Confluent API", 0),
+        (http_response("429 Slow down", b"", "Retry-After: 7"), "the registry limits the request rate (HTTP 429)", 7),
+        (http_response("503 Busy", b"", "Retry-After: 120"), "the registry failed (HTTP 503)", 120),
+        (
+            http_response("503 Busy", b"", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT"),
+            "the registry failed (HTTP 503)",
+            0,
+        ),
+        (http_response("500 Oh", b"<html>swordfish"), "the registry failed (HTTP 500)", 0),
+        (http_response("200 OK", b"<html>swordfish"), "is not JSON: set url to the registry's Confluent API", 0),
         (http_response("200 OK", b"[" * 100_000), "is not JSON", 0),
-        (http_response("401 No"), "it rejects the login (HTTP 401): check its username and password_file", 0),
-        (http_response("403 No"), "it forbids this login to read (HTTP 403)", 0),
-        (http_response("200 OK", b"{}")[:-1], "it closed the connection in the middle of a response", 0),
-        (CHUNKED + b"5\r\n{}", "it closed the connection in the middle of a response", 0),
-        (b"HTTP/1.1 20", "it does not speak HTTP", 0),
-        (b"", "it closed the connection without a response", 0),
-        (b"\x15\x03\x03\x00\x02\x02\x46", "it does not speak HTTP, or only HTTPS", 0),
-        (CHUNKED + b"-5\r\n", "it closed the connection in the middle of a response", 0),
+        (http_response("401 No"), "the registry rejects the login (HTTP 401): check username and password_file", 0),
+        (http_response("403 No"), "the registry denies this login read access (HTTP 403)", 0),
+        (http_response("200 OK", b"{}")[:-1], "the server closed the connection in the middle of a response", 0),
+        (CHUNKED + b"5\r\n{}", "the server closed the connection in the middle of a response", 0),
+        (b"HTTP/1.1 20", "the server does not use HTTP", 0),
+        (b"", "the server closed the connection without a response", 0),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "the server does not use HTTP, or only HTTPS", 0),
+        (CHUNKED + b"-5\r\n", "the server closed the connection in the middle of a response", 0),
     ],
 )
 def test_each_invalid_response_has_its_own_message(respond: bytes, words: str, wait: float) -> None:

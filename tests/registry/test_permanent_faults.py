@@ -49,7 +49,7 @@ HOSTILE = {
     "JSON Schema that refers to nothing": SchemaText(JSON, '{"$ref": "#/nowhere"}', ()),
 }
 ACCEPTED = {"a slash at the end", "Avro with half a surrogate pair"}
-"""Compilers may take these."""
+"""Schemas that compilers may accept."""
 
 
 @pytest.fixture(scope="module")

@@ -129,7 +129,7 @@ def test_every_rule_of_the_page_accepts_and_rejects_as_described(
     example: str, example_of: Callable[[str], tuple[Config, Rulebook]], schema_id: int
 ) -> None:
     config, rulebook = example_of(example)
-    assert rule_names_in(example) == ["body", "key", "positive", "ours"], "a new example needs its cases here"
+    assert rule_names_in(example) == ["body", "key", "positive", "ours"], "add cases for the new example here"
     assert config.registries["main"].username == "sluicegate"
 
     assert broken_rules(validate_sent(rulebook, payment_request(schema_id))) == ([], [])
@@ -157,7 +157,7 @@ def test_an_expression_reads_avro_as_described(
         value = b"\0" + schema_id.to_bytes(4) + written.getvalue()
         return broken_rules(validate_sent(rulebook, SentRequest("orders.eu", (Rec(NOW, b"k", value),))))[0]
 
-    for each in (rulebook, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
+    for each in (rulebook, policies_of(config, {}).rulebook()):  # the rulebooks of the proxy and of `audit`
         assert [rejecting_rules(each, *order) for order in ((5, "a"), (-5, "a"), (5, ""))] == [[], ["paid"], ["paid"]]
 
 

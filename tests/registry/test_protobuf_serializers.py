@@ -196,7 +196,8 @@ def test_a_schema_that_is_not_compiled_is_reported_with_its_errors(apicurio: Api
         violation_of(rule_of(apicurio), schema_id, "broken", b"\x00")
 
     assert str(raised.value) == (
-        f"schema {schema_id} of registry main cannot be used: it is not compiled: registered-schema.proto:1:58: "
+        f"schema {schema_id} of registry main cannot be used: the schema cannot be compiled: "
+        f"registered-schema.proto:1:58: "
         '"Missing" is not defined.'
     )
 

@@ -214,7 +214,7 @@ def test_waiting_behind_many_requests_is_no_outage() -> None:
     busy = "registry main receives more requests than it handles"
     assert outcomes == {"None", busy}
     later = iter(lambda: look_up_outcome(ids[-1]), "None")
-    assert set(later) <= {busy}, "no registry has to be paused"
+    assert set(later) <= {busy}, "no registry request is needed"
 
 
 def test_after_a_failure_no_request_waits_until_it_responds(
@@ -261,7 +261,7 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
     http.answers["/schemas/ids/1"] = JsonResponse(200, {"schema": '"strang"'})
     http.answers["/schemas/ids/2"] = LONG
 
-    with pytest.raises(SchemaError, match="cannot be used: strang is no type that it defines"):
+    with pytest.raises(SchemaError, match="cannot be used: the schema does not define the type strang"):
         registry.schema(1)
     assert registry.schema(2).content.fault(b"\x02", StepBudget()) is None
 
@@ -269,7 +269,7 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (ResponseTooLarge("it sent a response of more than 7 bytes"), "more than 7 bytes"),
+        (ResponseTooLarge("the server sent a response of more than 7 bytes"), "more than 7 bytes"),
         (JsonResponse(200, {"schema": '"long"', "references": [{"name": "b"}]}), "references cannot be read"),
         (JsonResponse(200, {"schema": '"long"', "references": 7}), "references cannot be read"),
         (
@@ -307,7 +307,7 @@ def test_an_id_that_no_registry_can_have_is_not_asked_for(registry: SchemaRegist
 def test_a_retry_after_header_is_respected(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, wanted: float, kept_quiet: float
 ) -> None:
-    http.answers["/schemas/ids/1"] = RegistryFailed("it limits the request rate (HTTP 429)", wanted)
+    http.answers["/schemas/ids/1"] = RegistryFailed("the registry limits the request rate (HTTP 429)", wanted)
     with pytest.raises(Outage, match="limits the request rate"):
         registry.schema(1)
     http.answers["/schemas/ids/1"] = LONG

@@ -50,7 +50,7 @@ UNUSABLE = {
         "does not declare 1",
     ),
     "names": ("PROTOBUF", PROTO3 + "message M { int32 a_b = 1; int32 aB = 2; }", "JSON name"),
-    "json-properties": ("JSON", json.dumps({"properties": []}), "is no JSON Schema"),
+    "json-properties": ("JSON", json.dumps({"properties": []}), "the JSON Schema is not usable"),
 }
 SUBJECTS = 200
 
@@ -438,5 +438,5 @@ def test_rules_that_do_not_fit_a_schema_are_listed_before_a_record_meets_it(
         unfit = ["AVRO", "PROTOBUF"] if rule == "misspelt" and strategy == "topic" else []
         assert set(found) == {f"{topics[each]}-value" for each in unfit}
         for reason in found.values():
-            assert reason.startswith("the rule misspelt does not fit it: ")
+            assert reason.startswith("the rule misspelt does not fit the schema: ")
             assert "undefined field 'ab'" in reason

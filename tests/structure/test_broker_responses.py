@@ -37,7 +37,7 @@ def test_only_read_response_parses_responses_of_brokers() -> None:
         if (lines := list(parsing_lines(path.read_text())))
     }
 
-    assert _READERS.keys() <= found.keys(), "a reader has moved"
+    assert _READERS.keys() <= found.keys(), "a reader is in another file now"
     others = {file: lines for file, lines in found.items() if file not in _READERS}
     assert others == {}, "call sluicegate.proxy.cluster.response_bodies.read_response instead of .parse"
 

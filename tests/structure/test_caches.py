@@ -123,7 +123,7 @@ def test_each_cache_is_declared_and_has_its_row() -> None:
     rows = {line.split("|")[1].strip() for line in Path(ROOT, "docs/caches.md").read_text().splitlines() if "|" in line}
 
     assert found - _DECLARED.keys() == set(), "declare each here, and add a row to docs/caches.md"
-    assert _DECLARED.keys() - found == set(), "these are gone or have another name"
+    assert _DECLARED.keys() - found == set(), "these no longer exist, or were renamed"
     assert set(_DECLARED.values()) - rows <= {_STATE, _FIXED}, "docs/caches.md lacks these rows"
 
 

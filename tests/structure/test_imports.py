@@ -23,7 +23,7 @@ def test_there_is_no_import_cycle() -> None:
 
     assert sum(map(len, graph.values())) > len(graph), "no imports were found"
     cycle = cycle_in(graph)
-    assert cycle is None, f"{' -> '.join(cycle or ())}: move what they share into a module that imports neither"
+    assert cycle is None, f"{' -> '.join(cycle or ())}: move the shared code into a module that imports neither"
 
 
 @pytest.mark.parametrize(

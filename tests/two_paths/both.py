@@ -57,7 +57,7 @@ class BothPaths:
             assert counted == (0, 0, 0, 0)
             self.counts[RIGHTLY if slow is None else FALLS_BACK] += 1
             return False
-        assert slow is not None, f"the slow path does not call it good: v{version}, {bytes(frame).hex()}"
+        assert slow is not None, f"the slow path rejects it: v{version}, {bytes(frame).hex()}"
         assert (*counted, verdict) == slow, f"{counted}, {verdict} and {slow}: v{version}, {bytes(frame).hex()}"
         self.counts[GOOD] += 1
         return True

@@ -76,7 +76,7 @@ SAMPLES: dict[str, tuple[TopicPolicy, dict[str, Any]]] = {
     "exempt": (_BOUNDED, {"exempt": ExemptClients((Exemption(None, NamePattern("etl")),))}),
     "origins": (_BOUNDED, {"origins": PolicyOrigins(is_suspended=True)}),
 }
-"""A policy, and a value of one field that changes what it does. BATCHES has batches that this is about."""
+"""A policy, and a value of one field that changes the policy's verdicts about some of BATCHES."""
 
 _TIMES = (NOW, NOW - 5000, NOW - 5001, NOW + 5000, NOW + 5001, NOW - 10**9, NOW + 10**7, -1)
 BATCHES = [
@@ -103,10 +103,10 @@ def test_a_batch_that_the_fast_path_accepts_violates_no_field(name: str) -> None
     default = next(each for each in fields(TopicPolicy) if each.name == name).default
     assert getattr(policy, name) != default, "the sample has the default"
     if name not in READ_BY_FAST_PATH | NOT_NEEDED_BY_FAST_PATH:
-        assert policy.ordinary is None, f"no native code knows {name}, and the fast path takes the topic"
+        assert policy.ordinary is None, f"no native code reads {name}, but the fast path accepts the topic"
         return
     with_it, without = (list(_accepted_natively(each)) for each in (policy, base))  # checks them by the slow path too
-    assert any(with_it), "nothing stays on the fast path"
+    assert any(with_it), "no batch stays on the fast path"
     if name in READ_BY_FAST_PATH:
         assert with_it != without, (
             f"TopicPolicy.{name} is in READ_BY_FAST_PATH, and changes the outcome of no batch of BATCHES there: "
@@ -143,7 +143,7 @@ def test_native_code_reads_the_declared_policy_fields() -> None:
     assert read["TopicPolicy"] == READ_BY_FAST_PATH, "compare READ_BY_FAST_PATH with OrdinaryRequests.add_topic"
     about_bad_batches = {"max_record_errors", "max_samples"}
     assert read["ValidationLimits"] == {each.name for each in fields(ValidationLimits)} - about_bad_batches, (
-        "a limit that validation/ordinary.pyx does not compare is none for batches on the fast path"
+        "validation/ordinary.pyx must compare each limit, or the limit does not apply on the fast path"
     )
 
 

@@ -180,7 +180,7 @@ OTHER_ENTRIES = [
     "{match: t, owner: {team: a}}",
 ]
 _FIX = "{match: t, fix: {timestamp: now}}"
-"""Repairs times as the floor asks (test_a_fix_repairs_what_the_floor_would_reject)."""
+"""Repairs times so that the floor accepts them (test_a_fix_repairs_what_the_floor_would_reject)."""
 
 
 def test_each_key_of_a_topic_is_tried_against_the_floor() -> None:

@@ -88,26 +88,30 @@ class RequestCheck:
         faults = []
         if self.acks is not None and sent.acks not in self.acks:
             wanted = " or ".join(_ACKS[acks] for acks in sorted(self.acks))
-            faults.append(f"acks={_ACKS.get(sent.acks, sent.acks)} is not allowed here; set acks={wanted}")
+            faults.append(f"acks={_ACKS.get(sent.acks, sent.acks)} is not allowed for this topic; set acks={wanted}")
         if self.codecs is not None and sent.codec not in self.codecs:
             wanted = " or ".join(codec.name.lower() for codec in sorted(self.codecs, key=lambda codec: codec.value))
-            faults.append(f"compression {sent.codec.name.lower()} is not allowed here; set compression.type={wanted}")
+            faults.append(
+                f"compression {sent.codec.name.lower()} is not allowed for this topic; set compression.type={wanted}"
+            )
         if self.idempotent and not sent.is_idempotent:
-            faults.append("only idempotent producers may write here; set enable.idempotence=true")
+            faults.append("only idempotent producers may write to this topic; set enable.idempotence=true")
         if self.most_bytes is not None and sent.size > self.most_bytes:
             faults.append(
-                f"a batch of {sent.size} bytes, at most {self.most_bytes} are allowed here; set batch.size lower"
+                f"a batch of {sent.size} bytes; this topic allows at most {self.most_bytes}: set a lower batch.size"
             )
         return faults
 
     def _of_client(self, client: Client) -> list[str]:
         faults = []
         if self.client_id is not None and not self.client_id.matches(client.client_id):
-            faults.append(f"the client id is not as it must be here; set client.id to match {self.client_id.pattern}")
+            faults.append(
+                f"the client id is not allowed for this topic; set a client.id that matches {self.client_id.pattern}"
+            )
         for least in self.software:
             if least.rejects(client.software_name, client.software_version):
                 found = f"{client.software_name} {client.software_version or 'of no version'}"
-                faults.append(f"{found} is too old here; use {least.version} or later")
+                faults.append(f"{found} is too old for this topic; use {least.version} or later")
         return faults
 
 

@@ -56,9 +56,9 @@ class Size(SimpleRule):
         """Return a text if the key or value is too small or too large."""
         size = self.side.size_of(record)
         if 0 <= size < self.least:
-            return f"the {self.side.value} has {size} bytes, at least {self.least} are wanted"
+            return f"the {self.side.value} has {size} bytes; at least {self.least} are required"
         if self.most is not None and size > self.most:
-            return f"the {self.side.value} has {size} bytes, at most {self.most} are allowed"
+            return f"the {self.side.value} has {size} bytes; at most {self.most} are allowed"
         return None
 
 
@@ -143,10 +143,10 @@ class MonotonicTime(SimpleRule):
             return None
         producer = (record.topic, record.partition, record.producer_id)
         sender = record.client.client_id, record.client.address
-        key = producer if record.producer_id >= 0 else (*producer, hash(sender))  # a client id may be as large as 32 kB
+        key = producer if record.producer_id >= 0 else (*producer, hash(sender))  # a client id may have 32 kB
         latest = self._latest.get(key)
         if latest is not None and time < latest:
-            return f"its time is {latest - time} ms before that of a record that the same producer has sent before it"
+            return f"its time is {latest - time} ms before that of an earlier record of the same producer"
         self._latest[key] = time
         self._latest.move_to_end(key)
         if latest is None and len(self._latest) > self._most:

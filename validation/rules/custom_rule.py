@@ -89,7 +89,9 @@ def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:
     try:
         rule = found[entry_point].load()(options)
     except Exception as error:
-        raise CustomRuleUnusable(f"{entry_point} cannot be made: {type(error).__name__}: {str(error)[:300]}") from error
+        raise CustomRuleUnusable(
+            f"{entry_point} cannot be created: {type(error).__name__}: {str(error)[:300]}"
+        ) from error
     if old_names := old_names_of(rule):
         raise CustomRuleUnusable(f"{entry_point} {old_names}")
     if not isinstance(getattr(rule, "parts", None), Part):

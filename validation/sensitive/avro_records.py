@@ -105,7 +105,7 @@ class AvroRecords:
             return seen[at]
         worked(_FIELD_WORK)
         kind = self.numbers[at]
-        seen[at] = False  # for a record within itself, which has no datum
+        seen[at] = False  # for a record that contains itself, which has no datum
         if kind == avro_datum.RECORD:
             fields = self.numbers[at + 2 : at + 2 + self.numbers[at + 1]]
             seen[at] = all(self._has_no_bytes(field, seen, worked) for field in fields)

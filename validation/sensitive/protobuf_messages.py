@@ -23,7 +23,7 @@ STRING_VALUE: Final = "google.protobuf.StringValue"
 _ANY: Final = "google.protobuf.Any"
 _MOST_FIELD: Final = (1 << 29) - 1
 _UNKNOWN_WORK: Final = 1024
-_FIELD_WORK: Final = 16 * 1024  # including the field's options
+_FIELD_WORK: Final = 16 * 1024  # with the field's options
 
 
 class WireType(IntEnum):

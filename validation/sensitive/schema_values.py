@@ -107,7 +107,7 @@ class SchemaValues:
             return (*self._root, *tagged_json(here.schema, here.references, self._policies, self._kept, worked))
         if isinstance(here, ProtobufContent | IndexedProtobufContent):
             return ProtobufMessages(self._policies, self._kept)
-        raise SchemaError("its fields cannot be found")
+        raise SchemaError("the fields cannot be found")
 
     def _keep(self, content: Content, places: _Places) -> None:
         if len(self._by_content) >= _MOST_SCHEMAS:
@@ -131,7 +131,8 @@ class SchemaValues:
         """
         contents, begin = content.named(data)
         found: ValueWriter | None = None
-        # A text, not an error: an error that its own frame refers to is not freed, nor is the content of the frame.
+        # Stores a text, because a stored error and the frame in its traceback would refer to each other and not be
+        # freed.
         why = "the value is not Protobuf of its schema: its message indexes lead to no message of it"
         for each in contents:
             writer = new()
@@ -164,5 +165,5 @@ def _here(content: Content) -> Content:
     """Return the schema that is compiled in this process. Raises SchemaError."""
     here: Content | None = content.compiled_here if isinstance(content, CompiledHere) else content
     if here is None:
-        raise SchemaError("compiling it takes too long for the proxy itself, which masks its values")
+        raise SchemaError("compiling the schema takes too long for the proxy itself, which masks the values")
     return here

@@ -158,10 +158,10 @@ class _Schemas:
         found = self._places.get(key)
         if found is None:
             if len(self._places) >= _MOST_PARTS:
-                raise SchemaError(f"its values have more than {_MOST_PARTS} kinds of places")
+                raise SchemaError(f"the values have more than {_MOST_PARTS} kinds of places")
             size = sum(1 + len(_dict(part.get("properties"))) for part, _ in parts)
             if self._size + size > _MOST_SIZE:
-                raise SchemaError(f"the places of its values have more than {_MOST_SIZE} parts and properties together")
+                raise SchemaError(f"the places of the values have more than {_MOST_SIZE} parts and properties together")
             found = self._places[key] = _JsonPlace(self, (name,), policy_of(_tags_of(parts), self._policies), parts)
             self._size += size
             self._kept.size += size
@@ -177,7 +177,7 @@ class _Schemas:
             if not isinstance(part, dict) or id(part) in found:
                 continue
             if len(found) >= _MOST_PARTS:
-                raise SchemaError(f"more than {_MOST_PARTS} of its parts may apply to one value")
+                raise SchemaError(f"more than {_MOST_PARTS} parts of the schema may apply to one value")
             found[id(part)] = (part, document)
             _check_followed(part, document)
             within = [each for name in _WITHIN for each in _list(part.get(name))]
@@ -216,15 +216,15 @@ def _check_followed(part: dict[str, Any], document: Any) -> None:
     """Raise SchemaError if a reference of a part depends on more than its document."""
     for keyword in ("$dynamicRef", "$recursiveRef"):
         if keyword in part:
-            raise SchemaError(f"its tags cannot be found, because it has {keyword}; use $ref")
+            raise SchemaError(f"the tags cannot be found, because the schema has {keyword}; use $ref")
     base = part.get("$id", part.get("id"))
     if part is not document and isinstance(base, str) and not base.startswith("#"):
-        raise SchemaError("its tags cannot be found, because a schema within it has an id of its own; leave it out")
+        raise SchemaError("the tags cannot be found, because an inner schema has its own id; leave the id out")
 
 
 def _not_followed(reference: str) -> SchemaError:
     return SchemaError(
-        f"its tags cannot be found, because the reference {reference[:_MOST_SHOWN]!r} cannot be followed; refer to a "
+        f"the tags cannot be found, because the reference {reference[:_MOST_SHOWN]!r} cannot be followed; refer to a "
         "part by its path, as #/$defs/NAME"
     )
 

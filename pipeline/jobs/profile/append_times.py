@@ -223,7 +223,7 @@ def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
     votes = is_plausible_time(kinds) & (rows["timestamp_type"].to_numpy() != _BY_BROKER)
     first, last, records = (rows[name].to_numpy()[votes] for name in ("first_place", "last_place", "records"))
     earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[votes] for name in ("earliest", "latest"))
-    # A row of several batches counts at both ends, because records between them may have contradicted it.
+    # A row for several batches counts at both ends, because records between them may contradict it.
     ends = last > first
     places, times = np.concatenate((first, last[ends])), np.concatenate((earliest, latest[ends]))
     weights = np.concatenate((np.where(ends, -(-records // 2), records), -(-records[ends] // 2)))
@@ -235,9 +235,9 @@ def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
         is_before = times[chain] <= until_ms + SKEW_MS
         return places[chain][is_before], times[chain][is_before] - _ahead(times[chain], until_ms)
 
-    if not (np.diff(values) < 0).any():  # no time contradicts another
+    if not (np.diff(values) < 0).any():  # no time contradicts another time
         return points(np.arange(len(values))), (_NOTHING, _NOTHING)
-    # Fitted from the end and upside down, so that being late costs three times.
+    # Fitted in reverse with negated values, so that late times cost three times as much.
     lowest = len(values) - 1 - fit_non_decreasing(-values[::-1], weights[::-1])
     usable = np.flatnonzero(values <= (until_ms + SKEW_MS) // COARSE_MS)
     if len(lowest) == len(values):

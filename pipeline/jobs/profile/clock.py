@@ -128,10 +128,10 @@ def fit_non_decreasing(values: NDArray[np.int64], weights: NDArray[np.int64]) ->
         before = jumps.get(rank, 0)
         if not before:
             insort(heights, rank)
-        # Below this time, the function counts it as ahead; at this height it is on the function.
+        # Below this time the record is ahead of the function; at this height it is on the function.
         jumps[rank] = before + weight * _AHEAD_COSTS
         changes = [(rank, before)]
-        # Above it, the function counts it as late, which reduces the advantage of those heights.
+        # Above it the record is late, which reduces the advantage of such heights.
         place, left = bisect_right(heights, rank), weight
         end = place
         while left and end < len(heights):

@@ -98,7 +98,7 @@ def correct_timestamps(
     if not kinds.any():
         return Corrections(kinds, after, solved, may_be_valid)
     meant = in_milliseconds(timestamps, kinds)
-    # Without a clock, no better time than the moment of reading is known.
+    # Without an estimate, the moment of reading is the best known time.
     appended = clock.at(offsets) if clock is not None else np.full(len(offsets), rules.now_ms, np.int64)
     in_unit = np.isin(kinds, list(UNITS)) & (
         meant <= np.maximum(saturating_add(appended, rules.after_max_ms), rules.now_ms)

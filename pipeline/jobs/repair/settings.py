@@ -19,7 +19,7 @@ _PAUSE_SECONDS = 0.1
 _NOT_KNOWN_YET = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION}
 )
-_OWN = 1  # the setting is set for this topic and is not a default
+_OWN = 1  # set for this topic, not a default
 _LONG_MAX = str(2**63 - 1)
 _NOT_CARRIED = frozenset({"message.timestamp.type"})  # a clean topic keeps the producer's times
 # The records were accepted before, so the source's limits on times no longer apply.

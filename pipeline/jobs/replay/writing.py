@@ -127,7 +127,7 @@ class _Writer:
 
     def _is_bad_now(self, offset: int, message: str) -> CannotWriteTopic:
         return CannotWriteTopic(
-            f"{self._plan.source.of} offset {offset}: the record was good when it was listed, and is not now: "
+            f"{self._plan.source.of} offset {offset}: the record was valid when it was listed, and is no longer: "
             f"{message}. Committed records stay, the rest is not written. Start again"
         )
 

@@ -19,7 +19,7 @@ def element_at(data: bytes, position: int) -> DerElement:
     """Return the element that begins at `position`. Raises ValueError if it is incomplete or not DER."""
     head = data[position : position + 2]
     if len(head) < 2 or head[0] & _MULTI_BYTE_TAG == _MULTI_BYTE_TAG:
-        raise ValueError(f"no element of DER at byte {position}")
+        raise ValueError(f"no DER element at byte {position}")
     begins, size = position + 2, head[1]
     if size & _LONG_FORM:
         count = size & ~_LONG_FORM

@@ -123,7 +123,7 @@ class SessionOpening:
         if name is not None:
             return KIND + name
         shown = client_text(subject)
-        reason = f"no rule of {MAPPING_RULES} applies to its certificate, {shown}: add DEFAULT as the last rule"
+        reason = f"no rule of {MAPPING_RULES} applies to the certificate {shown}: add DEFAULT as the last rule"
         self._dependencies.log.connection_rejected(peer, MAPPING_RULES, reason)
         self._dependencies.counts.connections_rejected[MAPPING_RULES] += 1
         return None
@@ -134,7 +134,10 @@ class SessionOpening:
         if allowed is None or allowed.match_any(names):
             return True
         shown = client_text(", ".join(names)) or "nobody"
-        reason = f"its certificate names {shown}, whom {ALLOWED_NAMES} does not have: add a name if it may connect"
+        reason = (
+            f"the certificate has the names {shown}, and none is in {ALLOWED_NAMES}: add a name if the client "
+            f"may connect"
+        )
         self._dependencies.log.connection_rejected(peer, ALLOWED_NAMES, reason)
         self._dependencies.counts.connections_rejected[ALLOWED_NAMES] += 1
         return False

@@ -136,7 +136,7 @@ class RequestHandler:
             if api_key == ApiKey.API_VERSIONS:
                 self._on_gathered = partial(self._login.too_new_api_versions, api, correlation_id)
                 return self._gather_before_login(size)
-            raise UnknownApi(f"{api.name} v{version}: this proxy understands 0 to {api.max_version}", api.name)
+            raise UnknownApi(f"{api.name} v{version}: this proxy supports versions 0 to {api.max_version}", api.name)
         return self._by_treatment(api, version, correlation_id, size)
 
     def on_pass(self, data: memoryview) -> None:
@@ -206,7 +206,7 @@ class RequestHandler:
             self._passes(api, version, InFlightRequest(correlation_id, self._rewriting(api.key, version)))
             return _STREAM
         if (is_gathered or handling is _VALIDATE) and self._cluster_login.is_wanted and not self._sasl.logged_in:
-            raise RequestBeforeLogin(f"{api.name} before the login that the cluster wants")
+            raise RequestBeforeLogin(f"{api.name} before the login that the cluster requires")
         if is_gathered and self._changes is not None:
             self._on_gathered = partial(self._changes.take, api, version, correlation_id)
             return _GATHER
@@ -247,7 +247,7 @@ class RequestHandler:
         """Gather a request. Before a login its size is limited, as on a broker (sasl.server.max.receive.size)."""
         if size > MAX_BYTES_BEFORE_LOGIN:
             raise MalformedMessage(
-                f"a request of {size} bytes where brokers take {MAX_BYTES_BEFORE_LOGIN} before a login"
+                f"a request of {size} bytes; before a login brokers accept at most {MAX_BYTES_BEFORE_LOGIN}"
             )
         return _GATHER
 

@@ -260,7 +260,7 @@ def _report_our_fault(
 ) -> None:
     """Report an internal error that closes the connection."""
     if trace is not None:
-        trace.session_ending("proxy: a fault of its own")
+        trace.session_ending("proxy: internal error")
     given.log.internal_error(identity, error)
     given.counts.internal_errors["closed"] += 1
 

@@ -117,6 +117,6 @@ def _quarantine_failed(
     stand_in_request.quarantine_failed(
         letters.place,
         partition_keys[letters.place],
-        f"The batch for {letters.source}-{letters.partition} has bad records, which could not be kept in "
-        f"{letters.topic}: {reason}. Nothing of the batch is stored; it may be sent again.",
+        f"The batch for {letters.source}-{letters.partition} has bad records, which could not be written to "
+        f"{letters.topic}: {reason}. The batch is not stored; send it again.",
     )

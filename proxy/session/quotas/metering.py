@@ -248,8 +248,8 @@ def _shown(share: QuotaShare) -> str:
 
 def _too_many(share: QuotaShare) -> str:
     return (
-        f"{share.requests_waiting} connections wait already until {_shown(share)} owes nothing under quota "
-        f"{share.quota.name}: raise the quota, or send on fewer connections"
+        f"{share.requests_waiting} connections of {_shown(share)} already wait for quota {share.quota.name}: raise "
+        f"the quota, or send on fewer connections"
     )
 
 

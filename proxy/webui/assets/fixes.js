@@ -58,7 +58,7 @@ export function Fixes({ route }) {
   const libraries = LIBRARIES.filter((one) => name === null || one.name === name);
   return html`<${Section} id="fixes-section" title="Fixes in code">
     <form class="filters" onSubmit=${(event) => event.preventDefault()}><${Choice} route=${route} name="library" label="Client library" options=${LIBRARIES.map((one) => one.name)} /></form>
-    ${libraries.length === 0 ? html`<p>There is no fix for this library here.</p>` : KINDS.map((one) => html`<h3 key=${one.kind}>${one.title}</h3>${calls(one, libraries)}`)}
+    ${libraries.length === 0 ? html`<p>This page has no fix for this library.</p>` : KINDS.map((one) => html`<h3 key=${one.kind}>${one.title}</h3>${calls(one, libraries)}`)}
     ${docs(KINDS, libraries.length === 1 ? libraries[0] : null)}
   <//>`;
 }

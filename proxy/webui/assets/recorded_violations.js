@@ -35,7 +35,7 @@ export class RecordedViolations extends ReadByDays {
       <${Section} id="recorded-section" title="Violations of the last days">
         ${this.choice("violations.topic", "The violations")}
         ${found?.groups && html`<${Table} id="recorded" caption=${`${rangeOf(found)} Most batches first.`} columns=${columns(now)} rows=${groups} keyOf=${(row) => JSON.stringify([row.client_id, row.topic, row.reason, row.rule, row.outcome, row.mode, row.changes, row.copies, ownersOf(row)])} none="No violations." />`}
-        ${found?.other > 0 && html`<p class="quiet">${whole(found.other)} more batches are of groups that are not listed.</p>`}
+        ${found?.other > 0 && html`<p class="quiet">${whole(found.other)} more batches belong to groups that are not listed.</p>`}
       <//>`;
   }
 }

@@ -29,7 +29,7 @@ export function Violations({ store, route }) {
       <${Choice} route=${route} name="outcome" label="Outcome" options=${values(outcome)} />
       <${Choice} route=${route} name="reason" label="Reason" options=${values((row) => row.reason)} />
     <//>
-    <${Table} id="violations" caption=${`${whole(rows.length)} of the newest ${whole(all.length)} violations. Of equal ones at most one in 100 ms is listed; event files have all. In memory since ${moment(store.state.since_ms)}.`} columns=${eventColumns(store)} rows=${rows} keyOf=${(row) => row.id} none="No violations." route=${route} />
+    <${Table} id="violations" caption=${`${whole(rows.length)} of the newest ${whole(all.length)} violations. Of equal violations at most one in 100 ms is listed; event files have all of them. In memory since ${moment(store.state.since_ms)}.`} columns=${eventColumns(store)} rows=${rows} keyOf=${(row) => row.id} none="No violations." route=${route} />
   <//>
   <${RecordedViolations} route=${route} now=${store.state.time_ms} />`;
 }

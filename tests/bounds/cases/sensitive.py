@@ -16,7 +16,7 @@ _SCHEMAS: dict[Format, dict[str, str]] = {
 }
 _KEY_FILE = SCHEMAS / "lists.json"  # any other file of 16 bytes or more
 _TOKENS_OF_LONG = 4
-"""How many times shorter values of many short tokens are."""
+"""The factor by which values of many short tokens are shorter."""
 _RATIO = 800
 
 

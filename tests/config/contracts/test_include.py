@@ -70,7 +70,7 @@ def test_each_key_has_the_line_of_the_contract_or_configuration_that_sets_it(tmp
         ("contracts: ['c.odcs.yaml', 'd.odcs.yaml']", ORDERS,
          "F/d.odcs.yaml:10: schema[0]: orders.v1 has a contract already (F/c.odcs.yaml:10)"),
         ("contracts: c.odcs.yaml", ORDERS.replace("orders.v1", "orders v1"),
-         "F/c.odcs.yaml:11: schema[0].physicalName: orders v1 is no topic's name"),
+         "F/c.odcs.yaml:11: schema[0].physicalName: orders v1 is not a valid topic name"),
         ("contracts: missing.odcs.yaml", ORDERS, "F/missing.odcs.yaml: cannot be read: No such file or directory"),
         ("contracts: [{path: c.odcs.yaml, mode: mark}]", ORDERS, "F/sluicegate.yaml:3: contracts[0].mode: expected "),
         ("contracts: c.odcs.yaml\ntopics: [{match: 'o*', mod: observe}]", ORDERS,
@@ -95,7 +95,7 @@ def test_a_contract_without_topics_is_a_warning(tmp_path: Path) -> None:
 
     (warning,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=table).warnings
 
-    assert "it gives no topic a rule" in warning
+    assert "the contract has no rule for a topic" in warning
 
 
 def test_records_in_avro_follow_the_registry_and_the_contract_and_all_else_is_named(tmp_path: Path) -> None:
@@ -127,11 +127,11 @@ def test_without_a_registry_no_property_of_records_in_avro_is_checked(tmp_path: 
 @pytest.mark.parametrize(
     ("quality", "why"),
     [
-        ("{type: text, description: d}", "its type is text"),
-        ("{type: custom, engine: soda, implementation: x}", "its type is custom"),
-        ("{metric: rowCount, mustBe: many}", "mustBe is no number"),
-        ("{metric: rowCount, mustBe: 1, unit: days}", "its unit is days"),
-        ("{metric: duplicateValues, mustBe: 1}", "it names no property"),
+        ("{type: text, description: d}", "checks of type text are not supported"),
+        ("{type: custom, engine: soda, implementation: x}", "checks of type custom are not supported"),
+        ("{metric: rowCount, mustBe: many}", "mustBe is not a number"),
+        ("{metric: rowCount, mustBe: 1, unit: days}", "the unit is days"),
+        ("{metric: duplicateValues, mustBe: 1}", "the check names no property"),
         ("{metric: duplicateValues, mustBe: 1, arguments: {properties: [b]}}", "the schema has no property b"),
         ("{metric: duplicateValues, mustBe: 1, arguments: {properties: [[a]]}}", "the schema has no property ['a']"),
     ],

@@ -158,7 +158,7 @@ def test_a_topic_with_only_authoritative_definitions_is_named(tmp_path: Path) ->
     contract = f"{head}schema:\n  - name: t\n    authoritativeDefinitions: [{{type: schema, url: 'http://h/t.avsc'}}]\n"
 
     assert unchecked_statements(tmp_path, contract) == [
-        "schema of t: it has no properties; schemas that authoritativeDefinitions name are not read"
+        "schema of t: the schema has no properties; schemas that authoritativeDefinitions name are not read"
     ]
 
 

@@ -96,7 +96,7 @@ def test_a_format_that_is_none_is_named_and_not_checked(pattern: str, tmp_path: 
 
     (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
 
-    assert str(statement) == f"format {pattern} of t: it has parts that are not translated"
+    assert str(statement) == f"format {pattern} of t: the format has parts that are not supported"
 
 
 _ZONED, _LOCAL = "2026-11-30T09:05:00.25+01:00", "2026-11-30T09:05:00"

@@ -68,7 +68,7 @@ def test_the_number_of_hanging_calls_is_limited(disk: Disk) -> None:
     for place in range(MOST_HANGING):
         with pytest.raises(FileUnreadable, match="not responded"):
             within_deadline(("d", place), disk.read, 0)
-    with pytest.raises(FileUnreadable, match=f"{MOST_HANGING} other reads are under way"):
+    with pytest.raises(FileUnreadable, match=f"{MOST_HANGING} other reads have not finished"):
         within_deadline(("d", MOST_HANGING), disk.read, LONG)
     assert disk.begun == MOST_HANGING
 

@@ -32,11 +32,11 @@ def listening_socket(path: Path) -> None:
 
 
 KINDS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "FIFO": (make_fifo, "it is a FIFO; expected a regular file"),
-    "link to a FIFO": (link_to_a_fifo, "it is a FIFO; expected a regular file"),
-    "socket": (listening_socket, "it is a socket; expected a regular file"),
-    "device without end": (lambda path: path.symlink_to("/dev/zero"), "it is a device; expected a regular file"),
-    "device without content": (lambda path: path.symlink_to("/dev/null"), "it is a device; expected a regular file"),
+    "FIFO": (make_fifo, "expected a regular file, found a FIFO"),
+    "link to a FIFO": (link_to_a_fifo, "expected a regular file, found a FIFO"),
+    "socket": (listening_socket, "expected a regular file, found a socket"),
+    "device without end": (lambda path: path.symlink_to("/dev/zero"), "expected a regular file, found a device"),
+    "device without content": (lambda path: path.symlink_to("/dev/null"), "expected a regular file, found a device"),
     "folder": (Path.mkdir, "Is a directory"),
 }
 
@@ -106,7 +106,7 @@ def test_a_password_that_is_a_fifo_is_named_with_its_key(tmp_path: Path) -> None
         Password("upstream.sasl.password_file", None, str(tmp_path / "password")).get()
 
     assert str(raised.value) == (
-        f"upstream.sasl.password_file: {tmp_path}/password cannot be read: it is a FIFO; expected a regular file"
+        f"upstream.sasl.password_file: {tmp_path}/password cannot be read: expected a regular file, found a FIFO"
     )
 
 
@@ -121,7 +121,7 @@ def test_a_file_of_topics_that_is_a_fifo_is_a_problem_of_that_file(tmp_path: Pat
         load_file(main, {})
 
     assert [str(problem) for problem in raised.value.problems] == [
-        f"{tmp_path}/team.yaml: cannot be read: it is a FIFO; expected a regular file"
+        f"{tmp_path}/team.yaml: cannot be read: expected a regular file, found a FIFO"
     ]
     (tmp_path / "team.yaml").unlink()
     assert load_text(SMALLEST).config.topics == ()

@@ -100,13 +100,14 @@ def test_an_entry_beyond_the_scope_is_an_error_with_file_and_line(tmp_path: Path
     [
         (
             "[{path: pay.yaml, topics: ledger, allow: [quotas]}]",
-            "F/pay.yaml:1: exempt: topic_files[0] (F/sluicegate.yaml:3) does not allow it: add allow: [exempt] there, "
+            "F/pay.yaml:1: exempt: topic_files[0] (F/sluicegate.yaml:3) does not allow this key: add allow: [exempt] "
+            "there, "
             "or move it to F/sluicegate.yaml",
         ),
-        ("pay.yaml", "F/pay.yaml:1: exempt: topic_files (F/sluicegate.yaml:3) does not allow it: add allow"),
+        ("pay.yaml", "F/pay.yaml:1: exempt: topic_files (F/sluicegate.yaml:3) does not allow this key: add allow"),
         (
             "[{path: pay.yaml, topics: ledger, allow: [exempt]}, pay.yaml]",
-            "F/pay.yaml:1: exempt: topic_files[1] (F/sluicegate.yaml:3) does not allow it: add allow",
+            "F/pay.yaml:1: exempt: topic_files[1] (F/sluicegate.yaml:3) does not allow this key: add allow",
         ),
         (
             "[{path: pay.yaml, allow: [exempt]}]",

@@ -78,7 +78,7 @@ def test_an_error_names_file_key_and_line(main: Path) -> None:
         b="topics:\n  - mode: observe\n",
         c="topics:\n  - match: x\n    fix:\n",
     ) == [
-        "F/policies/c.yaml:3: topics[0].fix: it is empty; add its required keys, or leave the key out",
+        "F/policies/c.yaml:3: topics[0].fix: the section is empty; add its required keys, or leave the key out",
         "F/policies/a.yaml:4: topics[1].cleanup.polici: no such key; did you mean cleanup.policy?",
         "F/policies/b.yaml:2: topics[0].match: this key is required",
     ]
@@ -185,7 +185,7 @@ def test_an_entry_beyond_the_scope_of_its_file_is_an_error_with_the_line_to_writ
         f"F/policies/pay2.yaml:1: topics[0].match: /pay.*/ reaches beyond {scope}; {instead}; a regular expression "
         r"must begin with its fixed text: /payments\..../",
         f"F/policies/pay2.yaml:1: topics[1].match: ledgers reaches beyond {scope}; {instead}",
-        "F/policies/pay2.yaml:1: topics[2].match: not a regular expression that RE2 takes: missing ): (",
+        "F/policies/pay2.yaml:1: topics[2].match: not a regular expression that RE2 accepts: missing ): (",
     ]
 
 
@@ -204,7 +204,7 @@ def test_the_scopes_of_all_items_that_match_a_file_apply(main: Path) -> None:
     [
         (
             "{path: policies/pay.yaml, topics: }",
-            "topic_files[0].topics: it is empty; name the topics, or leave",
+            "topic_files[0].topics: the key is empty; name the topics, or leave",
         ),
         ("{path: policies/pay.yaml, topics: []}", "topic_files[0].topics: expected at least one"),
         ("{path: policies/pay.yaml, topics: a/b}", "topic_files[0].topics[0]: no topic has a slash in its name"),

@@ -13,7 +13,7 @@ def test_the_configuration_page_is_generated_from_the_model() -> None:
     written = (ROOT / "docs" / "configuration.md").read_text()
 
     command = ".venv/bin/python -m sluicegate.config.reference.page > docs/configuration.md"
-    assert written == page(), f"write it again: {command}"
+    assert written == page(), f"regenerate the page: {command}"
 
 
 def keys_without_description(model: type) -> list[str]:

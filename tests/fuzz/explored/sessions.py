@@ -97,7 +97,7 @@ def _from_broker(stream: bytes, pieces: list[int], has_fast_path: bool = HAS_FAS
 def _done(play: Playbook) -> tuple[bytes, bytes, bool]:
     play.loop.turns()
     play.parts.scheduler.close()
-    assert not play.parts.counters.internal_errors, "a fault of its own"
+    assert not play.parts.counters.internal_errors, "an internal error"
     return bytes(play.broker.sent), bytes(play.client.sent), play.client.is_closing()
 
 

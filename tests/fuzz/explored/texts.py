@@ -17,5 +17,5 @@ def configuration(data: bytes) -> None:
     except ConfigError as error:
         assert error.problems
         for problem in error.problems:
-            assert str(problem).isprintable(), "a terminal is shown what a file holds"
+            assert str(problem).isprintable(), "an unsafe text of the file is shown"
     assert time.thread_time() - begun < _MOST_SECONDS

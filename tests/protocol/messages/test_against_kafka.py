@@ -65,12 +65,12 @@ def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -
     assert len(results) == len(cases)
     for (name, schema, version, message), ours, result in zip(cases, written, results, strict=True):
         where = f"{name} v{version}"
-        assert not isinstance(result, str), f"{where}: Kafka cannot read it: {result}"
+        assert not isinstance(result, str), f"{where}: Kafka cannot read the bytes: {result}"
         theirs, understood = result
         assert theirs == ours, f"{where}: Kafka writes other bytes"
-        assert understood == message.kafka, f"{where}: Kafka understands something else"
+        assert understood == message.kafka, f"{where}: Kafka reads other values"
         assert has_expected_values(schema.parse(theirs, version), message.ours), (
-            f"{where}: we understand something else"
+            f"{where}: our schema reads other values"
         )
 
 

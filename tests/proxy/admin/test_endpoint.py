@@ -28,7 +28,7 @@ from tests.broker.child_processes import killed_with_parent
 
 _PATIENCE_SECONDS = 60
 _MUCH_SECONDS = 2
-"""Much processor time for one response: what keeps a busy machine waiting does not count."""
+"""The maximum CPU time (s) for one response; time in which a busy machine runs other processes does not count."""
 
 
 @pytest.fixture(autouse=True)

@@ -165,7 +165,7 @@ async def test_an_unknown_topic_is_an_error_with_similar_names(
 
     assert await change(path, f"topic={topic}{more}") == (
         404,
-        f"no policy and no cluster has the topic {topic}{near}\n",
+        f"neither a policy nor the cluster has the topic {topic}{near}\n",
     )
 
 
@@ -206,7 +206,7 @@ def test_a_topic_that_the_login_may_not_describe_is_accepted() -> None:
 
     assert topics.matching("hidden") == ["hidden"]
     assert topics.doubt("hidden") is None
-    with pytest.raises(NoSuchTopic, match="no policy and no cluster has the topic nosuch"):
+    with pytest.raises(NoSuchTopic, match="neither a policy nor the cluster has the topic nosuch"):
         topics.matching("nosuch")
 
 
@@ -217,7 +217,7 @@ async def test_a_topic_name_is_accepted_while_the_cluster_does_not_respond(topic
     if topic == "nosuch":
         assert topics.matching(topic) == [topic]
     else:
-        with pytest.raises(NoSuchTopic, match="the cluster was not asked: no broker responded within 3 s"):
+        with pytest.raises(NoSuchTopic, match="the cluster was not queried: no broker responded within 3 s"):
             topics.matching(topic)
 
 

@@ -23,7 +23,8 @@ def test_every_function_of_a_command_group_is_registered(path: Path) -> None:
     for function in ast.parse(path.read_text()).body:
         if isinstance(function, ast.FunctionDef) and not function.name.startswith("_"):
             assert function.name in registered, (
-                f"proxy/cli/{path.name}: nobody can type {function.name}; decorate it with @commands.command(...), and "
+                f"proxy/cli/{path.name}: {function.name} is not a command; decorate it with @commands.command(...), "
+                f"and "
                 "list a new group in proxy/cli/commands.py"
             )
 
@@ -32,7 +33,7 @@ def test_every_function_of_a_command_group_is_registered(path: Path) -> None:
 def test_every_command_has_help_and_the_option_h(command: typer.models.CommandInfo) -> None:
     assert command.callback is not None
     name = command.callback.__name__
-    assert (command.callback.__doc__ or "").strip(), f"{name}: its docstring is its help, and it has none"
+    assert (command.callback.__doc__ or "").strip(), f"{name} has no docstring, which is the help text"
     assert "-h" in (command.context_settings or {}).get("help_option_names", ()), (
         f"{name}: declare it with context_settings=HELP, so that -h is --help"
     )

@@ -25,7 +25,7 @@ def test_the_entries_that_are_printed_are_those_that_apply(tmp_path: Path) -> No
 
     assert by_file == load_file(main, {}).config.topics
     assert "#   checked by sluicegate-spark audit: enough: rowCount mustBeGreaterThan 1  (" in printed
-    assert "#   not checked: service level availability: stored records do not show it  (" in printed
+    assert "#   not checked: service level availability: not visible in stored records  (" in printed
 
 
 def test_explain_lists_contract_checks_that_need_more_than_one_record(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_explain_lists_contract_checks_that_need_more_than_one_record(tmp_path: 
 
     assert f"  contract: {tmp_path}/c.odcs.yaml, version 1.2.0\n" in shown
     assert "    checked by sluicegate-spark audit: some-currency: nullValues of currency mustBeLessThan 50%  (" in shown
-    assert "    not checked: sql: its type is sql  (" in shown
+    assert "    not checked: sql: checks of type sql are not supported  (" in shown
 
 
 def test_a_change_of_a_contract_is_stricter_or_looser(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ SENSITIVE = [
     "format: json}}]}]\n",
     "topics: [{match: t, sensitive: [{name: a, action: mask, fields: [a]}, {name: a, action: hash, fields: [b]}]}]\n",
 ]
-"""Each is invalid, and needs its files to be compiled or several sections to be compared."""
+"""Invalid configurations whose errors are only found by compiling files or by comparing sections."""
 
 
 def _texts_of_the_tree() -> list[str]:

@@ -109,7 +109,7 @@ def test_a_failed_case_has_every_difference_and_the_entry_that_decides(
 @pytest.mark.parametrize(
     ("cases", "head", "problem"),
     [
-        (case_text("a b", "[{}]", "{outcome: accepted}"), "", "cases[0].topic: no topic can have this name"),
+        (case_text("a b", "[{}]", "{outcome: accepted}"), "", "cases[0].topic: not a valid topic name"),
         (case_text("a", "[]", "{outcome: accepted}"), "", "cases[0]: records: expected at least one"),
         (case_text("a", "[{}]", "{outcome: acepted}"), "", "cases[0].expect.outcome: expected 'accepted', "),
         (

@@ -27,7 +27,8 @@ def test_a_good_record_is_accepted() -> None:
         (
             "orders: topics[0] decides (match: orders, c.yaml:3)",
             f"  timestamp {NOW} is 0.0 s ago",
-            "  the cluster's settings of this topic were not read (the cluster was not asked): a running proxy applies "
+            "  the cluster's settings of this topic were not read (the cluster was not queried): a running proxy "
+            "applies "
             "them where they are stricter",
             "accepted",
         ),

@@ -103,7 +103,7 @@ async def test_topics_beyond_one_request_are_asked_for_in_further_requests() -> 
         await asker.learns("t0")  # on a busy machine a first batch may have waited long enough
         await asker.learns(f"t{3 * TOPICS_AT_ONCE - 1}")
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 3
-        assert kafka.most_open <= 2  # the one before may still be closing
+        assert kafka.most_open <= 2  # the previous connection may still be closing
 
 
 async def test_a_silent_broker_delays_first_batches_once_on_one_connection() -> None:

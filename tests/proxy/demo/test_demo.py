@@ -20,7 +20,7 @@ from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
 COMMAND = [sys.executable, "-c", "from sluicegate.proxy.cli.main import main; main()", "demo"]
-"""As `make run` begins it."""
+"""The command with which `make run` starts the demo."""
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def test_a_module_of_the_doctor_has_a_check_that_is_run(name: str) -> None:
     check = getattr(import_module(f"{doctor.__name__}.{name}"), "CHECK", None)
 
     assert isinstance(check, MachineCheck | ClusterCheck), (
-        f"proxy/doctor/{name}.py: nothing runs it; declare CHECK = MachineCheck(PLACE, check), or a ClusterCheck"
+        f"proxy/doctor/{name}.py: the check is never run; declare CHECK = MachineCheck(PLACE, check), or a ClusterCheck"
     )
     assert check in [*machine_checks(), *cluster_checks()]
 
@@ -28,4 +28,4 @@ def test_doctor_checks_have_unique_ordered_places() -> None:
     for checks in (machine_checks(), cluster_checks()):
         places = [check.place for check in checks]
         named = [f"{check.place} {check.run.__module__.rpartition('.')[2]}" for check in checks]
-        assert places == sorted(set(places)), f"two checks have the same place: give one another number: {named}"
+        assert places == sorted(set(places)), f"two checks have the same place: change one number: {named}"

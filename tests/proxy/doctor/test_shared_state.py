@@ -38,13 +38,13 @@ def test_a_topic_as_planned_is_ok_and_its_writer_is_named(plan: TopicPlan, topic
             Level.OK,
             f"{plan.name} has suitable partitions, replicas and settings",
         ),
-        (f"{plan.key}: who may write", Level.OK, f"ACLs let only User:sluicegate change {plan.name}"),
+        (f"{plan.key}: who may write", Level.OK, f"ACLs allow only User:sluicegate to change {plan.name}"),
     ]
 
 
 @pytest.mark.parametrize(("plan", "topic"), PLANNED)
 def test_a_topic_without_acls_may_be_open_to_everybody(plan: TopicPlan, topic: FoundTopic) -> None:
-    assert "everybody may" in one_result(plan, replace(topic, writers=frozenset()), Level.WARNING).found
+    assert "every client may change it" in one_result(plan, replace(topic, writers=frozenset()), Level.WARNING).found
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_other_writers_are_a_failure_and_unknown_ones_are_said_to_be_unknown(
     plan: TopicPlan, topic: FoundTopic, effect: str
 ) -> None:
     other = one_result(plan, replace(topic, writers=frozenset({OURS, "User:team"})), Level.FAILURE)
-    assert other.found == f"ACLs let User:sluicegate, User:team change {plan.name}, and so {effect}"
+    assert other.found == f"ACLs allow User:sluicegate, User:team to change {plan.name}, and so to {effect}"
 
     unknown = replace(topic, writers=None, why_unknown="ACLs cannot be read: no authorizer")
     assert one_result(plan, unknown, Level.NOT_CHECKED).found == "ACLs cannot be read: no authorizer"
@@ -85,7 +85,7 @@ def test_a_topic_that_one_broker_can_lose_is_a_warning_and_one_that_cannot_be_wr
 def test_a_history_that_is_compacted_or_shorter_than_what_is_shown_is_a_warning() -> None:
     several = replace(GOOD_HISTORY, partitions=3)  # entries have ids and times, so their order does not matter
     assert {each.level for each in check_topic(HISTORY, several)} == {Level.OK}
-    assert "one is kept" in result_with(HISTORY, GOOD_HISTORY, Level.WARNING, cleanup_policy="compact")
+    assert "keeps only one" in result_with(HISTORY, GOOD_HISTORY, Level.WARNING, cleanup_policy="compact")
     assert "kept for less" in result_with(HISTORY, GOOD_HISTORY, Level.WARNING, retention_ms="86400000")
     for_ever = replace(GOOD_HISTORY, settings={**GOOD_HISTORY.settings, "retention.ms": "-1"})
     assert {each.level for each in check_topic(HISTORY, for_ever)} == {Level.OK}
@@ -96,7 +96,7 @@ def test_a_presence_topic_that_grows_forgets_or_has_clients_times_is_a_warning()
         assert "17,280 records a day" in result_with(PRESENCE, GOOD_PRESENCE, Level.WARNING, **changed)
     assert "stale proxies vanish" in result_with(PRESENCE, GOOD_PRESENCE, Level.WARNING, retention_ms="60000")
     by_clients = result_with(PRESENCE, GOOD_PRESENCE, Level.WARNING, message_timestamp_type="CreateTime")
-    assert "no clock can be compared" in by_clients
+    assert "clocks cannot be compared" in by_clients
     assert "partitions" in one_result(PRESENCE, replace(GOOD_PRESENCE, partitions=2), Level.WARNING).found
     assert "no proxy shows the fleet" in one_result(PRESENCE, replace(GOOD_PRESENCE, replicas=1), Level.WARNING).found
 

@@ -148,8 +148,8 @@ def test_both_paths_together_equal_the_slow_path(seed: int) -> None:
     fast = with_it.run(stream, piece, chance.choice((1, 9, 5000, 1 << 20)))
     slow = without.run(stream, 1 << 20, 1 << 20)
 
-    assert _of_clients(fast[0]) == _of_clients(slow[0]), "what the broker got"
-    assert fast[1] == slow[1], "what the client got"
+    assert _of_clients(fast[0]) == _of_clients(slow[0]), "the bytes for the broker"
+    assert fast[1] == slow[1], "the bytes for the client"
     assert len(with_it.playbook.session.queue) == len(without.playbook.session.queue) == 0
     ordinary = with_it.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests > 5
@@ -289,7 +289,7 @@ def test_the_fast_path_accepts_nothing_before_a_required_login() -> None:
 
     play.playbook.from_client(_good(9, 2))
 
-    assert not play.playbook.client.is_read, "nothing is read after it"
+    assert not play.playbook.client.is_read, "the session reads nothing further"
 
 
 @pytest.mark.parametrize("body", [b"", b"\0" * 3, sized_frame(b"")])
@@ -301,7 +301,7 @@ def test_garbage_after_ordinary_requests_leaves_the_fast_path(body: bytes) -> No
     broker, _ = play.run(good + sized_frame(request_header(0, 9) + body), 1 << 20, 1 << 20)
 
     assert broker.endswith(good)
-    assert not play.playbook.client.is_read, "nothing is read after it"
+    assert not play.playbook.client.is_read, "the session reads nothing further"
 
 
 # -- partial requests ----------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def test_an_ordinary_request_in_pieces_never_leaves_the_fast_path(size: int, ack
     ordinary = play.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests == 5
     assert play.playbook.parts.observer.counted().slow_requests["Produce"] == 1, (
-        "only the first one: its topic was unknown"
+        "only the first request, because its topic was unknown"
     )
     assert _held(play) == 0
 
@@ -367,7 +367,7 @@ def test_without_fast_path_memory_the_slow_path_gathers() -> None:
     play.playbook.from_client(frame[200:])
     play.playbook.loop.turns()
     assert play.playbook.broker.sent.endswith(frame)
-    assert ordinary.requests == 1, "validated natively all the same"
+    assert ordinary.requests == 1, "still validated natively"
 
 
 @pytest.mark.parametrize("piece", [1 << 20, 1000])

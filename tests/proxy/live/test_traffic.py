@@ -6,7 +6,7 @@ from sluicegate.proxy.live.traffic import BINS, Traffic, sum_of_histories
 from tests.proxy.live.events import NOW
 
 BEGIN = NOW - NOW % 10_000
-"""The begin of a bin."""
+"""The time at which a bin begins."""
 
 
 def test_counts_are_kept_by_10_s_and_a_pause_counts_as_zero() -> None:

@@ -225,7 +225,7 @@ async def test_other_handshake_failures_are_logged(tmp_path: Path) -> None:
 
 
 async def test_clients_are_closed_without_free_descriptors_and_later_ones_are_served(tls_listener: TlsListener) -> None:
-    """They must not wait in the system's queue."""
+    """Clients that cannot be accepted must not wait in the system's queue."""
     connected = [socket.create_connection(tls_listener.address) for _ in range(3)]
     for one in connected:
         one.setblocking(False)

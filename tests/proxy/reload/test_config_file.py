@@ -26,7 +26,7 @@ def file(main: Path) -> ConfigFile:
 
 
 def look_twice(file: ConfigFile) -> bool:
-    """As somebody does who looks again and again."""
+    """Check twice, because a change counts once it is stable; return whether there was one."""
     assert file.has_changed() is False  # the file may still be being written
     return file.has_changed()
 

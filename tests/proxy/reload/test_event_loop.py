@@ -23,7 +23,7 @@ MOST_SECONDS = 0.1
 
 @pytest.fixture(autouse=True)
 def _without_the_tests_own_objects() -> Iterator[None]:
-    """The longest hold is a full garbage collection, which would also visit everything that other tests have made."""
+    """Exclude the objects of other tests from garbage collection; a full collection is what holds the loop longest."""
     gc.collect()
     gc.freeze()
     yield
@@ -61,12 +61,12 @@ async def longest_loop_delay(path: Path) -> tuple[FilePolicies, float]:
 
 
 async def test_thousands_of_patterns_leave_the_event_loop_turns(tmp_path: Path) -> None:
-    """The best of three: while the system runs other processes instead of the loop, the thread seems to hold it."""
+    """The fastest of three loads counts: if the system runs other processes, the thread only seems to hold the loop."""
     path = tmp_path / "c.yaml"
     entries = (f'  - match: "team-{i}.*"\n    message.timestamp.before.max.ms: 86400000\n' for i in range(PATTERNS))
     path.write_text(SMALLEST + "topics:\n" + "".join(entries))
 
-    asyncio.get_running_loop().set_debug(False)  # its stack traces read files, and wait for the interpreter after each
+    asyncio.get_running_loop().set_debug(False)  # debug mode reads files for stack traces
     loads = [await longest_loop_delay(path) for _ in range(3)]
 
     assert loads[0][0].policy_of(f"team-{PATTERNS - 1}.orders").before_max_ms == 86_400_000

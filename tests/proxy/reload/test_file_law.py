@@ -47,7 +47,7 @@ _READERS = {
 
 
 def write_files(folder: Path, key: str) -> Path:
-    """Write `c`, `k` and the file of `key`, named `F`; return the latter."""
+    """Write a certificate `c`, its key `k`, and a file `F` that suits the configuration key; return `F`."""
     authority = Authority(folder)
     own = authority.sign("own")
     (folder / "c").write_bytes(own.chain.read_bytes())
@@ -76,7 +76,7 @@ def remove_file(file: Path) -> None:
 
 
 def make_unreadable(file: Path) -> None:
-    """Replace the file, because permissions do not concern root."""
+    """Replace the file by a folder, or the folder by a file; permissions would not stop root from reading."""
     is_folder = file.is_dir()
     remove_file(file)
     if is_folder:
@@ -93,7 +93,7 @@ def restore_file(file: Path) -> None:
 
 
 def use_files(config: Config) -> None:
-    """Use the files as a worker that starts now does. Raises what it would end with."""
+    """Use the files as a starting worker does. Raises the error that would end the worker."""
     listen, upstream, otel = config.listen, config.upstream, config.otel
     if listen.tls is not None:
         context_for_clients(listen.tls, RequestedNames())
@@ -132,14 +132,15 @@ class WatchedConfiguration:
         return self.stage.in_force[-1].config
 
     async def find_condition(self, file: Path) -> ActiveCondition | None:
-        """Look once; return the condition that names the file."""
+        """Check the files once; return the condition that names the file."""
         await self.files.check_files()
         active = [each for each in self.stage.status.active() if each.condition is not Condition.STARTING]
         assert all(str(file) in each.detail for each in active)
         return active[0] if active else None
 
     async def wait_for_condition(self, file: Path, is_found: bool) -> ActiveCondition | None:
-        """Look until a condition names the file, or none does; the reloader looks at policies by itself."""
+        """Check the files until a condition names the file, or until none does; the reloader checks policies by
+        itself."""
         async with asyncio.timeout(60):
             while ((found := await self.find_condition(file)) is not None) != is_found:  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(0.02)

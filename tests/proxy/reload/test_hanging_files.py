@@ -53,7 +53,7 @@ class Stage:
         main.write_text(main.read_text() + "# another\n")
 
     def check_admin_responds(self) -> None:
-        """Every page of the admin endpoint does, at once."""
+        """Check that the admin endpoint answers every page immediately."""
         for path in ("/livez", "/metrics"):
             began_at = time.monotonic()
             status, text = self.proxy.get(path)
@@ -77,7 +77,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def wait_for_file_check(_stage: Stage) -> None:
-    """It is looked at every second."""
+    """Do nothing: the proxy checks the file every second."""
 
 
 def ask_with_token(stage: Stage) -> None:
@@ -86,7 +86,7 @@ def ask_with_token(stage: Stage) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A file; `trigger` has it read; `logged` is the log line about it while its file system hangs, None if there is
+    """A file, and what makes the proxy read it. `logged` is the log line while the file system hangs, None without one;
     none; `kept` is the one while it is a FIFO.
     """
 
@@ -126,7 +126,7 @@ def test_a_fifo_in_place_of_a_file_delays_nothing(which: str, stage: Stage) -> N
 
     line = stage.proxy.wait_for_line(named.kept)
     assert str(path) in line
-    assert named.kept == _NO_POLICY_FILE or "it is a FIFO; expected a regular file" in line
+    assert named.kept == _NO_POLICY_FILE or "expected a regular file, found a FIFO" in line
     stage.check_admin_responds()
     path.unlink()
     path.write_bytes(content)

@@ -39,7 +39,7 @@ DIRECTED = [
     ("", KEYED, "rule keyed added"),
     (KEYED.replace("name:", "mode: observe, name:"), KEYED, "rule keyed mode observe -> reject"),
 ]
-"""What is looser, what is stricter, and the words for a change from one to the other."""
+"""A looser setting, a stricter one, and the text for a change between the two."""
 
 NEITHER = {"rehearse", "samples", "quarantine", "sensitive", "owner"}
 """Keys whose change makes no batch accepted or rejected."""
@@ -111,7 +111,8 @@ def test_added_and_removed_entries_are_reported_as_stricter_or_looser() -> None:
 
 
 def test_a_regular_expression_is_compared_under_its_floor() -> None:
-    """The floor applies that provably has all topics of the expression; looser below the floor is no change."""
+    """A floor applies if it provably covers all topics of the expression. Looser keys below the floor change
+    nothing."""
     floor = "floor: [{match: audit}, {match: b*, message.timestamp.after.max.ms: 5}, {match: '*', mode: reject}]\n"
 
     def configuration_under_floor(keys: str) -> str:

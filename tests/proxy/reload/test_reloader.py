@@ -144,7 +144,7 @@ async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: 
 async def test_a_hanging_load_is_logged_once_and_repeated_when_the_file_responds(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The event loop continues meanwhile; the file takes effect without another change."""
+    """The event loop continues during the load, and the file takes effect without another change."""
     monkeypatch.setattr(module, "_LOAD_SECONDS", 0.05)
     goes_on = threading.Event()
     read = stage.file.read
@@ -236,7 +236,7 @@ def missing_file_details(status: Status) -> dict[str, str]:
 
 
 async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_accepted(stage: Stage) -> None:
-    """The folder has the schema of a rule too."""
+    """The folder also contains the schema of a rule."""
     teams = stage.path.parent / "teams"
     teams.mkdir()
     (teams / "orders.json").write_text('{"type": "object"}')
@@ -372,5 +372,5 @@ async def test_a_broken_schema_is_rejected_while_its_file_is_there(stage: Stage)
 
     (stage.path.parent / "schema.json").write_text("{")
 
-    assert "it is not JSON" in (await stage.reloader.reload(accepts_removed=False)).problems[0]
+    assert "the schema is not JSON" in (await stage.reloader.reload(accepts_removed=False)).problems[0]
     assert not missing_file_details(stage.status)

@@ -61,7 +61,7 @@ def test_a_large_schema_that_compiles_fast_is_compiled_in_both_processes(
 def test_a_large_schema_that_compiles_slowly_stays_in_the_rules_process(
     rule_makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # clocks may show no time at all
+    monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # a coarse clock may measure 0 s
 
     rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
@@ -86,7 +86,7 @@ def json_schema_with_patterns(count: int, pattern: str) -> str:
 def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_interpreter(
     rule_makers: RuleMakers, text: str, is_compiled_here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """4,000 patterns hold the interpreter for 100 to 280 ms, one that is too large for its library 500 ms."""
+    """4,000 patterns hold the interpreter for 100 to 280 ms; a pattern too large for its library for 500 ms."""
     compiled: list[object] = []
     here = schema_rules._compiled
 
@@ -95,7 +95,7 @@ def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_
         return here(given)
 
     monkeypatch.setattr(schema_rules, "_compiled", note_call)
-    monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # clocks may show no time at all
+    monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # a coarse clock may measure 0 s
     assert len(text) < 256 << 10
 
     with suppress(SchemaUnusable):  # an error with nested counts, as the rules process reports it
@@ -110,7 +110,7 @@ def test_a_large_schema_that_cannot_be_used_is_rejected(rule_makers: RuleMakers,
         rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE, "nothing"), Side.VALUE)
 
 
-@pytest.mark.parametrize(("content", "reason"), [("{", "it is not JSON"), ("7", "a JSON Schema is an object")])
+@pytest.mark.parametrize(("content", "reason"), [("{", "the schema is not JSON"), ("7", "a JSON Schema is an object")])
 def test_a_broken_schema_names_its_file(
     rule_makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, reason: str
 ) -> None:
@@ -140,7 +140,7 @@ def test_without_a_library_the_advice_is_one_for_containers_too(
 def test_without_a_rules_process_a_large_schema_is_no_outage(rule_makers: RuleMakers, tmp_path: Path) -> None:
     rule_makers.close()
 
-    with pytest.raises(SchemaUnusable, match="too costly to be compiled without the rules process"):
+    with pytest.raises(SchemaUnusable, match="too costly to compile without the rules process"):
         rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
 
@@ -254,7 +254,7 @@ def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes
         assert http_response(nested) == ""
         assert "too costly to validate: too many items" in http_response(good + b"\x1a\1a" * 3_000)
         for items, limit in ((100_000, "rule_cpu_seconds"), (500_000, "rule_")):
-            assert f"too costly to validate: it takes more than limits.{limit}" in http_response(
+            assert f"too costly to validate: the evaluation takes more than limits.{limit}" in http_response(
                 good + b"\x2a\4\n\2ab" * items
             )
         assert http_response(good) == ""

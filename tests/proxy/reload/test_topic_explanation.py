@@ -10,7 +10,7 @@ BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.
 
 
 def explanation_by_key(text: str, topic: str = "orders") -> dict[str, str]:
-    """Return the explanation of each key."""
+    """Return each key of the explanation with the rest of its line."""
     lines = [line.strip() for line in explain(topic, load_text(SMALLEST + text))]
     return {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
 

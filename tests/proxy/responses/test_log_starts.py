@@ -28,7 +28,7 @@ def test_remembered_log_start_offsets_are_bounded() -> None:
     starts.learn("t", 0, 0, 0)
     starts.learn("t", 10_000, 10_000, 0)
 
-    assert starts.offset_of("t", 1, 0) is None, "told longest ago"
+    assert starts.offset_of("t", 1, 0) is None, "the oldest entry"
     assert starts.offset_of("t", 0, 0) == 0
     assert starts.offset_of("t", 2, 0) == 2
     assert starts.offset_of("t", 10_000, 0) == 10_000

@@ -59,7 +59,7 @@ def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(
         evaluate_in_thread(process, "bad", "a", CpuTime.SLICE),
         evaluate_in_thread(process, "good", "a", CpuTime.SLICE),
     ) == ("is bad", None)
-    assert recorded_reports.exhausted == [], "a slice is no limit"
+    assert recorded_reports.exhausted == [], "a slice is not a limit"
 
     assert evaluate_in_thread(process, "spin 0.4", "a", CpuTime.REST) is None
     with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds \(1 s"):

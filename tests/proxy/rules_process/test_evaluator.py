@@ -42,4 +42,4 @@ def test_the_libraries_of_a_kind_are_loaded_before_the_first_request(kind: Evalu
     loaded = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.split()
 
     assert LOADED[kind] - set(loaded) == set()
-    assert "pydantic" not in loaded, "the model of the configuration takes memory, and is not needed here"
+    assert "pydantic" not in loaded, "the evaluator must not import the model of the configuration, which takes memory"

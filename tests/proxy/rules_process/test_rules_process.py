@@ -31,7 +31,7 @@ MEMORY = 128 << 20
 DOES = Specification(EvaluatorKind.CUSTOM_RULE, name="does")
 DEEP = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(28)}
 CHAIN = {"$ref": "#/$defs/d0", "$defs": {**DEEP, "d28": {"type": "integer"}}}
-"""Each definition looks twice at the next one: 2^28 ways to a value."""
+"""Each definition refers twice to the next one, so 2^28 paths lead to a value."""
 
 
 class RecordedReports:
@@ -128,9 +128,9 @@ def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(
             ask()
         assert evaluate(process, "good") is None
 
-    assert time.process_time() - began < SECONDS, "nothing of it was done here"
+    assert time.process_time() - began < SECONDS, "this process did no part of the work"
     assert [how for _, how, _ in recorded_reports.exhausted] == [EvaluationOutcome.OVER_SECONDS] * 2
-    assert recorded_reports.reasons == [], "that is no crash"
+    assert recorded_reports.reasons == [], "this is not a crash"
 
 
 def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> None:
@@ -144,7 +144,7 @@ def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> 
         with pytest.raises(TooCostly):
             evaluate(process, "good")
     with wait_budget.limit_waiting(2.0, lock, "client"), lock:
-        assert evaluate(process, "spin 0.4") is None, "another request has its own"
+        assert evaluate(process, "spin 0.4") is None, "another request has its own budget"
 
 
 @pytest.mark.parametrize("text", [{"pattern": "^(?:(?=a)a+)+$"}, {"not": {"pattern": "^(a|\\1a)*$(?!b)"}}])
@@ -187,7 +187,7 @@ def test_memory_left_by_requests_does_not_exhaust_the_process(
     for _ in range(20):
         assert evaluate(process, f"keep {MEMORY // 8}") is None
         pids.add(evaluate(process, "pid"))
-    assert len(pids) > 2, "it was replaced before the memory was exhausted"
+    assert len(pids) > 2, "the process was replaced before the memory was exhausted"
     assert (recorded_reports.exhausted, recorded_reports.reasons) == ([], [])
 
 
@@ -241,7 +241,7 @@ def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProces
 
 
 def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
-    with pytest.raises(SchemaUnusable, match="no JSON Schema"):
+    with pytest.raises(SchemaUnusable, match="the JSON Schema is not usable"):
         process.compile(schema_specification(EvaluatorKind.JSON, {"type": "no type"}))
     response = process.compile(schema_specification(EvaluatorKind.JSON, {"type": "string"}))
     assert 0 < response.grown < 1 << 20
@@ -272,7 +272,7 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(
         slowed.wait()
         began = time.monotonic()
         assert evaluate(process, "spin 0.4") is None
-        assert time.monotonic() - began > 2 * SECONDS, "it was slowed down"
+        assert time.monotonic() - began > 2 * SECONDS, "the process was slowed down"
         with pytest.raises(TooCostly):
             evaluate(process, "spin 60")
     finally:
@@ -339,4 +339,4 @@ def test_a_prepared_rules_process_starts_before_the_first_evaluation(process: Ru
     assert process.ask(schema_specification(EvaluatorKind.JSON, True), RulesOperation.FAULT, b"1") is None
     assert process.pid == pid
     evaluate(process, "good")
-    assert process.pid != pid, "it needs other libraries now"
+    assert process.pid != pid, "the process needs other libraries now"

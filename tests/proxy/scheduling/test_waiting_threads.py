@@ -100,7 +100,7 @@ def test_a_pending_look_up_delays_no_other_request(scheduler: Scheduler, rule: L
         rule.answer_for(b"?%d" % i).set_result(None if i % 2 else "it is odd")
     for i, job in enumerate(waiting):
         assert ("it is odd" in str(text_of(job))) is (i % 2 == 0)
-    assert text_of(submit_request(scheduler, b"?0")) is not None, "what is known needs no wait"
+    assert text_of(submit_request(scheduler, b"?0")) is not None, "cached results need no wait"
 
 
 def waiting_threads() -> int:

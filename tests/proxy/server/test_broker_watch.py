@@ -93,5 +93,5 @@ async def test_a_condition_names_the_broker_by_id_and_address_and_ends() -> None
                 await watch.probe()
         assert status.active() == []
         events = [line["event"] for line in lines]
-        assert events == ["broker unreachable", "condition ended", "condition ended"], "the end has the last word"
+        assert events == ["broker unreachable", "condition ended", "condition ended"], "the end comes last"
         assert lines[0]["broker"] == "broker 2"

@@ -186,7 +186,7 @@ def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop
         took = min(cpu_seconds_of(seen.observer.settled, outcome) for _ in range(3))
     made = min(cpu_seconds_of(lambda: [event_of(kept) for kept in seen.kept.violations[:10_000]]) for _ in range(3))
 
-    assert took < 1.3 * made, "the events are not made on the loop: else it were 1.7 times as long"
+    assert took < 1.3 * made, "creating events on the loop would take 1.7 times as long"
     assert took < 1
 
 

@@ -116,7 +116,7 @@ DISPOSITIONS: dict[str, tuple[Become, str, list[str], str | None]] = {
     "mark": (_mark, "mark", ["marked"], None),
     "mask and fix": (_mask_and_fix, "fix", ["masked", "fixed"], None),
 }
-"""What is done with a batch, the mode that asks for it, the changes, and the copies."""
+"""How a batch is handled, the mode for that, the changes, and the copies."""
 WITHHELD = {"reject", "quarantine"}
 
 RESPONSES: dict[str, tuple[ClientError | None, Outcome, Outcome]] = {
@@ -125,7 +125,7 @@ RESPONSES: dict[str, tuple[ClientError | None, Outcome, Outcome]] = {
     "no permission": (ClientError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, False), Outcome.REJECTED, Outcome.REJECTED),
     "none": (None, Outcome.REJECTED, Outcome.UNKNOWN),
 }
-"""The broker's response, and the outcome of a batch that is kept from the broker, and of one that is forwarded."""
+"""The broker's response, the outcome of a batch that was not forwarded, and the outcome of a forwarded batch."""
 
 
 def _story(disposition: str, response: str) -> tuple[RequestOutcome, Outcome, int | None]:

@@ -103,12 +103,12 @@ def test_names_all_mechanisms_that_fail(
     registries: ScriptedRegistries, survey: ScriptedSurvey, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused", LookUp.SUBJECT: "Connection refused"}}
-    survey.failures = {"main": "it fails (HTTP 500)", "other": "it fails (HTTP 500)"}
+    survey.failures = {"main": "the registry failed (HTTP 500)", "other": "the registry failed (HTTP 500)"}
 
     found = conditions_after_update()
     assert found["main"].startswith(
         "registry main has no usable response for schemas by id and their references and the subjects of a schema: "
-        "Connection refused; the newest schemas of subjects: it fails (HTTP 500)"
+        "Connection refused; the newest schemas of subjects: the registry failed (HTTP 500)"
     )
     assert found["other"].startswith("registry other has no usable response for the newest schemas of subjects: ")
 
@@ -160,7 +160,7 @@ def test_a_survey_tells_the_registrys_failure_from_one_of_the_rules_process() ->
     watch.learn(
         [
             SurveyResult("main", 0, (), failure="registry main is unavailable: refused", unreachable="refused"),
-            SurveyResult("other", 0, (), failure="the rules process cannot be asked"),
+            SurveyResult("other", 0, (), failure="the rules process is not available"),
         ]
     )
     assert watch.failures == {"main": "refused"}

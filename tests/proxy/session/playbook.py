@@ -116,7 +116,7 @@ class Steps:
         """Run until a condition that a thread changes is true."""
         while not is_done():
             if not self._steps:
-                assert self._from_thread.wait(_THREAD_SECONDS), "no thread says anything"
+                assert self._from_thread.wait(_THREAD_SECONDS), "no thread has responded"
                 self._from_thread.clear()
             self.turn()
 

@@ -73,12 +73,12 @@ def test_a_loop_is_late_until_it_polls_its_sockets() -> None:
         return turn.check_lateness()
 
     assert not lateness_at(0.0004)
-    assert not lateness_at(0.0007), "only from now on is anything known"
+    assert not lateness_at(0.0007), "lateness is only known from now on"
     assert not lateness_at(0.0011)
     assert lateness_at(0.0013)
     behind.pop()()
     assert not lateness_at(0.0015)
-    assert not behind, "nothing is put behind while there is nothing to find out"
+    assert not behind, "no work is deferred without a reason"
 
 
 def test_an_idle_loop_is_not_late_at_its_first_work() -> None:

@@ -42,7 +42,7 @@ class ScriptedClock:
 
 
 def session_with_clock(watch: ScriptedClock, has_fast_path: bool) -> Playbook:
-    """Return a session whose client has received the response to its first request, without the times of that."""
+    """Return a session whose client has received its first response; the recorded times of it are removed."""
     made = Playbook(has_fast_path, change=watch.hand_in)
     made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, 1))
     send_response(made, 1)

@@ -87,7 +87,7 @@ def test_a_restart_ends_a_minute_after_its_last_report(status: Status, clock: Cl
 
 
 class WatchedDetails(dict[str, str]):
-    """Details by subject, which note the state whenever they are read."""
+    """Details by subject that record the status's state at each read."""
 
     def __init__(self, status: Status, seen: list[ServingState], **details: str) -> None:
         super().__init__(details)

@@ -107,10 +107,10 @@ def test_spans_are_retried_when_the_collector_asks_for_it(collector: OtlpCollect
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, "it rejects the credentials (HTTP 401): check otel.headers or otel.headers_file"),
-        (404, "it accepts nothing at /v1/metrics (HTTP 404): check otel.endpoint"),
-        (400, "it rejects the export (HTTP 400)"),
-        (503, "it asks to retry later (HTTP 503)"),
+        (401, "the collector rejects the credentials (HTTP 401): check otel.headers or otel.headers_file"),
+        (404, "the collector accepts nothing at /v1/metrics (HTTP 404): check otel.endpoint"),
+        (400, "the collector rejects the export (HTTP 400)"),
+        (503, "the collector asks to retry later (HTTP 503)"),
     ],
 )
 def test_a_rejecting_collector_is_logged_once_and_counted_each_time(
@@ -199,7 +199,7 @@ def _floods(listening: socket.socket) -> None:
 
 @pytest.mark.parametrize(
     ("respond", "words"),
-    [(_drips, "no response within 0.5 s"), (_floods, "it sent a response of more than 65536 bytes")],
+    [(_drips, "no response within 0.5 s"), (_floods, "the server sent a response of more than 65536 bytes")],
 )
 def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socket], None], words: str) -> None:
     counters = Counters()

@@ -74,16 +74,16 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
         ("200 OK", b'{"access_token": "t", "expires_in": "soon"}', "no valid expires_in"),
         ("200 OK", b'{"access_token": "t", "expires_in": true}', "no valid expires_in"),
         ("200 OK", b'{"access_token": "t", "expires_in": null}', "no valid expires_in"),
-        ("200 OK", b" " * 100_000, "it sent a response of more than 65536 bytes"),
-        ("302 Found", b"", "redirects (HTTP 302), which is not followed"),
+        ("200 OK", b" " * 100_000, "the server sent a response of more than 65536 bytes"),
+        ("302 Found", b"", "redirects (HTTP 302), and redirects are not followed"),
         (
             "400 Bad",
             b'{"error": "invalid_scope", "error_description": "swordfish"}',
             "(HTTP 400, invalid_scope): check",
         ),
-        ("401 No", b'{"error": "swordfish"}', "it grants no token (HTTP 401): check"),
-        ("429 Slow", b"", "it fails (HTTP 429)"),
-        ("503 Busy", b"<html>swordfish", "it fails (HTTP 503)"),
+        ("401 No", b'{"error": "swordfish"}', "the endpoint grants no token (HTTP 401): check"),
+        ("429 Slow", b"", "the endpoint failed (HTTP 429)"),
+        ("503 Busy", b"<html>swordfish", "the endpoint failed (HTTP 503)"),
     ],
 )
 def test_each_unusable_response_has_its_own_message(status: str, body: bytes, words: str) -> None:
@@ -164,7 +164,7 @@ def test_a_busy_endpoint_says_when_to_ask_again(status: str, headers: tuple[str,
         TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch()
 
     assert raised.value.is_temporary
-    assert f"it fails (HTTP {status[:3]})" in str(raised.value)
+    assert f"the endpoint failed (HTTP {status[:3]})" in str(raised.value)
     assert raised.value.retry_after_seconds == pause
 
 
@@ -189,7 +189,7 @@ def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
         cache = TokenCache(TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch, lambda: now[0])
         for second in (0, 1, 19.9):
             now[0] = second
-            with pytest.raises(TokenMissing, match=r"HTTP 429\); it is asked again after 20 s") as raised:
+            with pytest.raises(TokenMissing, match=r"HTTP 429\); the next request follows after 20 s") as raised:
                 cache.current()
             assert raised.value.retry_after_seconds == 20 - second
         assert len(there.heads) == 1

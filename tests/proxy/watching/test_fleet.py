@@ -178,7 +178,7 @@ def test_an_invalid_state_or_token_of_one_proxy_affects_no_other(proxies: Script
         reasons = [str(each["reason"]) for each in fleet.live_state(EVERYTHING)["fleet"]]
     finally:
         fleet.close()
-    assert reasons[0].startswith("its state has another form (")
+    assert reasons[0].startswith("the state has another format (")
     assert reasons[1] == "--proxy-token-file: /nowhere cannot be read"
 
 

@@ -126,7 +126,7 @@ def test_a_narrow_terminal_omits_columns_and_breaks_no_word(width: int, headings
     assert row_of(rates, "192.168.100.100")[0] == "192.168.100.100:19650"
     assert row_of(rates, "127.0.0.1")[0] == "127.0.0.1:19650"
     assert ("12,345" in rates) == ("conns" in headings)
-    assert rates.split().count("attention") == 4  # of each proxy, and the sum
+    assert rates.split().count("attention") == 4  # one for each proxy, and one for the sum
     assert "…" not in rates
 
 

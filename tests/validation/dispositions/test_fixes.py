@@ -91,7 +91,7 @@ def test_the_previous_time_is_that_of_the_last_record_or_of_the_partition() -> N
     assert nothing.rejected[0, 0].reason is Reason.TIMESTAMP_IN_FUTURE
     assert within.fixed[0, 0].finding.bad_records[0].fixed == NOW - 50
     assert later.fixed[0, 0].finding.bad_records[0].fixed == NOW - 50
-    assert set(later.rejected) == {(0, 1)}, "another partition has had none"
+    assert set(later.rejected) == {(0, 1)}, "the other partition had no valid time"
 
 
 def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:

@@ -49,7 +49,7 @@ def validate_batch(data: bytes, size: str = "samples: false", version: int = 9, 
     found = validate_request(
         request, {}, lambda _: policy, limits_of(config), lambda: NOW, Decompressor(), budget, client=sender
     )
-    assert found.rejected or budget.record_errors == 5, "marked records take no room in responses"
+    assert found.rejected or budget.record_errors == 5, "marked records are not in responses"
     return found
 
 

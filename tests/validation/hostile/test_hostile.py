@@ -190,5 +190,5 @@ def test_hostile_input_yields_often_and_uses_bounded_memory(
     print(f"{work.outcome}, {len(data)} bytes, {longest * 1000:.1f} ms at once, {peak / MIB:.1f} MiB")
 
     assert longest < LONGEST_STRETCH_SECONDS * slowness()
-    assert held == 0, "what was read is held by a cycle, perhaps of an error and a frame that names it"
+    assert held == 0, "a reference cycle keeps the read data, perhaps an error and a frame that names it"
     assert peak < CONSTANT_BYTES + 4 * max(len(data), SIZE)

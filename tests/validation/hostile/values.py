@@ -10,7 +10,7 @@ from tests.bounds.frames import uvarint
 from tests.bounds.hostile_values import Format, avro_long
 
 WINDOW = 64 * 1024
-"""Long texts are read in windows of this size; what lies across the end of one is read differently."""
+"""Long texts are read in windows of this size; text that crosses the end of a window is read differently."""
 
 
 class HostileValueMaker(NamedTuple):

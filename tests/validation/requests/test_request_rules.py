@@ -22,7 +22,7 @@ CLIENT = Client("10.0.0.1:5", "team-a", "librdkafka", "2.3.0", "User:a")
         ({"acks": frozenset({-1, 1})}, {"acks": 1}, {"acks": 0}, "set acks=all or 1"),
         ({"codecs": frozenset({Codec.ZSTD})}, {}, {"codec": Codec.NONE}, "set compression.type=zstd"),
         ({"idempotent": True}, {}, {"is_idempotent": False}, "set enable.idempotence=true"),
-        ({"most_bytes": 100}, {}, {"size": 101}, "set batch.size lower"),
+        ({"most_bytes": 100}, {}, {"size": 101}, "set a lower batch.size"),
     ],
 )
 def test_each_request_rule_accepts_and_rejects_with_advice(
@@ -66,11 +66,11 @@ def test_request_rules_check_client_ids_and_software_versions() -> None:
     )
 
     assert rule.fault(SENT, CLIENT) is None
-    assert rule.fault(SENT, Client("a:1", "team-b")) is None, "who has not said which software it is, is not asked"
-    assert "set client.id to match team-*" in (rule.fault(SENT, Client("a:1", "app")) or "")
-    assert "set client.id" in (rule.fault(SENT, Client("a:1")) or "")
+    assert rule.fault(SENT, Client("a:1", "team-b")) is None, "no software reported, so no check"
+    assert "set a client.id that matches team-*" in (rule.fault(SENT, Client("a:1", "app")) or "")
+    assert "set a client.id" in (rule.fault(SENT, Client("a:1")) or "")
     old = rule.fault(SENT, Client("a:1", "team-b", "librdkafka", "1.9.2"))
-    assert old == "librdkafka 1.9.2 is too old here; use 2.0 or later"
+    assert old == "librdkafka 1.9.2 is too old for this topic; use 2.0 or later"
     assert "use 3.7" in (rule.fault(SENT, Client("a:1", "team-b", "apache-kafka-java", None)) or "")
 
 
@@ -100,8 +100,8 @@ def test_request_rules_reject_or_observe_batches_of_matching_clients() -> None:
     assert (found.rejecting.code, found.rejecting.records) == (44, 7)
     assert found.rejecting.rules == (("acks", 0), ("size", 0))
     assert found.rejecting.message == (
-        "rule acks: acks=1 is not allowed here; set acks=all; "
-        "rule size: a batch of 100 bytes, at most 50 are allowed here; set batch.size lower"
+        "rule acks: acks=1 is not allowed for this topic; set acks=all; "
+        "rule size: a batch of 100 bytes; this topic allows at most 50: set a lower batch.size"
     )
     assert found.observing.rules == (("idem", 0),)
     nothing = evaluate_request_rules(rules[:1], SENT, CLIENT, 1)

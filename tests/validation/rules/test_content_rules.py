@@ -18,9 +18,9 @@ from tests.validation.rules.records import record
 from tests.validation.rules.steps import steps_of
 
 WRITTEN: Mapping[str, tuple[Any, ...]] = {"json": ({}, {"duplicate_keys": "reject"})}
-"""What is tried of a section: needed where it has keys without a default, or where its keys change what it costs."""
+"""The tested values of a section, needed if the section has keys without a default or keys that change its cost."""
 MADE_ELSEWHERE = ("schema",)
-"""By the proxy's rule maker, which reads files and asks registries (tests/proxy/reload, tests/registry)."""
+"""The proxy's rule maker, which reads files and asks registries, makes these (tests/proxy/reload, tests/registry)."""
 KEYS = {key.name: key for key in each_key_of(ContentKeys) if key.name not in MADE_ELSEWHERE}
 
 _BYTES = 1 << 20
@@ -47,10 +47,10 @@ HOSTILE = {
     **{f"{part!r}, repeated": (part * _BYTES)[:_BYTES] for part in _REPEATED},
     **{f"a list of {item[:20]!r}": b"[" + (item + b",") * (_BYTES // (len(item) + 1)) + item + b"]" for item in _ITEMS},
 }
-"""Each about 1 MiB: what costs a reader the most for each byte. Add what is hard for a new kind."""
+"""Values of about 1 MiB that cost a reader the most for each byte. Add values that are costly for a new kind."""
 _STEP_NS, _BASE_NS = 100, 5_000_000
 _TOLERANCE = 20 if is_compiled() else 2000
-"""Machines differ, and this is no benchmark. A rule that forgets its bound takes a thousand times what it says."""
+"""Machines differ, and this is not a benchmark. A rule without its bound takes a thousand times its stated cost."""
 
 
 def example_keys(name: str) -> tuple[Any, ...]:
@@ -59,7 +59,7 @@ def example_keys(name: str) -> tuple[Any, ...]:
     if section is None:
         return (True,) if unwrapped(KEYS[name].annotation) is bool else (1,)
     needed = [key.name for key in each_key_of(section) if key.is_required]
-    assert name in WRITTEN or not needed, f"say in WRITTEN, here, what may be written for {name}; it needs {needed}"
+    assert name in WRITTEN or not needed, f"add valid values for {name} to WRITTEN in this file; it requires {needed}"
     return WRITTEN.get(name, ({},))
 
 
@@ -72,8 +72,8 @@ def test_each_condition_on_a_value_becomes_a_rule(name: str) -> None:
     where = "content_rules.py" if section_of(KEYS[name].annotation) is not None else "from_keys.py"
     for written in example_keys(name):
         assert rules_of(name, written), (
-            f"config/content_keys.py takes `value: {{{name}: {written}}}`, and no rule is made of it: register its "
-            f"kind in {where} (validation/rules/)"
+            f"config/content_keys.py takes `value: {{{name}: {written}}}`, but it becomes no rule: register its kind "
+            f"in {where} (validation/rules/)"
         )
 
 

@@ -24,8 +24,8 @@ WRITTEN = {
 
 @pytest.mark.parametrize("part", [key.name for key in each_key_of(Rule) if key.name not in ASKS_NOTHING])
 def test_each_part_of_a_configured_rule_becomes_a_rule(part: str) -> None:
-    assert part in WRITTEN, f"say in WRITTEN, here, what may be written for {part}"
+    assert part in WRITTEN, f"add valid values for {part} to WRITTEN in this file"
     keys = read_section(Rule, {"name": "r", "mode": "observe", part: WRITTEN[part]})
 
     with suppress(CustomRuleUnusable):  # the rule has looked for a schema
-        assert [*parts_of(keys, INLINE_RULES)], f"`{part}` asks for nothing: make it into a rule in from_keys.py"
+        assert [*parts_of(keys, INLINE_RULES)], f"`{part}` has no effect: make a rule from it in from_keys.py"

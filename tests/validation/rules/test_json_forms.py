@@ -93,7 +93,7 @@ def test_the_json_form_of_avro_has_the_values_that_fastavro_reads() -> None:
 def test_dates_are_those_of_the_calendar() -> None:
     for days in range(-719_162, 2_932_896, 997):
         assert date_text(days) == date.fromordinal(days + 719_163).isoformat()
-    assert date_text(2**31 - 1) == "5881580-07-11", "which no format of a date is"
+    assert date_text(2**31 - 1) == "5881580-07-11", "not a date format"
 
 
 MORE_PROTO = """

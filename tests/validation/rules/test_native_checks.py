@@ -131,7 +131,7 @@ CASES: Mapping[str, Callable[[], Sequence[tuple[CheckedRule, Sequence[bytes | No
     "FollowsSchema": _of_stoppable,
     "StoppableContent": _of_stoppable,
 }
-"""Rules and examples by the class that has `ordinary()`: each option that changes its check, examples at its edges."""
+"""Rules and examples by the class with `ordinary()`: every option that changes its check, and examples at limits."""
 _PROTOCOLS = {"HasNativeCheck", "HasNativeContentCheck", "TopicPolicy"}
 
 
@@ -150,11 +150,12 @@ def _classes_with_native_checks() -> set[str]:
 @pytest.mark.parametrize("name", sorted(_classes_with_native_checks() - _PROTOCOLS))
 def test_a_native_check_accepts_no_record_that_its_rule_rejects(name: str) -> None:
     assert name in CASES, (
-        f"{name} has ordinary(): add rules with it to CASES here, with examples at the edges of what they accept"
+        f"{name} has ordinary(): add rules with it to CASES in this file, with examples at the limits of what they "
+        f"accept"
     )
     for rule, examples in CASES[name]():
         accepted = check_rule(rule, examples)
-        assert accepted, f"native code accepts no record of {rule}: give examples that it accepts"
+        assert accepted, f"native code accepts no record of {rule}: add examples that it accepts"
 
 
 @pytest.mark.parametrize("name", CONTENT_RULES)

@@ -90,8 +90,8 @@ def test_violations_of_a_record_are_listed_in_the_order_of_the_rules(codec: int)
 
     assert set(found.accepted) == {(0, 1)}
     rejected = found.rejected[0, 0]
-    null, least = "rule keyed: the key is null; send one", "rule small: the value has 0 bytes, at least 1 are wanted"
-    most = "rule small: the value has 11 bytes, at most 10 are allowed"
+    null, least = "rule keyed: the key is null; send one", "rule small: the value has 0 bytes; at least 1 are required"
+    most = "rule small: the value has 11 bytes; at most 10 are allowed"
     assert (rejected.code, rejected.reason, rejected.bad_count, rejected.records) == (87, Reason.RULE_VIOLATED, 3, 4)
     assert rejected.bad_records == (
         BadRecord(1, NOW, Reason.RULE_VIOLATED, f"{null}; {least}", rules=("keyed", "small")),
@@ -207,7 +207,7 @@ def test_each_rule_counts_the_same_records_in_each_mode(policy: TopicPolicy, ver
     }
     if policy.mode is Mode.OBSERVE:
         ((deciding, other),) = found.observed.values()
-        assert [name for name, _ in deciding.rules] == ["keyed", "small"], "for what mode reject rejects it, first"
+        assert [name for name, _ in deciding.rules] == ["keyed", "small"], "the rejecting rule first"
         assert deciding.bad_count == 3 and other.bad_count == (4 if version == 8 else 5)
         assert found.records_of((0, 0)) == (5 if version == 8 else deciding.records)
     if policy.dead_letters is not None:
@@ -267,7 +267,7 @@ def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: 
     rejected = found.rejected[0, 0]
     assert (rejected.code, rejected.reason, rejected.bad_records) == (code, Reason.DEPENDENCY_UNAVAILABLE, ())
     assert rejected.message == f"rule body cannot be evaluated by the proxy in front of the cluster: {words}"
-    assert len(rule.records) == 1, "it is asked once a batch"
+    assert len(rule.records) == 1, "the rule is evaluated once for each batch"
 
 
 def test_a_record_that_violates_another_rule_is_rejected_during_an_outage() -> None:

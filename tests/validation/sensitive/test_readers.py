@@ -25,7 +25,7 @@ from tests.validation.rules.records import record
 from tests.validation.sensitive.places import KEY, VALUES, SingleSchema, protobuf_content, schema_file
 
 Paths = list[tuple[str, tuple[str, ...]]]
-"""The rests of the paths at a place, each with its action."""
+"""The remainders of the paths at a place, each with its action."""
 PATHS: Paths = [(action, path_of(path)) for action, paths in FIELDS.items() for path in paths]
 
 
@@ -71,7 +71,7 @@ READABLE = [each for each in HOSTILE_VALUES if each.is_masked is not None and "2
 
 
 SIZES = [(each, size) for each in READABLE for size in ((3_500, 70_000) if each.is_long else (3_500,))]
-"""Also sizes of more than one piece, if the parts of a value may be so long."""
+"""Sizes, including those of more than one piece if the parts of a value may be that long."""
 
 
 @pytest.mark.parametrize(("hostile", "size"), SIZES, ids=[f"{each.name}, {size}" for each, size in SIZES])

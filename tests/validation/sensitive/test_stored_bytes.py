@@ -84,7 +84,7 @@ UNREAD: Mapping[str, Callable[[int], bytes]] = {
     "a time, gzip": batch_with_payload(GZIP, b"\x1f\x8b\x08\0" + _CHOSEN + b"ab" + _DEFLATED),
     "times of empty further members, gzip": batch_with_payload(GZIP, gzip.compress(_TWO, mtime=0) + _EMPTY_MEMBERS),
 }
-"""Batches with bytes that are stored, and that no consumer reads as records."""
+"""Batches with stored bytes that no consumer reads as records."""
 
 ATTRIBUTES: Mapping[str, Callable[[int], bytes]] = {
     f"attributes of a record, {name}": batch_with_payload(codec, compress(codec, _WITH_ATTRIBUTES))

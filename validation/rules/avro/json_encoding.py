@@ -12,7 +12,7 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.rule import StepBudget
 
-_STEPS_OF_BYTE: Final = 20  # the densest values take 2 µs for each byte
+_STEPS_OF_BYTE: Final = 20  # at most 2 µs for each byte
 _SHOWN = 100
 _LONG: Final = (-(2**63), 2**63 - 1)
 _INT: Final = (-(2**31), 2**31 - 1)
@@ -164,7 +164,7 @@ def _write_text(text: str, out: bytearray) -> None:
 def _packed(layout: struct.Struct, number: float) -> bytes:
     try:
         return layout.pack(number)
-    except OverflowError:  # Java reads infinity
+    except OverflowError:  # Java reads this as infinity
         return layout.pack(float("inf") if number > 0 else float("-inf"))
 
 

@@ -53,7 +53,7 @@ def find_named_types(schema: Any, namespace: str, found: dict[str, NamedType], d
     SchemaUnusable.
     """
     if depth > DEEPEST:
-        raise SchemaUnusable("it is too large, or nested too deep")
+        raise SchemaUnusable("the schema is too large, or nested too deeply")
     if isinstance(schema, list):
         for branch in schema:
             find_named_types(branch, namespace, found, depth + 1)

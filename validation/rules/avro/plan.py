@@ -57,7 +57,7 @@ class _Counter:
                 values, size = self._empty_values(target)
                 of_byte = max(of_byte, values / max(1.0, paid + size))
                 most = max(most, values)
-        # In a datum that ends early, each enclosing value may already have all of its inner values.
+        # In a datum that ends early, each enclosing value may already count all its inner values.
         fixed = self._empty_values(root)[0] + avro_datum.MAX_DEPTH * most
         return AvroCost(1 + fixed, 1 + of_byte)
 
@@ -76,7 +76,7 @@ class _Counter:
         """Return how many values without bytes a value of the type contains, and the minimum of its bytes."""
         known = self._known.get(at)
         if known is None:
-            self._known[at] = (_ENDLESS, 0.0)  # for a record within itself, which has no datum
+            self._known[at] = (_ENDLESS, 0.0)  # for a record that contains itself, which has no datum
             known = self._known[at] = self._computed(at)
         return known
 
@@ -164,7 +164,7 @@ class _Writer:
 
     def _put_type(self, schema: Any, namespace: str, name: str, depth: int) -> int:
         if depth > DEEPEST or len(self.numbers) > _MOST_NUMBERS:
-            raise SchemaUnusable("it is too large, or nested too deep")
+            raise SchemaUnusable("the schema is too large, or nested too deeply")
         if isinstance(schema, list):
             branches = [(branch, name) for branch in schema]
             return self._with_children(avro_datum.UNION, branches, namespace, name, depth)
@@ -172,7 +172,9 @@ class _Writer:
             return self._referred(schema, namespace, name, depth)
         kind = schema.get("type") if isinstance(schema, dict) else None
         if kind is None:
-            raise SchemaUnusable("a type in it is neither a name nor a list of branches nor an object with a type")
+            raise SchemaUnusable(
+                "a type in the schema is neither a name, a list of branches, nor an object with a type"
+            )
         if not isinstance(kind, str):  # {"type": {"type": ...}}
             return self.write(kind, namespace, name, depth + 1)
         if kind == "array":
@@ -189,17 +191,17 @@ class _Writer:
             return self._put(name, *_PLAIN[kind])
         full = f"{namespace}.{kind}" if namespace and "." not in kind else kind
         places = (full, kind)
-        # Earlier types come first, as in Java, and then types that are defined later.
+        # As in Java, earlier types have precedence over types that are defined later.
         known = next((one for one in places if one in self._written or one in self._earlier), None)
         found = known or next((one for one in places if one in self._types), None)
         if found is None:
-            raise SchemaUnusable(f"{kind[:100]} is no type that it defines")
+            raise SchemaUnusable(f"the schema does not define the type {kind[:100]}")
         at = self._written.get(found)
         return self._named(self._types[found], name, depth) if at is None else at
 
     def _named(self, one: NamedType, name: str, depth: int) -> int:
         if one.name in _PLAIN:
-            raise SchemaUnusable(f"it defines a type with the name {one.name}")
+            raise SchemaUnusable(f"the schema defines a type with the name {one.name}")
         schema = one.schema
         if self._types[one.name].schema == schema:
             if one.name in self._written:
@@ -230,9 +232,9 @@ class _Writer:
                 self.numbers[at + 2] = int(not self._is_empty(self.numbers[at + 1]))
 
     def _is_empty(self, at: int) -> bool:
-        """Return whether a value takes no bytes; False for a record within itself, which has no datum."""
+        """Return whether a value takes no bytes; False for a record that contains itself, which has no datum."""
         if at not in self._empty:
-            self._empty[at] = False  # for a type within itself
+            self._empty[at] = False  # for a type that contains itself
             kind = self.numbers[at]
             if kind == avro_datum.RECORD:
                 fields = self.numbers[at + 2 : at + 2 + self.numbers[at + 1]]

@@ -181,9 +181,9 @@ def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:
         plan = plan_of(schema, [read_schema(reference) for reference in references])
         name = _name_of(schema)
     except RecursionError:
-        raise SchemaUnusable("it is nested too deep") from None
+        raise SchemaUnusable("the schema is nested too deeply") from None
     except ValueError as error:
-        raise SchemaUnusable(f"it is no Avro schema: it is not JSON: {str(error)[:300]}") from error
+        raise SchemaUnusable(f"the Avro schema is not JSON: {str(error)[:300]}") from error
     return AvroContent(plan, name)
 
 

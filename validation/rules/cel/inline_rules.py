@@ -26,7 +26,7 @@ from sluicegate.validation.rules.schemas.inline_rules import Clock, InlineRule
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _MOST_RULES: Final = 100  # each compiled expression takes up to 200 kB
-_MOST_VISITED: Final = 100_000  # objects and fields; visiting takes about 0.2 s without the expressions
+_MOST_VISITED: Final = 100_000  # objects and fields: visiting them takes about 0.2 s without the expressions
 _VISIT: Final = 5_000  # ns
 _NS_OF_SECOND: Final = 1_000_000_000
 

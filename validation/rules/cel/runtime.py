@@ -207,7 +207,7 @@ def _programs_in(tree: Node) -> dict[str, int]:
             try:
                 programs[pattern.text] = re2.compile(pattern.text, re2_options()).programsize
             except re2.error as error:
-                raise ExpressionUnusable(f"not a regular expression that RE2 takes: {_words(error)}") from error
+                raise ExpressionUnusable(f"not a regular expression that RE2 accepts: {_words(error)}") from error
     return programs
 
 

@@ -170,7 +170,7 @@ def _constant(data: bytes) -> Constant:
             return Constant(len(content) + 1, content.decode())
         if number == _BYTES_VALUE and isinstance(content, bytes):
             return Constant(len(content) + 1)
-    return Constant(1, is_number=True)  # a number, true, false or null, which cannot be concatenated
+    return Constant(1, is_number=True)  # a number, true, false or null cannot be concatenated
 
 
 def _loop(data: bytes) -> Loop:

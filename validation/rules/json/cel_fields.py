@@ -27,7 +27,7 @@ _DESCRIPTIVE: Final = frozenset(
 )
 _COMBINING: Final = ("allOf", "oneOf", "anyOf")
 _MOST_SHOWN = 200
-NOT_FOLLOWED: Final = "its fields cannot be found, because a reference in it cannot be followed"
+NOT_FOLLOWED: Final = "the fields cannot be found, because a reference in the schema cannot be followed"
 Validator = Any
 
 
@@ -181,7 +181,7 @@ class Alternatives:
             try:
                 validator = self._validators[key] = self._validator_for(made)
             except Exception as error:  # ValidationError, ReferencingError, ValueError
-                raise SchemaError(f"its fields cannot be found: {str(error)[:_MOST_SHOWN]}") from error
+                raise SchemaError(f"the fields cannot be found: {str(error)[:_MOST_SHOWN]}") from error
         return bool(validator.is_valid(_bare(value)))
 
     def _index(self, document: Any, name: str) -> None:

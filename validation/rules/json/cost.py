@@ -35,7 +35,7 @@ _READ_ANY_BYTE, _ITEMS_OF_BYTE, _UNITS_OF_BYTE = 3.0, 0.5, 16.0
 # Values whose size allows at most this many steps are not counted, because counting takes 2 us per KiB.
 _FEW = 1_000
 _FIXED = 10
-# The bytes of the root, and of the item that is counted for each list and object, even an empty one.
+# The bytes of the root, and of one item for each list and object, even if it is empty.
 _PHANTOM_BYTES = 8
 # jsonschema-rs searches its enclosing references. This is the cost for each of them at each level.
 _WITHIN = 0.01

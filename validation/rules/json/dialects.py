@@ -190,8 +190,8 @@ def _with_names(made: dict[str, Any]) -> None:
 
 
 _TERMINATOR: Final = "(?:\\r?\\n|[\\r\u0085\u2028\u2029])?\\z"
-# Two halves of a character; a reference to a named group; an escape, with a hyphen that may follow it in a set; the
-# beginning or the end of a set.
+# Matches a surrogate pair, a reference to a named group, an escape (with a hyphen that may follow it in a set), or the
+# beginning or end of a set.
 _TOKEN: Final = re.compile(
     r"\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})|\\k<(?P<group>[^<>]+)>"
     r"|\\(?P<escaped>.)(?P<hyphen>-(?!\]))?|(?P<bracket>[\[\]])",

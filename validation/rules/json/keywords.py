@@ -27,7 +27,7 @@ def steps_of_byte(pattern: str) -> float:
 
 def states_of(pattern: str) -> int:
     """Return an estimate of a pattern's states that is too low by at most a constant factor."""
-    outer: list[tuple[int, int]] = []  # for each open group: the states before it, and those of its last part
+    outer: list[tuple[int, int]] = []  # for each open group, the states before it and the states of its last part
     states = last = 0
     at, end = 0, len(pattern)
     while at < end:

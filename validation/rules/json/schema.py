@@ -237,7 +237,7 @@ def _compiled(
             else:
                 return one, others, validator, options is backtracking
     place = _place_in(schema, reason) if isinstance(reason, jsonschema_rs.ValidationError) else ""
-    raise SchemaUnusable(f"it is no JSON Schema that can be used: {place}{_first_line(reason)}") from reason
+    raise SchemaUnusable(f"the JSON Schema is not usable: {place}{_first_line(reason)}") from reason
 
 
 def _place_in(schema: Any, error: Any) -> str:
@@ -263,7 +263,7 @@ def _read(text: str) -> Any:
         encoded = without_surrogate_halves(text.encode(errors="surrogatepass"))
         schema = json.loads(encoded.decode(), parse_float=exact_number)
     except (ValueError, RecursionError) as error:
-        raise SchemaUnusable(f"it is not JSON: {_first_line(error)}") from error
+        raise SchemaUnusable(f"the schema is not JSON: {_first_line(error)}") from error
     if not isinstance(schema, dict | bool):
         raise SchemaUnusable("a JSON Schema is an object, or true or false")
     return schema
@@ -283,7 +283,9 @@ def _from(references: Mapping[str, Any]) -> Any:
         for name, schema in references.items():
             if uri == name or uri.endswith("/" + name):
                 return schema
-        raise ValueError(f"it refers to {uri[:200]}, and references are not fetched; put the schema under $defs")
+        raise ValueError(
+            f"the schema refers to {uri[:200]}, and references are not fetched; put that schema under $defs"
+        )
 
     return retrieve
 
@@ -318,4 +320,4 @@ def _objects_of(schema: Any) -> Iterator[dict[str, Any]]:
 
 def _first_line(error: Exception) -> str:
     line = str(error).partition("\n")[0][:300]
-    return "it is nested too deep" if isinstance(error, RecursionError) or line == _LIBRARY_TOO_DEEP else line
+    return "the schema is nested too deeply" if isinstance(error, RecursionError) or line == _LIBRARY_TOO_DEEP else line

@@ -176,7 +176,7 @@ class _IndexedExpression:
             return None  # the rule about the schema reports it
         rule, bare = found
         if isinstance(rule, RuleUnusable):
-            raise SchemaError(f"the expression does not fit it: {rule}")
+            raise SchemaError(f"the expression does not fit the schema: {rule}")
         return rule.fault(bare)
 
     def description(self, record: RuledRecord) -> str | None:
@@ -254,5 +254,5 @@ def indexed_protobuf_content(
     """
     pool, files = pool_of(descriptor_set, encrypted)
     if not files:
-        raise SchemaUnusable("it has no messages")
+        raise SchemaUnusable("the schema has no messages")
     return IndexedProtobufContent(named_messages(naming, messages_of(files[-1], pool)))

@@ -181,7 +181,7 @@ def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
         found = (each for file in files for each in messages_of(file, pool) if not each.is_map_entry)
         names = sorted(each.descriptor.full_name for each in found)
         some = ", ".join(names[:10])
-        raise SchemaUnusable(f"it has no message {message[:200]}; it has {some or 'none'}") from None
+        raise SchemaUnusable(f"the schema has no message {message[:200]}; its messages: {some or 'none'}") from None
 
 
 def pool_of(descriptor_set: bytes, encrypted: Sequence[FieldChange] = ()) -> tuple[Any, list[Any]]:
@@ -200,7 +200,7 @@ def pool_of(descriptor_set: bytes, encrypted: Sequence[FieldChange] = ()) -> tup
         found = [pool.FindFileByName(file.name) for file in files.file]
     except Exception as error:  # DecodeError, and TypeError or KeyError for missing imports
         raise SchemaUnusable(
-            f"it is no FileDescriptorSet that can be used (protoc --include_imports --descriptor_set_out=FILE): "
+            f"the file is not a usable FileDescriptorSet (protoc --include_imports --descriptor_set_out=FILE): "
             f"{with_edition_advice(str(error)[:_MOST_ERROR])}"
         ) from error
     return pool, found

@@ -26,7 +26,7 @@ class FollowsAsJson:
         except NotOfSchema:
             return None
         except NoJsonForm as error:
-            return f"the data has no JSON form: it is {error}"
+            return f"the data has no JSON form: {error}"
         return None if fault is None else f"the data, as JSON, {fault}"
 
     def description(self, record: RuledRecord) -> str | None:

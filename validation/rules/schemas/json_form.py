@@ -25,7 +25,7 @@ _DIGITS: Final = (6, 7, 8)
 _FULL_DIGITS: Final = 9
 _BILLION: Final = 1_000_000_000
 _SECONDS_OF_DAY: Final = 86_400
-# A decimal of at most a thousand digits fits this many bytes. Python takes long to write larger numbers.
+# A decimal of at most a thousand digits fits this many bytes. Python needs a long time to write larger numbers.
 _MOST_DECIMAL_BYTES: Final = 416
 
 

@@ -129,7 +129,7 @@ class HasRegisteredSchema:
     Schemas.
     """
 
-    is_slow = True  # it may wait for a registry
+    is_slow = True  # it may have to wait for a registry
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ class HasRegisteredSchema:
         except LIBRARY_FAULTS as error:
             which = f"schema {schema_id} of registry {self._schemas.name}"
             fault = f"{type(error).__name__} at {place_of(error)}"
-            raise SchemaError(f"{which} cannot be applied: evaluating it fails ({fault})") from error
+            raise SchemaError(f"{which} cannot be applied: the evaluation failed ({fault})") from error
         except UnknownSchema:
             return (
                 f"the {self._name} was written with schema {schema_id}, which registry {self._schemas.name} does not "

@@ -91,7 +91,7 @@ def write_rules_in(rule_set: object, metadata: object = None) -> WriteRules:
 def _listed(rule_set: Mapping[str, Any], phase: str) -> list[_Rule]:
     rules = rule_set.get(phase) or ()
     if not isinstance(rules, Sequence) or not all(isinstance(rule, Mapping) for rule in rules):
-        raise ValueError(f"the {phase} of its ruleSet cannot be read")
+        raise ValueError(f"the {phase} of the ruleSet cannot be read")
     if len(rules) > _MOST_RULES:
         raise ValueError(f"its ruleSet has more than {_MOST_RULES} {phase}")
     return list(rules)

@@ -73,7 +73,7 @@ class TrueOfSchema:
         expression = self._by_content.get(content) or self._compiled(content, record.budget)
         try:
             if isinstance(expression, str):
-                raise SchemaError(f"the expression does not fit it: {expression}")
+                raise SchemaError(f"the expression does not fit the schema: {expression}")
             return expression.fault(replace_value(record, data))
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
@@ -115,7 +115,7 @@ def expression_of(content: Content, text: str) -> ExpressionOfSchema:
 def json_schema_of(content: Content, text: str) -> ExpressionOfSchema:
     """Return the condition that values of a schema, as JSON, follow a JSON Schema. Raises RuleUnusable."""
     if not isinstance(content, ReadAsJson):
-        raise RuleUnusable("its values have no JSON form")
+        raise RuleUnusable("the values of the schema have no JSON form")
     return content.follows_as_json(text)
 
 

@@ -113,7 +113,7 @@ def test_subjects_are_written_as_java_writes_them() -> None:
 
 @pytest.mark.parametrize("tag", STRING_TYPES.values(), ids=STRING_TYPES)
 def test_a_certificates_principal_is_its_subject_of_any_string_type(tag: int) -> None:
-    """The other fields are a real certificate's; Java reads the subject of the whole one alike."""
+    """The other fields are like those of a real certificate, from which Java reads the same subject."""
     subject = distinguished_name([name_attribute("CN", tag, b"etl\0")], [name_attribute("emailAddress", tag, b"a@b")])
     for version in (b"", der_element(0xA0, der_element(0x02, b"\x02"))):
         fields = (

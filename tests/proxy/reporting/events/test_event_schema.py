@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 def test_the_published_schema_is_generated_from_the_fields() -> None:
     written = "python -m sluicegate.proxy.reporting.events.schema_reference > docs/violation-event.schema.json"
 
-    assert (DOCS / "violation-event.schema.json").read_text() == schema_text(), f"write the file again: {written}"
+    assert (DOCS / "violation-event.schema.json").read_text() == schema_text(), f"regenerate the file: {written}"
     Draft202012Validator.check_schema(json.loads(schema_text()))
 
 

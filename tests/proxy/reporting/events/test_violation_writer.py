@@ -88,7 +88,7 @@ def violation_file_at(
 
 
 def partitions_in(path: Path) -> list[int]:
-    """Of the events of a file, in order; every line must be whole."""
+    """Return the partitions of a file's events, in order; every line must be complete."""
     return [json.loads(line)["partition"] for line in path.read_text().split("\n")[:-1]]
 
 
@@ -340,7 +340,7 @@ def test_a_deleted_folder_loses_events_but_not_the_writer(tmp_path: Path) -> Non
 
 
 def run_with_file_size_limit(path: Path, room: int, body: str) -> dict[str, Any]:
-    """Runs `body` where a file may have `room` bytes, as on a full disk; gives what it prints as JSON."""
+    """Run `body` in a process whose files may have at most `room` bytes, as on a full disk; return its JSON output."""
     program = f"""
         import json, resource, sys
         from pathlib import Path
@@ -384,7 +384,7 @@ def test_a_full_disk_corrupts_no_line_and_counts_lost_events(tmp_path: Path) -> 
 
 
 def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: Path) -> None:
-    """As on a file that may only be appended to: the piece stands, and what comes after it is whole."""
+    """In a file that only allows appending, the partial line stays, and the next event starts a new line."""
     path = tmp_path / "v.jsonl"
     body = """
     import os, errno
@@ -434,7 +434,7 @@ def test_a_full_file_is_renamed_and_replaces_the_previous_one(tmp_path: Path) ->
 def test_only_one_of_several_writers_renames_and_no_event_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Renamed files are put aside here instead of being replaced, so that all events can be counted."""
+    """The test keeps all renamed files, which would otherwise replace each other, to count all events."""
     aside: list[Path] = []
     numbers = count()  # one file for each, even if two processes rename at the same moment
 

@@ -32,7 +32,7 @@ def produce_response(code: int) -> bytes:
 
 
 def without_varying_fields(lines: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Without what differs from run to run."""
+    """Remove the fields whose values differ from run to run."""
     assert {line.pop("log_level") for line in lines} <= {"debug"}
     for line in lines:
         for name in ("milliseconds", "seconds", "connection", "bytes"):

@@ -47,7 +47,7 @@ def test_the_proxy_counts_as_a_broker_does(seen: tuple[str, str]) -> None:
 
 
 def test_records_without_keys_count_in_a_batch_with_bad_timestamps() -> None:
-    """As Kafka 4.3.1 does: `keys: null key and bad time` on a compacted topic is 2 records without a key."""
+    """Kafka 4.3.1 counts 2 records without a key for the case `keys: null key and bad time` on a compacted topic."""
     case = next(e for e in CASES if (e.name, e.kind) == ("keys: null key and bad time, none", "compacted"))
     play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))
     topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]

@@ -84,7 +84,7 @@ def test_metric_names_follow_prometheus_conventions(family: Family) -> None:
 
     assert _NAME.fullmatch(family.name)
     assert not family.name.endswith(("_total", "_count", "_sum", "_bucket", "_info_total")), (
-        f"{family.name}: the exposition adds this ending; declare the name without it"
+        f"{family.name}: the exposition adds this suffix; declare the name without it"
     )
     assert not _TYPES & set(words)
     assert not _NOT_BASE_UNITS & set(words)
@@ -118,7 +118,7 @@ def test_every_counter_is_exposed(name: str) -> None:
     _count_one(counters, name)
 
     assert _scraped(Snapshot(counters, 0)) != before, (
-        f"Counters.{name} is counted and not shown: declare it in families/"
+        f"Counters.{name} is counted but not exported: declare it in families/"
     )
 
 
@@ -136,11 +136,11 @@ def test_every_counter_is_copied_for_a_scrape(name: str) -> None:
 
 @pytest.mark.parametrize("family", BATCH_COUNTERS, ids=family_name)
 def test_batch_events_are_counted_copied_and_bounded(family: Family) -> None:
-    """The declaration alone does it: no other place has a list of them."""
+    """The declaration of a counter is enough; no other place lists the counters."""
     assert family.counted is not None
     when = family.counted.when
     verdict = next((verdict for verdict in VERDICTS if when is None or when(verdict)), None)
-    assert verdict is not None, f"{family.name}: its `when` accepts none of VERDICTS; add one that it is meant to count"
+    assert verdict is not None, f"{family.name}: its `when` accepts none of VERDICTS; add a verdict that it counts"
     counters = Counters()
     labels = TopicLabels(counters, lambda _: True, [])
 
@@ -189,7 +189,7 @@ def test_every_gauge_is_exposed(name: str) -> None:
 
 def test_the_page_matches_the_declarations() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text() == page(), (
-        "write it again: .venv/bin/python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md"
+        "regenerate the page: .venv/bin/python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md"
     )
 
 
@@ -212,7 +212,7 @@ def _count_one(where: Counters | Gauges, name: str) -> None:
 
 
 def _labels(name: str) -> list[object]:
-    """A key as that counter has them."""
+    """Return the labels of one entry of this counter."""
     many: dict[str, object] = {
         "violations": ("t", "r", "m", "c"),
         "broker_invalid": "invalidmessagecrcrecords",

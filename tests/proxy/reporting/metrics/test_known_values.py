@@ -45,11 +45,11 @@ LEAST = {"upstream": {"bootstrap": "127.0.0.1:9"}, "listen": {"bootstrap": "127.
 AFTER = "message.timestamp.after.max.ms"
 UNITS = ("_seconds", "_bytes", "_bytes_limit")
 MOST = {TOPIC: MAX_TOPICS, "client_id": MAX_CLIENTS}
-"""The most values of a label, without `other`."""
+"""The maximum number of values of a label, without `other`."""
 
 Values = dict[tuple[str, ...], float]
 Known = Callable[[str, Path], Awaitable[tuple[float, float, float]]]
-"""Returns a measured value, and the least and the most that it may be."""
+"""Returns a measured value, and its permitted minimum and maximum."""
 
 
 def values_of(name: str, metrics: list[Metric]) -> Values:
@@ -117,7 +117,7 @@ async def memory_budget_bytes(name: str, _folder: Path) -> tuple[float, float, f
 
 
 async def throttled_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
-    """A second request at once, of one a second."""
+    """Send two requests immediately under a quota of one request per second."""
     play = QuotaPlay(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
     for _ in range(2):
         play.send(sized_produce_request(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
@@ -170,11 +170,11 @@ KNOWN: dict[str, Known] = {
 
 @pytest.mark.parametrize("family", [each for each in FAMILIES if each.name.endswith(UNITS)], ids=lambda each: each.name)
 async def test_a_value_is_in_the_unit_of_its_metrics_name(family: Family, tmp_path: Path) -> None:
-    assert family.name in KNOWN, f"{family.name} is new: add a known value that goes through it to KNOWN of this file"
+    assert family.name in KNOWN, f"{family.name} is new: add a value for it to KNOWN in this file"
 
     value, least, most = await KNOWN[family.name](family.name, tmp_path)
 
-    assert least <= value <= most, f"{family.name} is {value}, and {least} to {most} are right: look at its unit"
+    assert least <= value <= most, f"{family.name} is {value}, expected {least} to {most}: check the unit"
 
 
 def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
@@ -221,7 +221,7 @@ def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
     # A metric of topics that this traffic does not reach would pass; batch counters are measured in test_families.py.
     of_topics = [family.name for family in FAMILIES if TOPIC in family.labels and family.counted is None]
     unreached = [name for name in of_topics if len({each.labels[TOPIC] for each in scraped[name]}) < MAX_TOPICS]
-    assert not unreached, f"let the traffic of this test reach {unreached}"
+    assert not unreached, f"the traffic of this test does not reach {unreached}: extend it"
 
 
 def _most(family: Family, label: str) -> int:

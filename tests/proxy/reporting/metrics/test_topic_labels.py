@@ -121,7 +121,7 @@ def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> Non
                 labels.count(BatchEvent.REJECTED, topic, "User:shop", "X", 1)
             sums.append(counters.batch_counts[REJECTED]["payments", "X"])
 
-    assert sums == list(range(1, 101)), "a series that others do not push out never falls"
+    assert sums == list(range(1, 101)), "a series that is not displaced never decreases"
     assert counters.batch_counts[REJECTED]["orders", "X"] == 100
     assert len(counters.batch_counts[REJECTED]) == MAX_TOPICS + 1
     assert counters.batch_counts[REJECTED].total() == 20_200

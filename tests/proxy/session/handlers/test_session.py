@@ -99,7 +99,7 @@ def test_an_idle_client_opens_no_broker_connection() -> None:
     play.loop.turns()
     play.session.client.eof_received()
 
-    assert play.failed is None, "nobody was called"
+    assert play.failed is None, "no callback was called"
     assert play.client.is_closing()
 
 
@@ -155,7 +155,7 @@ def test_a_request_in_transit_when_the_proxy_stops_gets_its_response(broker_is_t
     play.broker_comes = True
     play.from_client(heartbeat[sent:])
     play.from_client(heartbeat)
-    assert play.broker.sent == heartbeat * (before + 1), "and nothing behind it"
+    assert play.broker.sent == heartbeat * (before + 1), "the second request is not forwarded"
     play.from_broker(answer * (before + 1))
 
     assert play.client.sent == answer * (before + 1)
@@ -184,7 +184,7 @@ def test_a_broker_response_resumes_the_client_in_a_later_turn(has_fast_path: boo
     assert play.broker.sent == heartbeat * 2
 
     play.from_broker(frame_of(struct.pack(">iih", 7, 0, 0)))
-    assert play.broker.sent == heartbeat * 2, "within the call in which the answer came"
+    assert play.broker.sent == heartbeat * 2, "within the call that delivered the response"
     play.loop.turns()
 
     assert play.broker.sent == heartbeat * 3

@@ -68,7 +68,7 @@ def test_each_api_that_names_topics_is_guarded_or_known_to_change_none() -> None
     guarded = {*TOPIC_CHANGES, "Produce"}
 
     assert naming <= guarded | CHANGE_NO_TOPIC, (
-        f"{sorted(naming - guarded - CHANGE_NO_TOPIC)}: can it change a topic? Then guard it in TOPIC_CHANGES"
+        f"{sorted(naming - guarded - CHANGE_NO_TOPIC)}: if it can change a topic, guard it in TOPIC_CHANGES"
     )
     assert set(REQUESTS) == set(TOPIC_CHANGES) == {a.name for a in APIS.values() if a.handling.name == "GUARD"}
 

@@ -18,7 +18,7 @@ from sluicegate.proxy.session.effect import Effect, Steps
 Expected = Effect[Any] | type[Effect[Any]]
 """An effect, or only its type."""
 Answer = object | Callable[[Any], object]
-"""The result of the effect; a function makes it from the effect; an exception is raised in the handler."""
+"""The result of the effect, or a function that returns it for the effect. An exception is raised in the handler."""
 
 
 def play_effects(steps: Steps[Any], playbook: Sequence[tuple[Expected, Answer]]) -> list[Effect[Any]]:

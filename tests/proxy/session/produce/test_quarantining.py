@@ -135,8 +135,8 @@ def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried() -> None:
     entry = (script.client_response())["q"]
     assert entry["error_code"] == RETRIABLE
     assert entry["error_message"] == (
-        "The batch for q-0 has bad records, which could not be kept in dead: no room at the inn. "
-        "Nothing of the batch is stored; it may be sent again."
+        "The batch for q-0 has bad records, which could not be written to dead: no room at the inn. The batch is not "
+        "stored; send it again."
     )
     counters = script.parts.counters
     names = ("sluicegate_quarantined_batches", "sluicegate_rejected_batches", "sluicegate_quarantine_failures")

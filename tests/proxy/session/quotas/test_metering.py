@@ -120,7 +120,7 @@ def test_requests_forwarded_together_are_charged_together() -> None:
 
     assert [_throttle_ms(answer, 9) for answer in answers] == [0, 0, 0, 4000]
     assert play.playbook.parts.ordinary is not None
-    assert play.playbook.parts.ordinary.requests == 4, "who has a quota is still validated by the fast path"
+    assert play.playbook.parts.ordinary.requests == 4, "the fast path still validates a client with a quota"
 
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
@@ -183,7 +183,7 @@ def test_a_connection_above_the_limit_is_closed_until_another_leaves() -> None:
         broker = _another_sends(play, _good(9, 1))
         play.playbook.parts.log.flush()
 
-    assert broker.has_ended_writing, "as a session ends"
+    assert broker.has_ended_writing, "like the end of a session"
     assert not broker.sent
     (line,) = (line for line in lines if line["event"] == "connection rejected")
     assert line["reason"] == "etl has the 1 connections already on which quota few lets it produce"

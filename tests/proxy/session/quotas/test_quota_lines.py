@@ -110,7 +110,7 @@ def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(siz
 
     assert second.is_waiting
     assert not second.broker.sent
-    assert second.connection.bytes_in <= _FIRST_READ_BYTES, "no more is held of it"
+    assert second.connection.bytes_in <= _FIRST_READ_BYTES, "no more of it is kept"
 
     proxy.let_time_pass(1.0)
     second.let_clients_send()
@@ -154,7 +154,7 @@ def test_one_request_for_each_of_many_connections_passes_at_the_rate() -> None:
     assert sent == pytest.approx(100 * 1000, rel=0.1)
     assert sorted(map(bool, (session.broker.sent for session in sessions)), reverse=True) == [
         bool(session.broker.sent) for session in sessions
-    ], "in the order in which they came"
+    ], "in the order of arrival"
 
 
 def test_busy_sessions_admit_a_new_one_and_stay_at_the_rate() -> None:
@@ -226,7 +226,7 @@ def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
     third.let_clients_send()
 
     assert third.broker.sent == _request(100)
-    assert not leaves.broker.sent, "as a broker drops what it has not read"
+    assert not leaves.broker.sent, "as a broker drops unread requests"
 
 
 def test_turns_of_disconnected_clients_pass_on_at_once() -> None:
@@ -345,7 +345,7 @@ def test_a_quota_wait_is_not_subject_to_request_deadlines() -> None:
 
 def _without_client_id(size: int) -> bytes:
     sent = bytearray(_request(size, client_id=b""))
-    sent[12:14] = b"\xff\xff"  # the length of its client id, after the size and the first eight bytes
+    sent[12:14] = b"\xff\xff"  # the length of the client id, after the size and the first eight bytes
     return bytes(sent)
 
 

@@ -190,7 +190,7 @@ def test_random_avro_schemas_that_java_reads_are_usable() -> None:
         (avro_record(avro_field("int", name=7)), "no name"),
         (avro_record(None), "neither a name"),
         ({"type": "array"}, "neither a name"),
-        (avro_record("X", namespace="n"), "X is no type that it defines"),
+        (avro_record("X", namespace="n"), "the schema does not define the type X"),
         ({"type": "record", "name": "int", "fields": []}, "the name int"),
         ({"type": "record", "fields": []}, "has no name"),
     ],

@@ -236,7 +236,7 @@ def test_an_expression_requires_only_the_parts_that_it_names() -> None:
         ("timestamp > 'a'", r"no matching overload for '_>_' applied to '\(int, string\)'"),
         ("topic && true", r"no matching overload for '_&&_' applied to '\(string, bool\)'"),
         ("1 + 'a' == 2", "no matching overload"),
-        ("value.a.matches('(')", r"not a regular expression that RE2 takes: missing \): \("),
+        ("value.a.matches('(')", r"not a regular expression that RE2 accepts: missing \): \("),
         ("timestamp(value.a).getHours(value.zone) > 0", "getHours takes only a literal time zone"),
         ("true" + " && true" * MAX_CHARACTERS, "longer than 2000 characters"),
         ("(" * 1000 + "true" + ")" * 990, "nested more than 32 levels deep"),

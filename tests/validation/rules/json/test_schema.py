@@ -186,10 +186,10 @@ def test_only_unusual_texts_have_no_bound() -> None:
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        ({"type": "strang"}, 'no JSON Schema that can be used: /type: "strang"'),
-        ({"properties": {"a": {"allOf": [{}, {"minimum": "x"}]}}}, "used: /properties/a/allOf/1/minimum: "),
-        ({"properties": {"a": {"pattern": "("}}}, r'used: "\("'),  # found after a translation that moved it
-        (reduce(lambda inner, _: {"properties": {"a" * 30: inner}}, range(9), {"type": 1}), "used: 1 is not"),
+        ({"type": "strang"}, 'the JSON Schema is not usable: /type: "strang"'),
+        ({"properties": {"a": {"allOf": [{}, {"minimum": "x"}]}}}, "usable: /properties/a/allOf/1/minimum: "),
+        ({"properties": {"a": {"pattern": "("}}}, r'usable: "\("'),  # found after a translation that moved it
+        (reduce(lambda inner, _: {"properties": {"a" * 30: inner}}, range(9), {"type": 1}), "usable: 1 is not"),
         ({"pattern": "(?>a)b"}, "regex"),
         ({"$ref": "http://example.com/x.json"}, "references are not fetched"),
         ({"$ref": "file:///etc/passwd"}, "references are not fetched"),

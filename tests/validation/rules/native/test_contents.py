@@ -63,7 +63,7 @@ def test_times_may_not_go_back_for_one_producer_and_partition() -> None:
     rule = MonotonicTime()
     assert [rule.fault(record(time=time)) for time in (5, 5, 9, -1)] == [None] * 4
     assert "4 ms before" in (rule.fault(record(time=5)) or "")
-    assert rule.fault(record(time=9)) is None, "and the latest is still the latest"
+    assert rule.fault(record(time=9)) is None, "the latest time is unchanged"
 
 
 def test_monotonic_time_is_tracked_for_each_producer() -> None:

@@ -213,7 +213,7 @@ def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str)
             assert violation_of.startswith(f"does not meet the constraints of shop.{message_name(case)}: ")
             assert violation_of.endswith(f"({ids[0]})")
 
-    assert verdicts == {True, False}, "the case shows only one side"
+    assert verdicts == {True, False}, "the case shows only one outcome"
 
 
 def test_texts_name_the_field_and_quote_nothing_of_the_record(schema: bytes) -> None:
