@@ -10,7 +10,7 @@ cdef struct NativeWalk:
 
 
 cdef inline uint64_t uvarint(NativeWalk *walk) noexcept:
-    # For an int32: at most five bytes.
+    # An int32 takes at most five bytes.
     cdef uint64_t value = 0
     cdef int shift = 0
     cdef uint8_t byte

@@ -1,4 +1,4 @@
-# What the fast path in proxy/ calls natively.
+# The declarations that the fast path in proxy/ calls natively.
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 
 from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget
@@ -9,7 +9,7 @@ from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 cdef struct Topic:
     uint32_t hash
     Py_ssize_t size  # 0: a free slot
-    char *key  # its name, or its id
+    char *key  # the topic's name or id
     bint is_id
     bint is_checked
     bint is_timed
@@ -22,7 +22,7 @@ cdef struct Topic:
 
 
 cdef struct Share:
-    # What a topic has of the current request, with the topics before it.
+    # Numbers of the current request, up to and including this topic.
     Topic *topic
     Py_ssize_t partitions
     Py_ssize_t records
@@ -54,15 +54,15 @@ cdef class OrdinaryRequests:
     cdef Py_ssize_t _most_partitions
     cdef Py_ssize_t _plain_bytes
     cdef object _rules  # RulesInForce
-    cdef object _generation  # of the rules; the same object until they change
+    cdef object _generation  # the checks of the rules; the same object until the rules change
     cdef int64_t _since
     cdef Topic[1024] _topics
     cdef list _contents  # the native checks of each slot in _topics
     cdef list _tallies  # a BatchTally for each slot
-    cdef list _pending_topics  # tallies that `take_topics` has not returned
+    cdef list _pending_topics  # tallies that `take_topics` has not returned yet
     cdef list _pending_senders
     cdef readonly BatchTally all
-    cdef Share[200] _shares  # _MOST_PARTITIONS: each topic of a request counts as one, too
+    cdef Share[200] _shares  # _MOST_PARTITIONS; each topic of a request also counts as one
     cdef int _shared
     cdef Py_ssize_t _known
     cdef Decompressor _decompressor
@@ -79,9 +79,9 @@ cdef class OrdinaryRequests:
     cdef Py_ssize_t _records
     cdef Py_ssize_t _bytes
     cdef Py_ssize_t _unchecked
-    cdef int _why  # the reason, if the next check falls back
+    cdef int _why  # the reason to report if the next check falls back
     cdef long long[8] _fallbacks
-    # The distances of the current request's batches from now, and their number.
+    # The timestamp distances of the current request's batches from now, and the number of batches.
     cdef uint8_t[200] _steps_behind
     cdef uint8_t[200] _steps_ahead
     cdef int _timed

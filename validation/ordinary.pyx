@@ -40,7 +40,7 @@ cdef enum:
     _HEADER_BYTES = 61
     _CRC_COVERS_FROM = 21
     _LEAST_LENGTH = 14
-    _MOST_REASONS = 8  # as many as there is room for in ordinary.pxd
+    _MOST_REASONS = 8  # the size of the arrays in ordinary.pxd
 
     _LOG_APPEND_TIME = 0x08
     _CONTROL = 0x20
@@ -55,13 +55,13 @@ cdef int _LAST_VERSION = produce_versions.TOPIC_ID_SINCE
 
 FALL_BACK, GOOD, GOOD_NO_RESPONSE = _FALL_BACK, _GOOD, _GOOD_NO_RESPONSE
 
-# A topic is forgotten after this time, so that the slow path sees regularly which topics are in use.
+# A topic is forgotten after this time, so that the slow path regularly sees which topics are in use.
 cdef int64_t _KNOWN_MS = 5000
-# Requests with payloads that decompress to more than this are validated in a thread.
+# A request whose payloads decompress to more than this is validated in a thread.
 cdef Py_ssize_t _PLAIN_BYTES = 1 << 20
-# The largest plain payload for the careful reading here.
+# The largest decompressed payload that is read carefully here.
 cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
-# As on the slow path: times further ahead than this are good, but logged.
+# As on the slow path, times further ahead than this are valid but logged.
 cdef uint64_t _IN_FUTURE_MS = IN_FUTURE_MS
 cdef uint64_t _SIGN = <uint64_t>1 << 63
 cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
@@ -84,7 +84,7 @@ cdef extern from *:
 
 
 cdef inline int _step_of(uint64_t away) noexcept:
-    # As `sluicegate.validation.units.distance_step`: four steps from one power of two to the next.
+    # The same as `sluicegate.validation.units.distance_step`, with four steps for each power of two.
     cdef int power
     if away < 4:
         return <int>away
@@ -104,7 +104,7 @@ cdef inline int64_t _int(NativeWalk *walk, int size) noexcept:
 
 
 cdef inline int64_t _length(NativeWalk *walk, bint flexible, int size) noexcept:
-    # The length of a string (size 2), bytes or an array (4); -1 for null.
+    # Read the length of a string (size 2), of bytes or of an array (size 4); -1 is null.
     return <int64_t>uvarint(walk) - 1 if flexible else _int(walk, size)
 
 
@@ -127,7 +127,7 @@ cdef inline bint _no_tags(NativeWalk *walk, bint flexible) noexcept:
 
 
 cdef inline bint _is_ascii(const uint8_t *at, int64_t size) noexcept:
-    # The slow path decodes other strings.
+    # The slow path decodes all other strings.
     cdef int64_t i
     for i in range(size):
         if at[i] & 0x80:
@@ -222,7 +222,7 @@ cdef class OrdinaryRequests:
         free(self._room)
 
     cdef void _free_keys(self) noexcept:
-        # Also called when objects are gone.
+        # Also called during deallocation, when objects may no longer exist.
         cdef int slot
         for slot in range(_SLOTS):
             free(self._topics[slot].key)
@@ -357,7 +357,8 @@ cdef class OrdinaryRequests:
         return verdict
 
     cdef object last_topics(self):
-        # The tally of the last valid request's topic; of several: pairs of a tally and a number of batches.
+        # Return the tally of the last valid request's topic. If there are several, return pairs of a tally and a number
+        # of batches.
         cdef int i
         cdef Py_ssize_t before = 0
         if self._shared == 1:
@@ -458,12 +459,12 @@ cdef class OrdinaryRequests:
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, Topic *topic, int version,
         int64_t now,
     ) except -1:
-        # One batch and nothing else, in the order of docs/checks.md; the slow path reports what is wrong.
+        # Check for exactly one valid batch, in the order of docs/checks.md. The slow path reports violations.
         cdef const uint8_t *at
         cdef int attributes, codec
         cdef int64_t count
         self._why = _BY_BATCH
-        if size < _HEADER_BYTES:  # there may be no bytes at all
+        if size < _HEADER_BYTES:  # there may be no bytes
             return False
         at = &view[start]
         if <int64_t>int32_at(at + 8) + 12 != size or at[16] != 2:
@@ -500,7 +501,7 @@ cdef class OrdinaryRequests:
         return True
 
     cdef void _note_reach(self, int64_t now, uint64_t base, uint64_t before) noexcept:
-        # For a good batch with a time.
+        # Count a valid batch with a timestamp.
         cdef int64_t behind = <int64_t>(<uint64_t>now - base)
         cdef int64_t ahead = <int64_t>(self._latest - before)
         if base == <uint64_t>-1:
@@ -518,7 +519,7 @@ cdef class OrdinaryRequests:
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int codec, int64_t count,
         uint64_t base, Topic *topic, int64_t now,
     ) except -1:
-        # All records, by the scan that both paths share.
+        # Check all records with the scan that both paths share.
         cdef uint64_t before = topic.before_max_ms if topic.is_timed else 0
         cdef uint64_t window = before + topic.after_max_ms if topic.is_timed else 0
         cdef uint64_t earliest = (<uint64_t>now - before - base) if topic.is_timed else 0
@@ -531,7 +532,7 @@ cdef class OrdinaryRequests:
                 window if topic.is_timed else <uint64_t>-1, no_time, 0,
             )
             if taken != count or behind != end:
-                # Not only ordinary records: for a large batch, the slow path gives way to other work.
+                # The records are not all ordinary. For a large batch use the slow path, which lets other work run.
                 if end - start > _CAREFULLY_READ_BYTES:
                     return False
                 if not self._scan(view, start, end, True, None, count, topic, earliest, window, no_time):
@@ -549,7 +550,7 @@ cdef class OrdinaryRequests:
         return self._are_good_inside(data[start:end], codec, count, topic, earliest, window, no_time)
 
     cdef int _make_room(self) except -1:
-        # Allocated on first use; the system maps its pages when they are written.
+        # Allocated when it is first used; the system maps its pages when they are written.
         if self._room == NULL:
             self._room = <uint8_t *>malloc(_PLAIN_BYTES)
             if self._room == NULL:
@@ -560,7 +561,7 @@ cdef class OrdinaryRequests:
     cdef bint _keeps_rules(
         self, const uint8_t[::1] plain, Py_ssize_t start, Py_ssize_t end, int64_t count, Topic *topic
     ) except -1:
-        # For scanned records.
+        # Check the contents of scanned records.
         cdef OrdinaryContents contents
         if not topic.has_rules:
             return True
@@ -571,7 +572,7 @@ cdef class OrdinaryRequests:
         return False
 
     cdef Py_ssize_t _gather(self, object payload, int codec, bint strictly) except -2:
-        # Decompress into _plain and return the size; -1: fall back. Rules need contiguous records.
+        # Decompress into _plain and return the size, or -1 to fall back. Rules need contiguous records.
         cdef DecompressedStream pieces
         cdef const uint8_t[::1] piece
         cdef Py_ssize_t filled = 0

@@ -1,7 +1,7 @@
 # Readers of the parts of a JSON text (RFC 8259, strict UTF-8), for compiled code only.
 #
-# Each gets the start of a part and the end of the text, and returns the end of the part; NULL if it is malformed. The
-# reason comes from sluicegate.validation.rules.json.text.
+# Each function gets the start of a part and the end of the text, and returns the end of the part, or NULL if the part
+# is malformed. sluicegate.validation.rules.json.text finds the reason.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
@@ -170,7 +170,7 @@ cdef inline const uint8_t *behind_word(const uint8_t *at, const uint8_t *end) no
 
 
 cdef inline const uint8_t *behind_key(const uint8_t *at, const uint8_t *end) noexcept nogil:
-    # A key and its colon, with blanks around both; returns the start of the value.
+    # Read a key and its colon, with blanks around both, and return the start of the value.
     at = behind_blanks(at, end)
     if at == end or at[0] != 0x22:
         return NULL
@@ -194,7 +194,7 @@ cdef struct Name:
 
 
 cdef struct Part:
-    # plan.SchemaPart, for C.
+    # plan.SchemaPart as a C struct.
     int types
     int64_t least
     int64_t most
@@ -207,11 +207,11 @@ cdef struct Part:
     uint64_t required
     int names_at
     int names
-    int slots_at  # names by their hashes, -1 where there is none
-    uint64_t slots  # how many, less one
+    int slots_at  # names by their hashes; -1 is a free slot
+    uint64_t slots  # the number of slots minus one
     int words_at
     int words  # -1: any
-    int word_slots_at  # the same of words
+    int word_slots_at  # the same for words
     uint64_t word_slots
 
 

@@ -18,9 +18,9 @@ cdef enum:
     _STRING = 16
     _ARRAY = 32
     _OBJECT = 64
-    # Nesting limit with a schema: lower than that of any reader.
+    # The nesting limit with a schema, which is lower than that of any reader.
     _DEEPEST = 100
-    # Nesting limit without a schema; the configuration allows fewer levels.
+    # The nesting limit without a schema. The configuration allows fewer levels.
     _DEEPEST_TEXT = 512
     # A number with as many digits always fits an int64.
     _MOST_DIGITS = 18
@@ -40,7 +40,7 @@ cdef bint is_json(const uint8_t *at, const uint8_t *end, int max_depth) noexcept
         max_depth = _DEEPEST_TEXT
     at = behind_blanks(at, end)
     while True:
-        # A value is next.
+        # The next token is a value.
         if at == end:
             return False
         byte = at[0]
@@ -68,7 +68,7 @@ cdef bint is_json(const uint8_t *at, const uint8_t *end, int max_depth) noexcept
         if at == NULL:
             return False
         while True:
-            # After a value.
+            # The previous token was a value.
             at = behind_blanks(at, end)
             if depth == 0:
                 return at == end
@@ -151,7 +151,7 @@ cdef class OrdinaryJsonSchema:
             self.longest_run = max(self.longest_run, run)
 
     cdef int _place_of(self, int slots_at, uint64_t last, int names_at, const uint8_t *key, int64_t size) noexcept:
-        # The index of a name of a part, or of one of its words; -1: not found.
+        # Return the index of a name in a part or in its words, or -1.
         cdef const int *slots = self._slots + slots_at
         cdef const Name *names = self._names + names_at
         cdef uint64_t slot = _hash(key, size) & last
@@ -216,7 +216,7 @@ cdef class OrdinaryJsonSchema:
             size = at - key - 1
             if memchr(key, 0x5C, size) != NULL:
                 return NULL
-            # Keys often have the schema's order.
+            # Keys are often in the schema's order.
             if expected >= part.names or not _is_name(&names[expected], key, size):
                 expected = self._place_of(part.slots_at, part.slots, part.names_at, key, size)
             place = part.additional
@@ -283,7 +283,7 @@ cdef class OrdinaryJsonSchema:
 
 
 cdef inline uint64_t _slots_for(int count) noexcept:
-    # The last index of a power of two of slots, of which at most half are used.
+    # Return the highest index of a table of slots. The size is a power of two, and at most half of the slots are used.
     cdef uint64_t slots = 1
     while count > 0 and slots < 2 * <uint64_t>count:
         slots *= 2
@@ -304,7 +304,7 @@ cdef inline uint64_t _hash(const uint8_t *key, int64_t size) noexcept:
 
 
 cdef inline bint _has_half(const uint8_t *at, const uint8_t *end) noexcept:
-    # Surrogates \ud800 to \udfff, paired or not; escapes of well-formed text are complete.
+    # Surrogates \ud800 to \udfff, paired or not. In well-formed text all escapes are complete.
     while at < end:
         if at[0] != 0x5C:
             at += 1
@@ -323,7 +323,7 @@ cdef inline int64_t _characters(const uint8_t *at, int64_t size) noexcept:
 
 
 cdef inline const uint8_t *_behind_bounded(const uint8_t *at, const uint8_t *end, const Part *part) noexcept:
-    # A number without an exponent, with few digits before its point, certainly within the bounds.
+    # Return whether the number has no exponent, few digits before its point, and is certainly within the bounds.
     cdef const uint8_t *whole = behind_integer(at, end)
     cdef const uint8_t *begin = at
     cdef bint is_negative = at[0] == 0x2D

@@ -1,13 +1,13 @@
 from libc.stdint cimport int64_t, uint8_t
 
 cdef struct Asked:
-    # BytesQuestion, for C.
+    # BytesQuestion as a C struct.
     bint required
     int64_t least
     int64_t most
     bint is_text
     int json_depth
-    bint is_read  # any check needs its bytes
+    bint is_read  # whether any check needs the bytes
 
 
 cdef class OrdinaryContents:

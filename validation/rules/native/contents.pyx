@@ -17,7 +17,7 @@ cdef enum:
 
 
 cdef inline int64_t _varint(NativeWalk *walk) noexcept:
-    # A zig-zag int32, as the scan reads it.
+    # Read a zig-zag int32 like the scan.
     cdef uint64_t value = uvarint(walk) & 0xFFFFFFFF
     return <int64_t>(value >> 1) ^ -<int64_t>(value & 1)
 
@@ -35,7 +35,7 @@ cdef inline void _skip_varlong(NativeWalk *walk) noexcept:
 
 
 cdef inline const uint8_t *_taken(NativeWalk *walk, int64_t *size) noexcept:
-    # The position of the next bytes, and their size; -1: null.
+    # Read the position and the size of the next bytes; a size of -1 is null.
     cdef const uint8_t *found
     size[0] = _varint(walk)
     if walk.failed or size[0] > walk.end - walk.at:
