@@ -72,9 +72,7 @@ def _topic_name(value: str) -> str:
     if value.lower() in _FLAGS:
         raise ValueError(f"expected a topic's name; found {value}")
     if not is_legal_topic_name(value):
-        raise ValueError(
-            f"not a valid topic name (at most 249 letters, digits, . _ -): {format_quantity(value)}"
-        )
+        raise ValueError(f"not a valid topic name (at most 249 letters, digits, . _ -): {format_quantity(value)}")
     return value
 
 

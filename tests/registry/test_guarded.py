@@ -178,7 +178,9 @@ def test_a_bearer_token_is_read_from_its_file_for_each_request(
         file.write_text("another")
         assert look_up_result(there.url, known_schema_id, token_file=str(file)) == "found"
         file.write_text("not\na token")
-        assert "registries.main.token_file has no valid token" in look_up_result(there.url, known_schema_id, token_file=str(file))
+        assert "registries.main.token_file has no valid token" in look_up_result(
+            there.url, known_schema_id, token_file=str(file)
+        )
 
 
 def test_tokens_of_an_authorization_server_are_used_and_replaced(

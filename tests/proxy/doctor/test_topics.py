@@ -71,9 +71,7 @@ def test_compaction_configured_on_one_side_only_is_a_finding() -> None:
     assert [result.level for result in ours] == [Level.NOTE]
     assert any("the broker rejects null keys that the proxy forwards" in result.found for result in theirs)
     read = topic_results(topics_config(defaults=told), t=compacted)  # the proxy reads cleanup.policy from the broker
-    assert [result.level for result in read] == [
-        Level.OK
-    ]
+    assert [result.level for result in read] == [Level.OK]
 
 
 def test_unchecked_topics_have_no_finding() -> None:
