@@ -45,6 +45,7 @@ _KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _TIMES: Final = {"date": "date", "timestamp": "date-time", "time": "time"}
 _WHOLE_TIMES = frozenset({"int", "integer", "long", "bigint", "int64"})
+_OPTIONS_OF_TEXT = ("format", "timezone", "defaultTimezone")
 _FORMATS = frozenset({"email", "uuid", "uri", "hostname", "ipv4", "ipv6"})
 _ANNOTATIONS = frozenset({"password", "byte", "binary"})
 _TIME_OF_A_TYPE: Final = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?$"
@@ -185,7 +186,11 @@ def _time(kind: str, element: Mapping[str, Any], at: Path, note: Note) -> dict[s
     for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
         if key in options:
             note((*at, key), f"{key} of {name}", "times are not compared")
-    if str(element.get("physicalType", "")).lower() in _WHOLE_TIMES:
+    physical = str(element.get("physicalType", "")).lower()
+    if physical in _WHOLE_TIMES:
+        for key in _OPTIONS_OF_TEXT:
+            if key in options:
+                note((*at, key), f"{key} of {name}", f"times are whole numbers by physicalType {physical}")
         return {"type": "integer"}
     pattern, zoned = options.get("format"), options.get("timezone")
     if pattern is None:
@@ -209,10 +214,15 @@ def _time_in_iso_8601(kind: str, zoned: bool | None, has_default_zone: bool) -> 
     if kind == "date":
         return {"format": "date"}
     if zoned is None and has_default_zone:
-        return {"pattern": f"^{_LOCAL[kind]}{_OFFSET}?$"}
+        return {"pattern": f"^{_LOCAL[kind]}{_OFFSET}?$", "description": _in_words(kind, "perhaps with")}
     if kind == "timestamp" and zoned is not False:
         return {"format": "date-time"}
-    return {"pattern": f"^{_LOCAL[kind]}{_OFFSET if zoned else ''}$"}
+    words = _in_words(kind, "with" if zoned else "without")
+    return {"pattern": f"^{_LOCAL[kind]}{_OFFSET if zoned else ''}$", "description": words}
+
+
+def _in_words(kind: str, how: str) -> str:
+    return f"a {kind} in ISO 8601 {how} an offset"
 
 
 def _expression(pattern: str) -> str | None:

@@ -130,3 +130,27 @@ def test_a_timezone_that_contradicts_the_format_is_named(tmp_path: Path) -> None
     (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
 
     assert str(statement) == "timezone of t: format yyyy-MM-dd HH:mm:ssX decides"
+
+
+@pytest.mark.parametrize(
+    ("kind", "physical", "options", "named"),
+    [
+        (
+            "timestamp",
+            "long",
+            {"format": "yyyy-MM-dd", "timezone": False, "defaultTimezone": "Etc/UTC"},
+            [f"{key} of t: times are whole numbers by physicalType long" for key in ("format", "timezone")]
+            + ["defaultTimezone of t: times are whole numbers by physicalType long"],
+        ),
+        ("timestamp", "long", {}, []),
+        ("date", "", {"format": "yyyy-MM-dd"}, []),
+    ],
+)
+def test_options_of_a_time_without_effect_are_named(
+    kind: str, physical: str, options: dict[str, object], named: list[str], tmp_path: Path
+) -> None:
+    field = json.dumps({"name": "t", "logicalType": kind, "physicalType": physical, "logicalTypeOptions": options})
+
+    loaded = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=of_fields(f"[{field}]"))
+
+    assert [str(each) for each in loaded.source.contracts["t"].unchecked] == named
