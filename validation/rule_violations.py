@@ -17,6 +17,10 @@ _MOST_CHARACTERS = 300
 MOST_BROKEN = 65_536
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
 class RuleViolations:
     """The violations of all rejecting rules, or of all observing rules. Keeps the texts of `keep` records.
 
@@ -41,11 +45,11 @@ class RuleViolations:
             self._index = index
             self.count += 1
             if self.count <= self._keep:
-                text = wording.broken_rule(rule, fault[:_MOST_CHARACTERS])
+                text = wording.broken_rule(rule, _cut(fault))
                 self._kept.append(BadRecord(index, timestamp, Reason.RULE_VIOLATED, text, rules=(rule,)))
         elif self.count <= self._keep and len(self._kept[-1].rules) < _MOST_OF_A_RECORD:
             last = self._kept[-1]
-            text = f"{last.message}; {wording.broken_rule(rule, fault[:_MOST_CHARACTERS])}"
+            text = f"{last.message}; {wording.broken_rule(rule, _cut(fault))}"
             rules = last.rules if rule in last.rules else (*last.rules, rule)
             self._kept[-1] = replace(last, message=text, rules=rules)
         self._by_rule[rule] = self._by_rule.get(rule, 0) + 1
@@ -76,7 +80,7 @@ class RuleViolations:
         named, outage = self._outage
         is_final = named.on_outage is OnOutage.REJECT
         code = ErrorCode.POLICY_VIOLATION if is_final else ErrorCode.REQUEST_TIMED_OUT
-        text = wording.outage(named.name, str(outage)[:_MOST_CHARACTERS], is_final)
+        text = wording.outage(named.name, _cut(str(outage)), is_final)
         waits_for = outage.registry if isinstance(outage, RegistryOutage) and not is_final else None
         return Finding(
             code, Reason.DEPENDENCY_UNAVAILABLE, text, records=records, rules=((named.name, 0),), waits_for=waits_for
@@ -86,7 +90,7 @@ class RuleViolations:
         if self._schema_error is None:
             return None
         named, error = self._schema_error
-        text = wording.schema_error(named.name, str(error)[:_MOST_CHARACTERS])
+        text = wording.schema_error(named.name, _cut(str(error)))
         return Finding(
             ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA_UNUSABLE, text, records=records, rules=((named.name, 0),)
         )

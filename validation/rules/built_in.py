@@ -34,6 +34,10 @@ class Required(SimpleRule):
         return f"the {self.side.value} is null; send one" if self.side.size_of(record) < 0 else None
 
 
+def _bytes(size: int) -> str:
+    return "1 byte" if size == 1 else f"{size} bytes"
+
+
 @dataclass(frozen=True, slots=True)
 class Size(SimpleRule):
     """Requires a size from `least` to `most` bytes, inclusive. Null passes (see `Required`)."""
@@ -56,9 +60,9 @@ class Size(SimpleRule):
         """Return a text if the key or value is too small or too large."""
         size = self.side.size_of(record)
         if 0 <= size < self.least:
-            return f"the {self.side.value} has {size} bytes; at least {self.least} are required"
+            return f"the {self.side.value} has {_bytes(size)}; at least {self.least} are required"
         if self.most is not None and size > self.most:
-            return f"the {self.side.value} has {size} bytes; at most {self.most} are allowed"
+            return f"the {self.side.value} has {_bytes(size)}; at most {self.most} are allowed"
         return None
 
 

@@ -35,6 +35,8 @@ def wanted_phrase(keyword: str, value: Any) -> str | None:
         return f"must have the format {schema_value_text(value)}"
     if keyword == "pattern":
         return f"must match {schema_value_text(value)}"
+    if keyword == "uniqueItems":
+        return "no two items may be equal"
     if keyword in _BOUNDS:
         return f"must be {_BOUNDS[keyword]} {schema_value_text(value)}"
     if keyword in _COUNTED:

@@ -86,7 +86,7 @@ def test_truncated_or_lengthened_data_are_rejected(order: Any, data: st.DataObje
 
     assert CONTENT.fault(datum[: data.draw(st.integers(0, len(datum) - 1))], StepBudget()) is not None
     words = CONTENT.fault(datum + b"\0", StepBudget())
-    assert words == "is not Avro of its schema: 1 bytes follow Order; was it written with this schema?"
+    assert words == "is not Avro of its schema: 1 byte follows Order; was it written with this schema?"
 
 
 @settings(max_examples=300)
