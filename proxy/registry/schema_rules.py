@@ -21,7 +21,6 @@ from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.protobuf.constraints import check_installed
 from sluicegate.validation.rules.rule import Outage, RecordRule, Side
 from sluicegate.validation.rules.schemas.content import Content, Formats, SchemaLanguage, SchemaUnusable
-from sluicegate.validation.rules.schemas.framing import ConfluentFraming
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
 from sluicegate.validation.rules.schemas.rules_inside_schemas import MeetsRulesInside
@@ -108,7 +107,7 @@ class SchemaRules(InlineRules):
 
     def of_schema_expression(self, expression: str, schema: Schema) -> RecordRule:
         """Make a rule from a CEL expression over values that have a schema. Raises RuleUnusable."""
-        if schema.format == "json" and not self._has_framing_of_its_own(schema):
+        if schema.format == "json" and schema.registry is None:
             return self.of_expression(expression)
         if schema.registry is not None:
             check_syntax(expression)
@@ -117,15 +116,9 @@ class SchemaRules(InlineRules):
         rule.compile_for(self._known_content(schema))
         return rule
 
-    def _has_framing_of_its_own(self, schema: Schema) -> bool:
-        """Return whether the JSON data follow a schema id that an expression cannot skip itself."""
-        return schema.registry is not None and not isinstance(
-            self._registries[schema.registry].framing, ConfluentFraming
-        )
-
     def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
         """Make a rule that checks the conditions that a registry stores with a schema."""
-        return MeetsConditions(self._of_registry(schema, side), side)
+        return MeetsConditions(self._of_registry(schema, side), side, time_ns)
 
     def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
         """Make a rule that checks the rules inside the schemas of a registry."""

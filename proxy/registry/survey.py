@@ -181,7 +181,7 @@ class RegistrySurvey:
                 content.constraints()
             if self._api.is_met(subject, self._conditioned):
                 for condition in newest.text.rules.conditions:
-                    expression = condition_on(content, condition)
+                    expression = condition_on(content, condition, time_ns)
                     if isinstance(expression, str):
                         return _Found(_one_line(f"its condition {condition.name} {expression}"))
                     _compile(expression, f"its condition {condition.name} cannot be compiled")

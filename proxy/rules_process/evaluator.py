@@ -136,7 +136,9 @@ def compile_specification(given: Specification) -> Content | RecordRule | Expres
         return content.follows_as_json(given.options["json_schema"])
     assert isinstance(content, HasExpressions)
     expression = given.options["expression"]
-    return content.condition(expression) if isinstance(expression, SchemaCondition) else content.expression(expression)
+    if isinstance(expression, SchemaCondition):
+        return content.condition(expression, time.time_ns)
+    return content.expression(expression)
 
 
 def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
@@ -155,7 +157,8 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
         compile_avro = (
             avro_schema.avro_content if given.kind is EvaluatorKind.AVRO else avro_schema.serialized_avro_content
         )
-        avro = compile_avro(given.text.decode(), [text.decode() for _, text in given.references])
+        references = [text.decode() for _, text in given.references]
+        avro = compile_avro(given.text.decode(), references, given.options.get(ENCRYPTED, ()))
         return avro.json_encoded() if JSON_ENCODING in given.options and isinstance(avro, HasJsonEncoding) else avro
     if given.kind is EvaluatorKind.PROTOBUF:
         from sluicegate.validation.rules.protobuf import indexed_schema, schema  # noqa: PLC0415

@@ -29,7 +29,7 @@ from sluicegate.validation.rules.rule import (
     TooManySteps,
     header_names_of,
 )
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
     ExpressionOfSchema,
@@ -43,7 +43,6 @@ from sluicegate.validation.rules.schemas.content import (
 )
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.inline_rules import (
-    Clock,
     HasInlineRules,
     PlacedRules,
     RulePlace,
@@ -157,10 +156,10 @@ class StoppableContent:
         inline = content.expression(text) if isinstance(content, HasExpressions) else None
         return self._stoppable(text, inline)
 
-    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on values of this schema, as an expression. Raises RuleUnusable."""
         content = self._content
-        inline = content.condition(condition) if isinstance(content, HasExpressions) else None
+        inline = content.condition(condition, now) if isinstance(content, HasExpressions) else None
         return self._stoppable(condition, inline)
 
     def constraints(self) -> ExpressionOfSchema | None:

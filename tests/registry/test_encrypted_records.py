@@ -5,20 +5,26 @@ import re
 from base64 import b64encode
 from collections.abc import Callable
 from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import pytest
 
 from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
+from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reporting.logs.service_reports import RegistryReports
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.validation.rules.from_keys import rule_set_of
 from sluicegate.validation.rules.rule import RecordRule, RuledRecord, Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
 from sluicegate.validation.rules.schemas.rule_sets import passed_over_by, write_rules_in
 from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
-from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, json_schema_of
+from tests.config.contracts.written import load
 from tests.registry.test_protobuf_serializers import classes_of, file_descriptor_of
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
@@ -104,6 +110,17 @@ FIELDS = {"domainRules": [encryption_rule("pii", "TRANSFORM", "ENCRYPT", tags=["
 PAYLOAD = {"encodingRules": [encryption_rule("all", "TRANSFORM", "ENCRYPT_PAYLOAD")]}
 
 
+def schema_body(language: str, rule_set: dict[str, Any], tags: dict[str, list[str]] | None = None) -> dict[str, Any]:
+    """Return a registry's response about the schema of a language."""
+    text = {"JSON": JSON, "AVRO": AVRO, "PROTOBUF": PROTOBUF}[language]
+    return {
+        "schemaType": language,
+        "schema": text,
+        "ruleSet": rule_set,
+        "metadata": {"tags": tags} if tags else None,
+    }
+
+
 class EncryptedSchema:
     """One schema with its rules at a stand-in of a registry, and Confluent's serializer for it."""
 
@@ -112,9 +129,7 @@ class EncryptedSchema:
         text = {"JSON": JSON, "AVRO": AVRO, "PROTOBUF": PROTOBUF}[language]
         self.counters = Counters()
         http = ScriptedRegistry()
-        metadata = {"tags": tags} if tags else None
-        body = {"schemaType": language, "schema": text, "ruleSet": rule_set, "metadata": metadata}
-        http.answers["/schemas/ids/1"] = JsonResponse(200, body)
+        http.answers["/schemas/ids/1"] = JsonResponse(200, schema_body(language, rule_set, tags))
         http.answers["/schemas/ids/1/versions"] = JsonResponse(200, [{"subject": "orders-value", "version": 1}])
         self.schemas = SchemaRegistry("main", http, 60, 30, reports=RegistryReports(self.counters))
         self.rule = HasRegisteredSchema(Side.VALUE, self.schemas)
@@ -147,7 +162,7 @@ def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
     good = written.record(ORDER)
     rules: tuple[RecordRule, ...] = (
         written.rule,
-        MeetsConditions(written.rule, Side.VALUE),
+        MeetsConditions(written.rule, Side.VALUE, time_ns),
         MeetsConstraints(written.rule, Side.VALUE),
         TrueOfSchema("value.id == 'x'", written.rule),
     )
@@ -216,7 +231,7 @@ def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
     condition = encryption_rule("c", "CONDITION", type_, expression, onFailure="ERROR")
     given = EncryptedSchema(language, {"domainRules": [condition, *FIELDS["domainRules"]]})
 
-    words = MeetsConditions(given.rule, Side.VALUE).fault(order)
+    words = MeetsConditions(given.rule, Side.VALUE, time_ns).fault(order)
 
     assert (words is not None) is is_evaluated, words
 
@@ -234,8 +249,85 @@ def test_skipped_encrypted_fields_are_described() -> None:
     assert list(passed_over_by(found)) == [
         "values are not validated, because its rule all changes the serialized bytes (encodingRules)",
         "fields with the tags PII are validated by their type only, because its rule pii encrypts them: formats, "
-        "constraints, and conditions that read them do not apply",
+        "constraints, conditions and expressions that read them do not apply",
         "its condition c is about values that w changes later",
         "its condition b is about serialized bytes (encodingRules), which all changes",
     ]
     assert write_rules_in(rule_set | {"enableAt": "SERVER"}) == write_rules_in(None)
+
+
+EXPRESSIONS = [
+    ("value.email.endsWith('.org')", False),
+    ("size(value.phones) > 9", False),
+    ("value.amount > 10.0", True),
+    ("value.id == 'x' || value.amount > 10.0", True),
+]
+"""Expressions of a configuration that are false of ORDER, and whether they can be evaluated of what is stored."""
+
+
+@cache
+def _with_encrypted_fields(language: str) -> EncryptedSchema:
+    return EncryptedSchema(language, FIELDS)
+
+
+@pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
+@pytest.mark.parametrize(("expression", "is_evaluated"), EXPRESSIONS)
+def test_an_expression_is_about_the_fields_that_can_be_read(language: str, expression: str, is_evaluated: bool) -> None:
+    written = _with_encrypted_fields(language)
+    rule = TrueOfSchema(expression.replace("endsWith('.org')", "endsWith('.com')"), written.rule)
+
+    assert (rule.fault(written.record(ORDER)) is not None) is is_evaluated
+
+
+OVER_DATA: list[tuple[dict[str, Any], bool]] = [
+    ({"properties": {"email": {"type": "string", "pattern": "@", "maxLength": 20}}}, True),
+    ({"properties": {"email": {"enum": ["a@example.org"]}, "phones": {"items": {"minLength": 9}}}}, True),
+    ({"properties": {"id": {"pattern": "^x"}, "email": {"pattern": "@"}}}, False),
+    ({"properties": {"email": {"type": "integer"}}}, False),
+    ({"required": ["email", "id", "other"]}, False),
+    ({"not": {"properties": {"email": {"const": "b@example.org"}}}}, True),
+    ({"not": {"properties": {"id": {"const": "o-1"}}}}, False),
+    (
+        {
+            "oneOf": [
+                {"properties": {"email": {"pattern": "org$"}}, "required": ["email"]},
+                {"properties": {"email": {"pattern": "com$"}}},
+            ]
+        },
+        True,
+    ),
+    (
+        {
+            "$defs": {"a": {"properties": {"email": {"const": "b@example.org"}}}},
+            "if": {"$ref": "#/$defs/a"},
+            "then": {"required": ["other"]},
+        },
+        True,
+    ),
+    ({"if": {"properties": {"id": {"const": "o-1"}}}, "then": {"required": ["other"]}}, False),
+    ({"oneOf": [{"required": ["id"]}, {"required": ["amount"]}], "properties": {"email": {"pattern": "@"}}}, False),
+]
+"""JSON Schemas about the data of ORDER, and whether its encrypted form passes."""
+
+
+@pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
+@pytest.mark.parametrize(("schema", "passes"), OVER_DATA)
+def test_a_json_schema_of_the_data_is_about_the_fields_that_can_be_read(
+    language: str, schema: dict[str, Any], passes: bool
+) -> None:
+    written = _with_encrypted_fields(language)
+    rule = TrueOfSchema(json.dumps(schema), written.rule, json_schema_of)
+
+    assert (rule.fault(written.record(ORDER)) is None) is passes
+
+
+def test_a_record_counts_once_for_all_rules_of_its_topic(tmp_path: Path) -> None:
+    written = EncryptedSchema("JSON", PAYLOAD)
+    rules = [{"name": f"r{i}", "value": {"schema": {"registry": "main"}}} for i in range(2)]
+    topics = json.dumps([{"match": "orders", "rules": rules}])
+    config = load(tmp_path, f"topics: {topics}\nregistries: {{main: {{url: 'http://h'}}}}\n").config
+    made = rule_set_of(config.topics[0].rules, SchemaRules({"main": written.schemas}))
+    assert made is not None
+
+    assert [named.rule.fault(written.record(ORDER)) for named in made.rules] == [None, None]
+    assert written.counters.encrypted_records == {("main", "whole"): 1}

@@ -15,6 +15,7 @@ from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, 
 from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, OnSchemaError, RecordRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 
 
 class RuleMaker(Protocol):
@@ -105,11 +106,17 @@ def rule_set_of(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RUL
     """
     if not rules:
         return None
-    return RuleSet(
+    made = RuleSet(
         NamedRule(rule.name, one, Mode(rule.mode), OnOutage(rule.on_outage), OnSchemaError(rule.on_schema_error))
         for rule in rules
         for one in parts_of(rule, maker)
     )
+    counted = set()
+    for named in made.rules:
+        if isinstance(named.rule, HasRegisteredSchema):
+            named.rule.counts_encrypted = named.rule.place not in counted
+            counted.add(named.rule.place)
+    return made
 
 
 def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[RecordRule]:

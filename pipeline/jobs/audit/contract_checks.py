@@ -1,6 +1,7 @@
 """Checks data contracts over all stored records of a topic: counts, shares, duplicates and freshness.
 
-A record with a null value does not count. A field that is absent, or whose value cannot be read, counts as null.
+A record with a null value does not count. A field that is absent, or whose value cannot be read, counts as null. What a
+serializer has encrypted counts only as a record, and a field of it as not null.
 """
 
 import json
@@ -18,6 +19,9 @@ from sluicegate.pipeline.source.topics import Topics
 
 _ROWS = "rows"
 _NEWEST = "newest"
+_READABLE = "readable"
+_ENCRYPTED: Final = "\0encrypted"
+"""The text of encrypted fields, about which no check is made."""
 _PASSES: Final[Mapping[str, Callable[..., bool]]] = {
     "mustBe": lambda found, limit: found == limit,
     "mustNotBe": lambda found, limit: found != limit,
@@ -61,14 +65,15 @@ def _checked(records: DataFrame, checks: tuple[StoredCheck, ...], now_ms: int) -
     if not checks:
         return []
     paths = dict.fromkeys(path for check in checks for path in check.fields)
-    records = records.select("timestamp", *(_field(path).alias(_column(path)) for path in paths))
+    fields = [_field(path, "encrypted" in records.columns).alias(_column(path)) for path in paths]
+    records = records.select("timestamp", f.col("value").isNotNull().alias(_READABLE), *fields)
     counted = {f"c{i}": check for i, check in enumerate(checks) if check.metric in _COUNTED}
     counts = [
-        f.coalesce(f.sum(_COUNTED[check.metric](check).cast("bigint")), f.lit(0)).alias(name)
-        for name, check in counted.items()
+        f.count_if(f.col(_READABLE) & _COUNTED[check.metric](check)).alias(name) for name, check in counted.items()
     ]
-    (row,) = records.agg(f.count("*").alias(_ROWS), f.max("timestamp").alias(_NEWEST), *counts).collect()
-    rows = int(row[_ROWS])
+    sums = f.count("*").alias(_ROWS), f.count_if(f.col(_READABLE)).alias(_READABLE), f.max("timestamp").alias(_NEWEST)
+    (row,) = records.agg(*sums, *counts).collect()
+    rows, readable = int(row[_ROWS]), int(row[_READABLE])
     results = []
     for i, check in enumerate(checks):
         if check.metric is Metric.ROWS:
@@ -80,15 +85,18 @@ def _checked(records: DataFrame, checks: tuple[StoredCheck, ...], now_ms: int) -
         else:
             measured = int(row[f"c{i}"])
         if check.percent and measured is not None:
-            measured = 100 * measured / rows if rows else 0.0
+            all_rows = rows if check.metric is Metric.ROWS else readable
+            measured = 100 * measured / all_rows if all_rows else 0.0
         passed = measured is not None and _PASSES[check.operator](measured, *check.limit)
         results.append({"check": str(check), "found": measured, "passed": passed, "place": check.place})
     return results
 
 
 def _duplicates(records: DataFrame, check: StoredCheck) -> int:
-    """Return how many non-null values exist more than once."""
+    """Return how many values that are neither null nor encrypted exist more than once."""
     values = records.select(*(f.col(_column(path)) for path in check.fields)).dropna()
+    for path in check.fields:
+        values = values.where(f.col(_column(path)) != _ENCRYPTED)
     return values.groupBy(*values.columns).count().where("count > 1").count()
 
 
@@ -105,7 +113,7 @@ def _is_invalid(check: StoredCheck) -> Column:
         bad = bad | ~field.isin(_texts(check.values))
     if check.pattern is not None:
         bad = bad | ~field.rlike(check.pattern)
-    return field.isNotNull() & f.coalesce(bad, f.lit(False))
+    return field.isNotNull() & (field != _ENCRYPTED) & f.coalesce(bad, f.lit(False))
 
 
 _SCALES: Final = (1, 20, 38)  # scales of decimals with 38 digits: for large numbers, up to 1e18, and small ones
@@ -121,12 +129,19 @@ def _column(path: tuple[str, ...]) -> str:
     return "f" + json.dumps(path).encode().hex()
 
 
-def _field(path: tuple[str, ...]) -> Column:
-    """Return the text of a field of the JSON value; null if it is absent or null."""
+def _field(path: tuple[str, ...], may_be_encrypted: bool) -> Column:
+    """Return the text of a field of the JSON value; null if it is absent or null.
+
+    `may_be_encrypted` is whether the column `encrypted` has the names of encrypted fields.
+    """
     found = f.try_parse_json(f.col("value").cast("string"))
     for name in path:
         found = f.try_element_at(f.try_variant_get(found, "$", "map<string,variant>"), f.lit(name))
-    return _text(found)
+    text = _text(found)
+    if not may_be_encrypted:
+        return text
+    is_encrypted = f.arrays_overlap("encrypted", f.array(*map(f.lit, path)))
+    return f.when(is_encrypted & text.isNotNull(), f.lit(_ENCRYPTED)).otherwise(text)
 
 
 def _texts(values: tuple[Any, ...]) -> list[Column]:

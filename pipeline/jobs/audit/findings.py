@@ -3,6 +3,7 @@
 The rows are verdicts, reasons, rejections by rehearsed bounds, and samples of bad records.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -48,6 +49,8 @@ class RowKind(StrEnum):
     MISSING = "missing"
 
 
+ENCRYPTED = "encrypted"
+"""The kind of the rows that count encrypted records: `key` is the registry, `reason` the encrypted part."""
 GOOD, MASK, UNCHECKED, PERHAPS = "good", "mask", "unchecked", "perhaps"
 """Verdicts besides the modes: no violation, sensitive fields that are masked or hashed, no checks configured, and times
 that are out of bounds for a part of the range in which the batch was appended.
@@ -114,6 +117,11 @@ class AuditFindings:
         self._sampled: dict[tuple[str, str, str | None], int] = {}
         self._samples: list[dict[str, Any]] = []
         self._packed: list[pa.RecordBatch] = []
+        self._encrypted = Counter[tuple[str, str]]()
+
+    def add_encrypted(self, counts: Counter[tuple[str, str]]) -> None:
+        """Add the numbers of records that serializers have encrypted, by registry and part."""
+        self._encrypted.update(counts)
 
     def add(
         self,
@@ -173,6 +181,8 @@ class AuditFindings:
             yield where | _row(RowKind.FINDINGS, producer, sums) | {"verdict": verdict, "reason": reason, "rule": rule}
         for (producer, key, max_ms), sums in self._rehearsed.items():
             yield where | _row(RowKind.REHEARSED, producer, sums) | {"key": key, "max_ms": max_ms}
+        for (registry, part), records in self._encrypted.items():
+            yield where | {"what": ENCRYPTED, "key": registry, "reason": part, "records": records}
         yield from self._samples
         for first, end in missing:
             yield where | {"what": RowKind.MISSING.value, "first_offset": first, "last_offset": end - 1}

@@ -19,7 +19,7 @@ from sluicegate.config.values.contract import TopicContract
 from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.jobs.audit import report
 from sluicegate.pipeline.jobs.audit.contract_checks import check_contracts
-from sluicegate.pipeline.jobs.audit.findings import RowKind
+from sluicegate.pipeline.jobs.audit.findings import ENCRYPTED, RowKind
 from sluicegate.pipeline.jobs.audit.partitions import validated_rows
 from sluicegate.pipeline.jobs.audit.policies import Policies, parts_left_out, policies_of
 from sluicegate.pipeline.jobs.audit.summary import topic_summary
@@ -93,7 +93,7 @@ def audit(
     options = source_options(topics.options)
     rows_of_chunks = validated_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
     cells = results.write_table(_ALL, rows_of_chunks)
-    rows = _kept(results, cells, samples)
+    rows, encrypted = _kept(results, cells, samples), _encrypted(cells)
     results.remove(_ALL)
     return {
         "job": "audit",
@@ -104,6 +104,7 @@ def audit(
         "lists_all": samples is None,
         "topics": {
             name: topic_summary({what: [row for row in its if row["topic"] == name] for what, its in rows.items()})
+            | {"encrypted": encrypted.get(name, [])}
             for name in topics.names
         },
         "samples": rows[RowKind.SAMPLES],
@@ -121,6 +122,15 @@ def _kept(results: Results, cells: DataFrame, samples: int | None) -> dict[RowKi
 
     with ThreadPoolExecutor(len(RowKind)) as writers:
         return dict(zip(RowKind, writers.map(keep, RowKind), strict=True))
+
+
+def _encrypted(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return by topic the numbers of records that serializers have encrypted, by registry and part."""
+    rows = cells.where(f.col("what") == ENCRYPTED).groupBy("topic", "key", "reason").agg(f.sum("records"))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for topic, registry, part, records in sorted(rows.collect()):
+        found.setdefault(topic, []).append({"registry": registry, "part": part, "records": records})
+    return found
 
 
 def _put_together(rows: DataFrame, what: RowKind, samples: int | None) -> DataFrame:

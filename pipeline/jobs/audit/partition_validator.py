@@ -6,12 +6,14 @@ Recompression (`compression.type`) and conversion cannot be reverted, so sizes a
 """
 
 import time
+from collections import Counter
 from dataclasses import replace
 from struct import Struct
 from zlib import crc32
 
 from crc32c import crc32c
 
+from sluicegate.pipeline.jobs.audit.policies import EncryptedCounts
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.runs.errors import PipelineError
@@ -97,16 +99,25 @@ class PartitionValidator:
     """Validates the batches of one partition in order, because some policies depend on earlier batches.
 
     If the policy does not (`depends_on_earlier_batches`), a batch may be validated several times, as of several
-    moments. `bounds_age` is whether a record can be too old.
+    moments. `bounds_age` is whether a record can be too old. `encrypted` has the number of records of the last batch
+    that serializers have encrypted, by registry and part.
     """
 
-    def __init__(self, of: TopicPartition, rulebook: Rulebook, limits: ValidationLimits) -> None:
+    def __init__(
+        self,
+        of: TopicPartition,
+        rulebook: Rulebook,
+        limits: ValidationLimits,
+        encrypted_counts: EncryptedCounts | None = None,
+    ) -> None:
         self._of = of
         self._policy = rulebook.policy_of(of.topic)
         self._policy_of_compacted = replace(self._policy, framing=Framing.BROKER)
         self._limits = limits
         self._decompressor = Decompressor()
         self._previous = PreviousTimes()
+        self._encrypted_counts = encrypted_counts or EncryptedCounts()
+        self.encrypted = Counter[tuple[str, str]]()
         self.depends_on_earlier_batches = depends_on_earlier_batches(self._policy)
         self.bounds_age = self._policy.before_max_ms != LONG_MAX
 
@@ -120,7 +131,9 @@ class PartitionValidator:
         request = ProduceRequest(frame, version, None, _ALL_REPLICAS, [topic])
         given_up = time.monotonic() + TIMEOUT_SECONDS
         while True:
+            self._encrypted_counts.take()
             validated = self._validated(request, self._policy_of(batch), now_ms)
+            self.encrypted = self._encrypted_counts.take()
             outage = _outage(validated)
             if outage is None:
                 for partition, latest in validated.times.values():

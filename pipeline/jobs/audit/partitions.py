@@ -120,7 +120,8 @@ def validated_rows(
 def _auditor(options: SourceOptions, policies: Policies, samples: int | None) -> Callable[[Chunk, RangeOf], Rows]:
     def audit_chunk(chunk: Chunk, range_of: RangeOf) -> Rows:
         of = chunk.whole.of
-        validator, findings = PartitionValidator(of, policies.rulebook(), policies.limits), AuditFindings(of, samples)
+        findings = AuditFindings(of, samples)
+        validator = PartitionValidator(of, policies.rulebook(), policies.limits, policies.encrypted_counts())
 
         def validate_and_add(batch: StoredBatch) -> None:
             add_validated(findings, validator, batch, range_of(batch))
@@ -140,6 +141,7 @@ def add_validated(
     as of the earliest. A batch with both kinds is validated as of the latest append.
     """
     validated = validator.validate(batch, appended.earliest_ms)
+    findings.add_encrypted(validator.encrypted)
     is_range = appended.earliest_ms < appended.latest_ms and not validator.depends_on_earlier_batches
     if is_range and timed_reason(validated) is Reason.TIMESTAMP_IN_FUTURE:
         certain = validator.validate(batch, appended.latest_ms)

@@ -2,6 +2,7 @@
 executors.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,6 +12,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.registries import Registry
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import Topic, TopicKeys
+from sluicegate.proxy.registry.breaker import NoRegistryEvents
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -18,7 +20,7 @@ from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Side
-from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 
 _ALL_OF_A_BATCH = 2**31 - 1  # the maximum number of records in a batch
 _REQUESTS = "rules about requests (requests): client and acks of a batch are not stored"
@@ -27,6 +29,21 @@ _ENFORCE = (
     "enforcement"
 )
 _EXEMPT = "exemptions (exempt): the client of a batch is not stored, so all batches are validated"
+
+
+class EncryptedCounts(NoRegistryEvents):
+    """Counts the records that serializers have encrypted, by the registry and the encrypted part."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[tuple[str, str]]()
+
+    def count_encrypted(self, registry: str, part: str) -> None:
+        self._counts[registry, part] += 1
+
+    def take(self) -> Counter[tuple[str, str]]:
+        """Return the counts since the last call."""
+        counts, self._counts = self._counts, Counter()
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +60,17 @@ class Policies:
     def rulebook(self) -> Rulebook:
         """Return a new rulebook for each reading, because some rules have state. Raises RuleUnusable."""
         topics = [(topic.match, topic) for topic in self.topics]
-        in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries), floor=self.floor)
+        in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries)[0], floor=self.floor)
         return Rulebook(in_file).with_settings(self.settings)
 
-    def schema_of_records(self, registry: str) -> SchemaOfRecord:
+    def encrypted_counts(self) -> EncryptedCounts:
+        """Return the counts of the records that this process validates by `rulebook`."""
+        return _schema_rules(self.registries)[1]
+
+    def schema_of_records(self, registry: str) -> HasRegisteredSchema:
         """Return the rule that finds the schemas of values in a registry of the configuration."""
-        found = _schema_rules(self.registries).of_schema(Schema(registry=registry), Side.VALUE)
-        assert isinstance(found, SchemaOfRecord)
+        found = _schema_rules(self.registries)[0].of_schema(Schema(registry=registry), Side.VALUE)
+        assert isinstance(found, HasRegisteredSchema)
         return found
 
     def describing_all(self) -> "Policies":
@@ -83,6 +104,7 @@ def parts_left_out(config: Config) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def _schema_rules(registries: tuple[tuple[str, Registry], ...]) -> SchemaRules:
+def _schema_rules(registries: tuple[tuple[str, Registry], ...]) -> tuple[SchemaRules, EncryptedCounts]:
     """Cache schemas for all tasks of a process; each process reads files again."""
-    return SchemaRules(Registries().by_name(dict(registries)))
+    counts = EncryptedCounts()
+    return SchemaRules(Registries(reports=counts).by_name(dict(registries))), counts

@@ -12,6 +12,7 @@ from sluicegate.pipeline.report.plots import bar_plot
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
+    counted,
     cut_rows,
     duration,
     moment_and_ms,
@@ -30,6 +31,11 @@ _AT_REST = (
     "batch, unless --as-of was given. Brokers do not store it, so it is a range; the verdict perhaps counts times that "
     "are out of bounds for a part of it only."
 )
+
+_ENCRYPTED = {
+    "whole": "encrypted as a whole: only the schema was validated",
+    "fields": "with encrypted fields: only the type of these fields was validated",
+}
 
 
 def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
@@ -72,13 +78,18 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
         for name, topic in summary["topics"].items()
         for missing in topic["missing"]
     ]
+    encrypted = [
+        f"{name}: {counted(row['records'], 'record')} {_ENCRYPTED[row['part']]} (registry {row['registry']})"
+        for name, topic in summary["topics"].items()
+        for row in topic.get("encrypted", ())
+    ]
     failed = [
         f"{name}: its contract is broken: {check['check']}, found {_measured(check)}"
         for name, topic in summary["topics"].items()
         for check in topic.get("contract", {}).get("checks", ())
         if not check["passed"]
     ]
-    return [*(f"not validated: {words}" for words in summary["not_validated"]), *missing, *failed]
+    return [*(f"not validated: {words}" for words in summary["not_validated"]), *missing, *encrypted, *failed]
 
 
 def _findings(topic: Mapping[str, Any]) -> list[tuple[Any, ...]]:

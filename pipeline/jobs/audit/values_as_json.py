@@ -13,18 +13,19 @@ from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.source.tasks import begin_task
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.rule import Client, Outage, RuledRecord, SchemaError, StepBudget
-from sluicegate.validation.rules.schemas.content import Content, HasJsonForm
+from sluicegate.validation.rules.schemas.content import Content, HasEncryptedFields, HasJsonForm
 from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm
-from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 
-_DDL: Final = "value binary, timestamp bigint"
+_DDL: Final = "value binary, timestamp bigint, encrypted array<string>"
 _NOTHING: Final = b""
 _MOST_FORMS: Final = 100
 
 
 def as_json(records: DataFrame, topic: str, policies: Policies, registry: str) -> DataFrame:
-    """Return the columns `value` as JSON, and `timestamp`. A value that cannot be read becomes empty.
+    """Return the columns `value` as JSON, `timestamp`, and `encrypted`, the names of fields that are encrypted.
 
+    A value that cannot be read becomes empty. A value that is encrypted as a whole becomes null.
     `records` have `value`, which is not null, `timestamp` and `headers_binary`. `registry` has their schemas. If it
     does not respond for 30 s, a task raises CannotBeValidated.
     """
@@ -39,29 +40,36 @@ def _written(
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ("value", "headers_binary"))
         texts = [values.text(value, headers) for value, headers in zip(*columns, strict=True)]
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(texts, pa.binary()), batch.column("timestamp")], ["value", "timestamp"]
-        )
+        read = [pa.array([text for text, _ in texts], pa.binary()), batch.column("timestamp")]
+        encrypted = pa.array([names for _, names in texts], pa.list_(pa.string()))
+        yield pa.RecordBatch.from_arrays([*read, encrypted], ["value", "timestamp", "encrypted"])
 
 
 class _Values:
     """Writes values of one topic."""
 
-    def __init__(self, topic: str, schemas: SchemaOfRecord) -> None:
+    def __init__(self, topic: str, schemas: HasRegisteredSchema) -> None:
         self._topic = topic
         self._schemas = schemas
         self._client = Client("")
-        self._forms: dict[Content, JsonForm | None] = {}
+        self._forms: dict[Content, tuple[JsonForm | None, list[str]]] = {}
 
-    def text(self, value: bytes, headers: list[dict[str, bytes]] | None) -> bytes:
-        """Return a value as JSON; empty if it cannot be read, which the rule about its schema reports."""
+    def text(self, value: bytes, headers: list[dict[str, bytes]] | None) -> tuple[bytes | None, list[str]]:
+        """Return a value as JSON, and the names of its encrypted fields.
+
+        The value is empty if it cannot be read, which the rule about its schema reports, and None if it is encrypted
+        as a whole.
+        """
         of_record = tuple((each["key"], each["value"]) for each in headers or ())
+        record = RuledRecord(self._topic, 0, 0, 0, None, value, of_record, self._client)
         try:
-            found = self._content(RuledRecord(self._topic, 0, 0, 0, None, value, of_record, self._client))
-            form = None if found is None else self._form_of(found[0])
-            return _NOTHING if found is None or form is None else form.text(found[1], StepBudget())
+            found = self._content(record)
+            if found is None:
+                return None if self._schemas.is_encrypted(record) else _NOTHING, []
+            form, encrypted = self._form_of(found[0])
+            return _NOTHING if form is None else form.text(found[1], StepBudget()), encrypted
         except (NotOfSchema, NoJsonForm, SchemaError):
-            return _NOTHING
+            return _NOTHING, []
 
     def _content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
         given_up = time.monotonic() + TIMEOUT_SECONDS
@@ -73,9 +81,11 @@ class _Values:
                     raise CannotBeValidated(f"{self._topic}: {error}. Fix it and start again") from error
                 time.sleep(PAUSE_SECONDS)  # a registry does not announce its recovery
 
-    def _form_of(self, content: Content) -> JsonForm | None:
+    def _form_of(self, content: Content) -> tuple[JsonForm | None, list[str]]:
         if content not in self._forms:
             if len(self._forms) >= _MOST_FORMS:
                 self._forms.clear()
-            self._forms[content] = content.json_form() if isinstance(content, HasJsonForm) else None
+            form = content.json_form() if isinstance(content, HasJsonForm) else None
+            names = sorted(content.encrypted_names) if isinstance(content, HasEncryptedFields) else []
+            self._forms[content] = form, names
         return self._forms[content]

@@ -14,6 +14,7 @@ from sluicegate.validation.rules.avro.logical import converter
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.fields import FieldVisit, SchemaField
 from sluicegate.validation.rules.cel.runtime import (
+    ANY_TYPE,
     CompiledExpression,
     Dialect,
     ExpressionUnusable,
@@ -47,7 +48,7 @@ class AvroValues:
     def compiled(self, expression: str) -> CompiledExpression:
         """Check the expression against the schema, and compile it for values of any type."""
         if self._dialect is Dialect.CONDITION:
-            found = compiled(expression, message_environment())
+            found = compiled(expression, message_environment(), ANY_TYPE)
             self._details = _details(self._plan, None)
             return found
         checked_by = describe_messages(self._plan)
@@ -112,7 +113,7 @@ class AvroFields:
 
     def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression over a field of any type."""
-        return compiled(expression, field_environment())
+        return compiled(expression, field_environment(), ANY_TYPE)
 
     def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit the fields of all records."""
@@ -188,7 +189,7 @@ class NoFields:
     """Values without fields (`FieldValues`)."""
 
     def compiled(self, expression: str) -> CompiledExpression:
-        return compiled(expression, field_environment())
+        return compiled(expression, field_environment(), ANY_TYPE)
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         return 0, len(data), 0

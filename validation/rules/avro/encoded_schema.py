@@ -8,7 +8,7 @@ from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.rule import RuledRecord, StepBudget
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
     ExpressionOfSchema,
@@ -17,7 +17,7 @@ from sluicegate.validation.rules.schemas.content import (
     ReadAsJson,
 )
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
-from sluicegate.validation.rules.schemas.inline_rules import Clock, HasInlineRules, PlacedRules
+from sluicegate.validation.rules.schemas.inline_rules import HasInlineRules, PlacedRules
 from sluicegate.validation.rules.schemas.json_form import JsonForm
 
 
@@ -51,9 +51,9 @@ class JsonEncodedContent:
         """Return an expression over the datum. Raises ExpressionUnusable."""
         return _OverBinary(self._content.expression(text), self._encoding)
 
-    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
-        return _OverBinary(self._content.condition(condition), self._encoding)
+        return _OverBinary(self._content.condition(condition, now), self._encoding)
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""

@@ -13,16 +13,22 @@ from sluicegate.validation.rules.avro.plan import DatumPlan, plan_of
 from sluicegate.validation.rules.cel.bytes_values import BytesValues, true_of_bytes
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
-from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.rule import IsTrue, MeetsCondition
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
-from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
+from sluicegate.validation.rules.schemas.conditions import (
+    Clock,
+    NotEvaluated,
+    SchemaCondition,
+    reads_changed,
+    unless_read,
+)
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
-from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
+from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 from sluicegate.validation.rules.schemas.mistaken_json import json_hint
 
 _WHAT: Final = {
@@ -44,7 +50,8 @@ _WHY_OFTEN = "was it written with this schema?"
 def describe_fault(fault: int, name: str, position: int, size: int) -> str:
     """Return the text for a fault at `position` in `size` bytes. `name` is the name of the type in the schema."""
     if fault == DatumFault.LEFT_OVER:
-        return f"is not Avro of its schema: {size - position} bytes follow {name}; {_WHY_OFTEN}"
+        left = "1 byte follows" if size - position == 1 else f"{size - position} bytes follow"
+        return f"is not Avro of its schema: {left} {name}; {_WHY_OFTEN}"
     return (
         f"is not Avro of its schema: {name} cannot be read at byte {position}: {_WHAT[DatumFault(fault)]}; {_WHY_OFTEN}"
     )
@@ -59,8 +66,10 @@ class AvroContent:
 
     is_slow = False
 
-    def __init__(self, plan: DatumPlan, name: str | None) -> None:
+    def __init__(self, plan: DatumPlan, name: str | None, encrypted: Sequence[FieldChange] = ()) -> None:
+        """`encrypted`: rules that encrypt fields."""
         self.plan = plan
+        self._encrypted = ChangedFields(encrypted, avro_fields(plan))
         self._numbers = plan.numbers
         self._root = plan.root
         self._names = plan.names
@@ -92,19 +101,24 @@ class AvroContent:
             f"{describe_fault(read.why, self._names[read.type_at], read.position, len(data))}{json_hint(data, 'Avro')}"
         )
 
-    def expression(self, text: str) -> IsTrue:
-        """Return an expression over the datum. Raises ExpressionUnusable."""
-        return IsTrue(text, AvroValues(self.plan))
+    @property
+    def encrypted_names(self) -> frozenset[str]:
+        """Return the names of the fields that serializers encrypt."""
+        return self._encrypted.names
 
-    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
+    def expression(self, text: str) -> ExpressionOfSchema:
+        """Return an expression over the datum. Raises ExpressionUnusable."""
+        return unless_read(self._encrypted, text, IsTrue(text, AvroValues(self.plan)))
+
+    def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
         if condition.is_about_bytes:
-            return true_of_bytes(condition)
+            return true_of_bytes(condition, now)
         if condition.changes and reads_changed(condition, avro_fields(self.plan)):
             return NotEvaluated()
         if condition.is_about_fields:
-            return TrueOfFields(condition, AvroFields(self.plan))
-        return IsTrue(condition.expression, AvroValues(self.plan, Dialect.CONDITION))
+            return TrueOfFields(condition, AvroFields(self.plan), now)
+        return MeetsCondition(condition.expression, AvroValues(self.plan, Dialect.CONDITION), now)
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
@@ -120,7 +134,8 @@ class AvroContent:
         """Return the condition that the datum, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
-        return FollowsAsJson(json_schema_content(json_schema), self.json_form())
+        encrypted = self._encrypted.in_json()
+        return FollowsAsJson(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
 
     def json_form(self) -> AvroJson:
         """Return the JSON form of data."""
@@ -150,11 +165,11 @@ class AnyBytes:
         """Return an expression over the bytes. Raises ExpressionUnusable."""
         return IsTrue(text, BytesValues())
 
-    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the bytes. Raises ExpressionUnusable."""
         if condition.is_about_fields:
-            return TrueOfFields(condition, NoFields())
-        return true_of_bytes(condition)
+            return TrueOfFields(condition, NoFields(), now)
+        return true_of_bytes(condition, now)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the bytes, as JSON, follow a JSON Schema. Raises SchemaUnusable."""
@@ -171,10 +186,11 @@ class AnyBytes:
         return None
 
 
-def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:
+def avro_content(text: str, references: Sequence[str] = (), encrypted: Sequence[FieldChange] = ()) -> AvroContent:
     """Compile a schema.
 
-    `references` are schemas of the types that it refers to, each after its own references. Raises SchemaUnusable.
+    `references` are schemas of the types that it refers to, each after its own references. `encrypted` are rules that
+    encrypt fields. Raises SchemaUnusable.
     """
     try:
         schema = read_schema(text)
@@ -184,12 +200,14 @@ def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:
         raise SchemaUnusable("the schema is nested too deeply") from None
     except ValueError as error:
         raise SchemaUnusable(f"the Avro schema is not JSON: {str(error)[:300]}") from error
-    return AvroContent(plan, name)
+    return AvroContent(plan, name, encrypted)
 
 
-def serialized_avro_content(text: str, references: Sequence[str] = ()) -> AvroContent | AnyBytes:
+def serialized_avro_content(
+    text: str, references: Sequence[str] = (), encrypted: Sequence[FieldChange] = ()
+) -> AvroContent | AnyBytes:
     """Compile a schema for data that a registry's serializer writes after an id. Raises SchemaUnusable."""
-    content = avro_content(text, references)
+    content = avro_content(text, references, encrypted)
     return AnyBytes() if content.record_name(b"") == "bytes" else content
 
 

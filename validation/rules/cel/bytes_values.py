@@ -3,9 +3,9 @@
 from typing import Any
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.rules.cel.rule import IsTrue
-from sluicegate.validation.rules.cel.runtime import CompiledExpression, Dialect, compiled, message_environment
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.cel.rule import MeetsCondition
+from sluicegate.validation.rules.cel.runtime import ANY_TYPE, CompiledExpression, Dialect, compiled, message_environment
+from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 
 _BYTE = 3 if is_compiled() else 300  # ns
 
@@ -17,7 +17,9 @@ class BytesValues:
         self._dialect = dialect
 
     def compiled(self, expression: str) -> CompiledExpression:
-        return compiled(expression, None if self._dialect is Dialect.EXPRESSION else message_environment())
+        if self._dialect is Dialect.EXPRESSION:
+            return compiled(expression)
+        return compiled(expression, message_environment(), ANY_TYPE)
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         return 0, len(data) + 1, len(data) * _BYTE
@@ -26,6 +28,6 @@ class BytesValues:
         return bytearray(data)
 
 
-def true_of_bytes(condition: SchemaCondition) -> IsTrue:
+def true_of_bytes(condition: SchemaCondition, now: Clock) -> MeetsCondition:
     """Return a registry's condition on serialized bytes. Raises ExpressionUnusable."""
-    return IsTrue(condition.expression, BytesValues(Dialect.CONDITION))
+    return MeetsCondition(condition.expression, BytesValues(Dialect.CONDITION), now)

@@ -17,9 +17,9 @@ from sluicegate.validation.rules.cel.error_text import readable_error
 from sluicegate.validation.rules.cel.rule import shortened_expression
 from sluicegate.validation.rules.cel.runtime import CompiledExpression, name_of
 from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
-from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, complete_text
+from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, complete_text, time_of
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, FieldTags
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
@@ -132,8 +132,9 @@ class FieldValues(Protocol):
 class TrueOfFields(SimpleRule):
     """Requires that a condition is true for all fields of a value (`ExpressionOfSchema`)."""
 
-    def __init__(self, condition: SchemaCondition, values: FieldValues) -> None:
+    def __init__(self, condition: SchemaCondition, values: FieldValues, now: Clock) -> None:
         """Compile the expression. Raises ExpressionUnusable."""
+        self._now = now
         found = values.compiled(condition.expression)
         self._values = values
         self._program = found.program
@@ -200,6 +201,8 @@ class TrueOfFields(SimpleRule):
                 seen[name] = type_name
             elif name == "tags":
                 seen[name] = sorted(field.tags)
+            elif name == "now":
+                seen[name] = time_of(self._now)
             else:
                 seen[name] = complete_text(field.full_name if name == "fullName" else field.name)
         try:

@@ -4,7 +4,6 @@ Confluent's clients visit different fields in each schema language, so each has 
 """
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from typing import Any, Final, Protocol
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
@@ -20,15 +19,15 @@ from sluicegate.validation.rules.cel.runtime import (
     name_of,
 )
 from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
-from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable
+from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, time_of
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
-from sluicegate.validation.rules.schemas.inline_rules import Clock, InlineRule
+from sluicegate.validation.rules.schemas.conditions import Clock
+from sluicegate.validation.rules.schemas.inline_rules import InlineRule
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _MOST_RULES: Final = 100  # each compiled expression takes up to 200 kB
 _MOST_VISITED: Final = 100_000  # objects and fields: visiting them takes about 0.2 s without the expressions
 _VISIT: Final = 5_000  # ns
-_NS_OF_SECOND: Final = 1_000_000_000
 
 Evaluate = Callable[[InlineRule, str, Callable[[], Any]], None]
 """Evaluates a rule for the value at a path."""
@@ -114,7 +113,6 @@ class MeetsInlineRules(SimpleRule):
         self.unusable_rules = programs.unusable_rules
         self._values = values
         self._now = now
-        self._timestamp = import_module("google.protobuf.timestamp_pb2").Timestamp
 
     def _cost(self, data: bytes) -> int:
         """Return an upper bound of the steps. Parts with rules are counted only if reading the value is cheap."""
@@ -184,8 +182,7 @@ class MeetsInlineRules(SimpleRule):
         if "this" in program.names:
             seen["this"] = this()
         if "now" in program.names:
-            seconds, nanos = divmod(self._now(), _NS_OF_SECOND)
-            seen["now"] = self._timestamp(seconds=seconds, nanos=nanos)
+            seen["now"] = time_of(self._now)
         try:
             result = program.program.eval(data=seen)
             kind, value = name_of(result.type()), result.value()

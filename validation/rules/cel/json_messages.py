@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from sluicegate.validation.rules.cel.runtime import CompiledExpression, compiled, message_environment
+from sluicegate.validation.rules.cel.runtime import ANY_TYPE, CompiledExpression, compiled, message_environment
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
 from sluicegate.validation.rules.cel.variables import value_of
 
@@ -15,7 +15,7 @@ class JsonMessages:
         self._loads = import_module("orjson").loads
 
     def compiled(self, expression: str) -> CompiledExpression:
-        return compiled(expression, message_environment())
+        return compiled(expression, message_environment(), ANY_TYPE)
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         size = len(data)

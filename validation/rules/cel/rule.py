@@ -21,9 +21,11 @@ from sluicegate.validation.rules.cel.variables import (
     client_of,
     headers_of,
     text_of,
+    time_of,
     value_of,
 )
 from sluicegate.validation.rules.rule import INLINE_STEPS, Client, Outage, Part, RuledRecord
+from sluicegate.validation.rules.schemas.conditions import Clock
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _MOST_SHOWN = 200
@@ -47,6 +49,7 @@ class IsTrue(SimpleRule):
         self._steps = ExpressionSteps(found, values)
         self._plan()
         loads = runtime().loads
+        self._reads_json = values is None
         self._value_of = partial(value_of, loads=loads) if values is None else values.read
         self._shown = shortened_expression(expression)
         self.parts = Part.NONE
@@ -80,32 +83,59 @@ class IsTrue(SimpleRule):
                 raise Outage("there is no memory left to evaluate an expression") from None
             return f"too costly to validate: it takes too much memory to evaluate {self._shown}"
         except Exception as error:
-            return f"{readable_error(str(error), self._shown)}: {self._shown}"
+            return f"{readable_error(str(error), self._shown)}{self._hint(record)}: {self._shown}"
         if not self._is_always_bool:
             kind = name_of(result.type())
             if kind not in ("bool", "error"):
-                return f"the expression gives {kind} instead of true or false of the record: {self._shown}"
+                return self._fault_of(kind, result.value())
         said = result.value()
         if said is True:
             return None
-        words = "not true of the record" if said is False else readable_error(str(said), self._shown)
-        return f"{words}: {self._shown}"
+        if said is False:
+            return f"not true of the record: {self._shown}"
+        return f"{readable_error(str(said), self._shown)}{self._hint(record)}: {self._shown}"
+
+    def _hint(self, record: RuledRecord) -> str:
+        """Return that the value is not JSON, if the expression reads a value that is to be JSON."""
+        if not self._reads_json or "value" not in self._names or record.value is None:
+            return ""
+        return "; the value is not JSON" if isinstance(self._value_of(record.value), bytearray) else ""
+
+    def _fault_of(self, kind: str, _value: Any) -> str | None:
+        """Return the fault if the expression gives neither true nor false; `kind` is the type of the value."""
+        return f"the expression gives {kind} instead of true or false of the record: {self._shown}"
 
     def _seen(self, record: RuledRecord) -> dict[str, Any]:
         """Return the variables that the expression uses."""
-        seen: dict[str, Any] = {}
-        for name in self._names:
-            if name in ("value", "message"):
-                seen[name] = None if record.value is None else self._value_of(record.value)
-            elif name == "key":
-                seen[name] = text_of(record.key)
-            elif name == "headers":
-                seen[name] = headers_of(record.headers)
-            elif name == "client":
-                seen[name] = client_of(record.client)
-            else:
-                seen[name] = getattr(record, name)
-        return seen
+        return {name: self._variable(name, record) for name in self._names}
+
+    def _variable(self, name: str, record: RuledRecord) -> Any:
+        if name in ("value", "message"):
+            return None if record.value is None else self._value_of(record.value)
+        if name == "key":
+            return text_of(record.key)
+        if name == "headers":
+            return headers_of(record.headers)
+        if name == "client":
+            return client_of(record.client)
+        return getattr(record, name)
+
+
+class MeetsCondition(IsTrue):
+    """A registry's condition. Like Confluent's Python client, it takes an empty value, 0 and null for false, and other
+    values for true. `now` is the clock of the variable with that name.
+    """
+
+    def __init__(self, expression: str, values: ValueReader, now: Clock) -> None:
+        """Compile the expression. Raises ExpressionUnusable."""
+        self._now = now
+        super().__init__(expression, values)
+
+    def _fault_of(self, _kind: str, value: Any) -> str | None:
+        return None if value else f"not true of the record: {self._shown}"
+
+    def _variable(self, name: str, record: RuledRecord) -> Any:
+        return time_of(self._now) if name == "now" else super()._variable(name, record)
 
 
 def shortened_expression(expression: str) -> str:

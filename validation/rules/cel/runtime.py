@@ -23,11 +23,15 @@ from sluicegate.validation.rules.cel.variables import CLIENT_FIELDS
 from sluicegate.validation.rules.rule import RuleUnusable
 
 MAX_CHARACTERS = 2000
-_OF_FIELDS = ("value", "fullName", "name", "typeName", "tags", "message")
-_OF_INLINE_RULES = ("this", "now")
+_NOW: Final = "now"
+_OF_MESSAGES = ("message", _NOW)
+_OF_FIELDS = ("value", "fullName", "name", "typeName", "tags", *_OF_MESSAGES)
+_OF_INLINE_RULES = ("this", _NOW)
 _TRUE_OR_FALSE: Final = frozenset({"bool", "dyn"})
 TEXT_OR_TRUTH: Final = _TRUE_OR_FALSE | {"string"}
 """The types that an inline rule of a schema gives."""
+ANY_TYPE: Final = None
+"""Conditions of a registry may give any type."""
 _MAX_LEVELS = 32  # the limit of the runtime
 _MOST_WORDS = 300
 _WHERE = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
@@ -97,15 +101,13 @@ def environment_for(pool: Any, value_type: str) -> Any:
 
 
 def message_environment(pool: Any = None) -> Any:
-    """Return the environment of a registry's conditions, with the variable `message`. Raises ExpressionUnusable."""
-    return _any_message() if pool is None else _of_any_type(pool, ("message",))
+    """Return the environment of a registry's conditions, with `message` and `now`. Raises ExpressionUnusable."""
+    return _any_message() if pool is None else _of_any_type(pool, _OF_MESSAGES)
 
 
 def inline_environment(pool: Any = None) -> Any:
     """Return the environment of the rules inside schemas. Raises ExpressionUnusable."""
-    runtime()
-    cel = import_module("cel_expr_python.cel")
-    return cel.NewEnv(pool, variables={"this": cel.Type.DYN, "now": cel.Type.TIMESTAMP})
+    return _of_any_type(pool, _OF_INLINE_RULES)
 
 
 def field_environment(pool: Any = None) -> Any:
@@ -115,7 +117,7 @@ def field_environment(pool: Any = None) -> Any:
 
 @cache
 def _any_message() -> Any:
-    return _of_any_type(None, ("message",))
+    return _of_any_type(None, _OF_MESSAGES)
 
 
 @cache
@@ -126,7 +128,8 @@ def _any_field() -> Any:
 def _of_any_type(pool: Any, names: Iterable[str]) -> Any:
     runtime()
     cel = import_module("cel_expr_python.cel")
-    return cel.NewEnv(pool, variables=dict.fromkeys(names, cel.Type.DYN))
+    types = {name: cel.Type.TIMESTAMP if name == _NOW else cel.Type.DYN for name in names}
+    return cel.NewEnv(pool, variables=types)
 
 
 def _variables(types: Any, of_value: Any) -> dict[str, Any]:
@@ -141,11 +144,11 @@ def _variables(types: Any, of_value: Any) -> dict[str, Any]:
     }
 
 
-def compiled(expression: str, typed: Any = None, gives: frozenset[str] = _TRUE_OR_FALSE) -> CompiledExpression:
+def compiled(expression: str, typed: Any = None, gives: frozenset[str] | None = _TRUE_OR_FALSE) -> CompiledExpression:
     """Compile and check an expression: syntax, names, functions and types.
 
     `typed` is the environment; None means that of `runtime`, in which `value` has any type. `gives` has the types that
-    the result may have. Raises ExpressionUnusable.
+    the result may have; None means any. Raises ExpressionUnusable.
     """
     if len(expression) > MAX_CHARACTERS:
         raise ExpressionUnusable(f"longer than {MAX_CHARACTERS} characters")
@@ -156,7 +159,7 @@ def compiled(expression: str, typed: Any = None, gives: frozenset[str] = _TRUE_O
     except Exception as error:
         raise ExpressionUnusable(_reason(str(error), expression)) from error
     kind = name_of(program.return_type())
-    if kind not in gives:
+    if gives is not None and kind not in gives:
         raise ExpressionUnusable(f"the expression gives {kind} instead of true or false")
     tree = tree_of(program.serialize())
     used = list(variables_of(tree))

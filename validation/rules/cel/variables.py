@@ -5,16 +5,18 @@ a zero byte as an object that looks like a google.protobuf.StringValue, which CE
 """
 
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 from sluicegate.validation.rules.json.plan import is_ordinary_json
 from sluicegate.validation.rules.json.text import WELL_FORMED, JsonFault, fault_in, fault_kind
 from sluicegate.validation.rules.rule import Client, Header
+from sluicegate.validation.rules.schemas.conditions import Clock
 from sluicegate.validation.rules.schemas.wire_format import data_after_id, has_schema_id
 
 MAX_DEPTH = 100
 """The most nested levels of arrays and objects in a value."""
-
+_NS_OF_SECOND: Final = 1_000_000_000
 
 CLIENT_FIELDS = {
     "id": "client_id",
@@ -54,6 +56,12 @@ class TextWithZero(str):
             size >>= 7
         head.append(size)
         return bytes(head) + text
+
+
+def time_of(now: Clock) -> Any:
+    """Return the time of a clock, for the variable `now`."""
+    seconds, nanos = divmod(now(), _NS_OF_SECOND)
+    return import_module("google.protobuf.timestamp_pb2").Timestamp(seconds=seconds, nanos=nanos)
 
 
 def text_of(data: bytes | None) -> str | bytearray | None:

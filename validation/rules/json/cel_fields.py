@@ -12,7 +12,13 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from sluicegate.validation.rules.cel.fields import FieldVisit, SchemaField
-from sluicegate.validation.rules.cel.runtime import CompiledExpression, ExpressionUnusable, compiled, field_environment
+from sluicegate.validation.rules.cel.runtime import (
+    ANY_TYPE,
+    CompiledExpression,
+    ExpressionUnusable,
+    compiled,
+    field_environment,
+)
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
 from sluicegate.validation.rules.cel.variables import NotOfSchema, TextWithZero, value_of
 from sluicegate.validation.rules.json.graph import Documents, Unclear
@@ -49,7 +55,7 @@ class JsonFields:
         self._alternatives = Alternatives(schema, references, validator_for)
 
     def compiled(self, expression: str) -> CompiledExpression:
-        return compiled(expression, field_environment())
+        return compiled(expression, field_environment(), ANY_TYPE)
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         size = len(data)

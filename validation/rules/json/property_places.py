@@ -2,6 +2,7 @@
 text.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final
@@ -16,6 +17,9 @@ _ROOT: Final = "$"
 # Keywords that an encrypted text no longer follows.
 _ABOUT_TEXT: Final = ("format", "pattern", "minLength", "maxLength", "enum", "const", "contentEncoding")
 _MORE_OF_TEXT: Final = ("contentMediaType", "contentSchema", "not", "if", "then", "else")
+# Keywords that are true of fewer values if a part within them is true of more, and what is removed for each.
+_REVERSED: Final = {"not": ("not",), "if": ("if", "then", "else"), "contains": ("maxContains",)}
+_ELSEWHERE = -1  # the place of the parts of other documents
 _MOST_VISITED = 100_000
 _Property = tuple[str | None, str, dict[str, Any]]
 
@@ -66,10 +70,60 @@ def accepting_encrypted(schema: Any, changes: Sequence[FieldChange]) -> Any:
     """Return a schema that requires nothing of encrypted properties except their type."""
     found = deepcopy(schema)
     appliers = [each.applies_to() for each in changes]
+    relaxed: set[int] = set()
     for full_name, name, inner in list(_properties(found)):
         if any(applies(full_name or f"{_ROOT}.{name}", inline_tags(inner)) for applies in appliers):
             _relax(inner, found)
+            relaxed.add(id(inner))
+    if relaxed:
+        _relax_around(found, relaxed)
     return found
+
+
+def _relax_around(document: Any, relaxed: set[int]) -> None:
+    """Remove the keywords that a value may violate because parts within them accept more values than before."""
+    parents = _parents(document)
+    touched, reached = set[int](), [*relaxed, _ELSEWHERE]
+    while reached:
+        one = reached.pop()
+        if one not in touched:
+            touched.add(one)
+            reached += parents[one]
+    for part in [each for each in _parts_of(document) if isinstance(each, dict)]:
+        if id(part.get("oneOf")) in touched:
+            part["allOf"] = [*_list(part.get("allOf")), {"anyOf": part.pop("oneOf")}]
+        for keyword, dependents in _REVERSED.items():
+            if id(part.get(keyword)) in touched:
+                for each in dependents:
+                    part.pop(each, None)
+
+
+def _parents(document: Any) -> defaultdict[int, list[int]]:
+    """Return the parts that contain a part or refer to it, by their ids."""
+    found = defaultdict[int, list[int]](list)
+    for part in _parts_of(document):
+        for each in _items_of(part):
+            found[id(each)].append(id(part))
+        reference = part.get("$ref") if isinstance(part, dict) else None
+        if isinstance(reference, str):
+            target = _target(reference, document)
+            found[_ELSEWHERE if target is None else id(target)].append(id(part))
+    return found
+
+
+def _parts_of(document: Any) -> Iterator[Any]:
+    """Yield all objects and arrays of a document."""
+    waiting = [document]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting += _items_of(part)
+
+
+def _items_of(part: Any) -> list[Any]:
+    """Return the objects and arrays that a part contains directly."""
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return [each for each in inner if isinstance(each, dict | list)]
 
 
 def _relax(part: Any, document: Any) -> None:
@@ -91,12 +145,18 @@ def _relax(part: Any, document: Any) -> None:
 
 def _is_object(reference: str, document: Any) -> bool:
     """Return whether a reference within a document leads to a schema of objects."""
+    return "properties" in _dict(_target(reference, document))
+
+
+def _target(reference: str, document: Any) -> Any:
+    """Return the part of a document that a reference leads to; None if it leads elsewhere."""
     found = document
-    if not reference.startswith("#/"):
-        return False
-    for step in reference[2:].split("/"):
-        found = _dict(found).get(step)
-    return "properties" in _dict(found)
+    steps = reference.removeprefix("#").split("/")
+    if not reference.startswith("#") or steps[0]:
+        return None
+    for step in steps[1:]:
+        found = _dict(found).get(step.replace("~1", "/").replace("~0", "~"))
+    return found
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """Checks content against a JSON Schema (drafts 4 to 2020-12) with formats. References are never fetched."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -12,7 +13,7 @@ from sluicegate.validation.rules.cel.bytes_values import true_of_bytes
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
-from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.rule import IsTrue, MeetsCondition
 from sluicegate.validation.rules.json.cel_fields import ROOT, JsonFields
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
 from sluicegate.validation.rules.json.dialects import SeparatePatterns, translated
@@ -27,11 +28,17 @@ from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unus
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.rule import UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
-from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
+from sluicegate.validation.rules.schemas.conditions import (
+    Clock,
+    NotEvaluated,
+    SchemaCondition,
+    reads_changed,
+    unless_read,
+)
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, Formats, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, UnchangedJsonForm
-from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
+from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 
 MAX_DEPTH = 255
 """The most levels of values that jsonschema-rs compares."""
@@ -62,10 +69,18 @@ class JsonSchemaContent:
     keyword.
     """
 
-    def __init__(self, schema: Any, references: Mapping[str, Any], formats: Formats = Formats.ASSERT) -> None:
+    def __init__(
+        self,
+        schema: Any,
+        references: Mapping[str, Any],
+        formats: Formats = Formats.ASSERT,
+        encrypted: Sequence[FieldChange] = (),
+    ) -> None:
+        """`encrypted`: rules that encrypt fields, of which the schemas require nothing any more."""
         jsonschema_rs, orjson = _libraries()
         self._annotating = self if formats is Formats.ANNOTATE else None
         self.schema, self.references = schema, references
+        self._encrypted = encrypted
         self._loads = orjson.loads
         self._unreadable = orjson.JSONDecodeError
         schema, references, self._validator, self._backtracks = _compiled(jsonschema_rs, schema, references, formats)
@@ -89,7 +104,7 @@ class JsonSchemaContent:
         """Return the schema with formats as annotations (`HasFormats`)."""
         if self._annotating is None:
             budget.spend(UNBOUNDED)
-            self._annotating = JsonSchemaContent(self.schema, self.references, Formats.ANNOTATE)
+            self._annotating = JsonSchemaContent(self.schema, self.references, Formats.ANNOTATE, self._encrypted)
         return self._annotating
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
@@ -115,22 +130,27 @@ class JsonSchemaContent:
     def _spend(self, data: bytes, is_exact: bool, budget: StepBudget) -> None:
         budget.spend(UNBOUNDED if self._backtracks or is_exact else self._cost.steps(data))
 
-    def expression(self, text: str) -> IsTrue:
-        """Return an expression over the JSON, which has no types. Raises ExpressionUnusable."""
-        return IsTrue(text)
+    @property
+    def encrypted_names(self) -> frozenset[str]:
+        """Return the names of the properties that serializers encrypt."""
+        return self._changed_by(self._encrypted).names
 
-    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
+    def expression(self, text: str) -> ExpressionOfSchema:
+        """Return an expression over the JSON, which has no types. Raises ExpressionUnusable."""
+        return unless_read(self._changed_by(self._encrypted), text, IsTrue(text))
+
+    def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the JSON. Raises RuleUnusable."""
         if condition.is_about_bytes:
-            return true_of_bytes(condition)
+            return true_of_bytes(condition, now)
         if condition.changes:
             documents = (self.schema, *self.references.values())
             if reads_changed(condition, chain.from_iterable(map(properties_of, documents))):
                 return NotEvaluated()
         if condition.is_about_fields:
             schema, references = self._used
-            return TrueOfFields(condition, JsonFields(schema, references, self._validator_for))
-        return IsTrue(condition.expression, JsonMessages())
+            return TrueOfFields(condition, JsonFields(schema, references, self._validator_for), now)
+        return MeetsCondition(condition.expression, JsonMessages(), now)
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
@@ -142,10 +162,12 @@ class JsonSchemaContent:
 
     def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return the rules inside the schema with their places."""
+        changed = self._changed_by(changes)
+        return PlacedRules(places_of_json(*self._used, changed.names), changed)
+
+    def _changed_by(self, changes: Sequence[FieldChange]) -> ChangedFields:
         schema, references = self._used
-        fields = chain.from_iterable(map(properties_of, (schema, *references.values())))
-        changed = ChangedFields(changes, fields)
-        return PlacedRules(places_of_json(schema, references, changed.names), changed)
+        return ChangedFields(changes, chain.from_iterable(map(properties_of, (schema, *references.values()))))
 
     def _validator_for(self, part: Any) -> Any:
         """Compile a schema that refers to parts of this one, as Confluent's client does, without formats."""
@@ -158,7 +180,8 @@ class JsonSchemaContent:
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the JSON follows another JSON Schema. Raises SchemaUnusable."""
-        return FollowsAsJson(json_schema_content(json_schema), self.json_form())
+        encrypted = self._changed_by(self._encrypted).in_json()
+        return FollowsAsJson(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
 
     def json_form(self) -> UnchangedJsonForm:
         """Return the form of JSON, which changes nothing."""
@@ -187,6 +210,10 @@ class JsonSchemaContent:
         return self._loads(data)
 
 
+_NOT_FOUND: Final = re.compile(r"Resource '(.+)' is not present in a registry and retrieving it failed: No base URI.*")
+_WHERE_TO_PUT: Final = (
+    r"it refers to \1, which is not among its references; register it as a reference, or put it under $defs"
+)
 _LIBRARY_TOO_DEEP: Final = "Recursion limit reached"
 
 
@@ -201,7 +228,7 @@ def json_schema_content(
     if encrypted:
         schema = accepting_encrypted(schema, encrypted)
         others = {name: accepting_encrypted(other, encrypted) for name, other in others.items()}
-    return JsonSchemaContent(schema, others)
+    return JsonSchemaContent(schema, others, encrypted=encrypted)
 
 
 def _compiled(
@@ -319,5 +346,5 @@ def _objects_of(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _first_line(error: Exception) -> str:
-    line = str(error).partition("\n")[0][:300]
+    line = _NOT_FOUND.sub(_WHERE_TO_PUT, str(error).partition("\n")[0][:300])
     return "the schema is nested too deeply" if isinstance(error, RecursionError) or line == _LIBRARY_TOO_DEEP else line

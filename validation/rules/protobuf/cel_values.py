@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sluicegate.validation.rules.cel.fields import FieldVisit, SchemaField
 from sluicegate.validation.rules.cel.runtime import (
+    ANY_TYPE,
     CompiledExpression,
     Dialect,
     compiled,
@@ -62,7 +63,7 @@ class ProtobufValues:
 
     def compiled(self, expression: str) -> CompiledExpression:
         if self._dialect is Dialect.CONDITION:
-            return compiled(expression, message_environment(self._pool))
+            return compiled(expression, message_environment(self._pool), ANY_TYPE)
         return compiled(expression, environment_for(self._pool, self._kind.full_name))
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
@@ -108,7 +109,7 @@ class ProtobufFields:
         self._converters = cel_converters()
 
     def compiled(self, expression: str) -> CompiledExpression:
-        return compiled(expression, field_environment(self._pool))
+        return compiled(expression, field_environment(self._pool), ANY_TYPE)
 
     def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit the fields of all messages."""

@@ -7,6 +7,7 @@ from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsIn
 from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
+from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of
 from sluicegate.validation.rules.protobuf.inline_rules import placed_rules_of
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import (
@@ -18,10 +19,11 @@ from sluicegate.validation.rules.protobuf.message_names import (
 )
 from sluicegate.validation.rules.protobuf.schema import ProtobufContent, class_of, messages_of, pool_of
 from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable, SchemaError, StepBudget
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
+from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
-from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
+from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 
 _NO_INDEXES = (
     "; it can be read as the first message without indexes, as kafkajs's serializer writes it: if producers are to "
@@ -38,9 +40,10 @@ class IndexedProtobufContent:
 
     is_slow = False
 
-    def __init__(self, messages: NamedMessages) -> None:
-        """Take the messages. Their classes are created on first use."""
+    def __init__(self, messages: NamedMessages, encrypted: Sequence[FieldChange] = ()) -> None:
+        """Take the messages, whose classes are created on first use, and rules that encrypt fields."""
         self._messages = messages
+        self._encrypted = encrypted
         self._contents: dict[Key, tuple[ProtobufContent, ...]] = {}
 
     @property
@@ -70,6 +73,11 @@ class IndexedProtobufContent:
         faults = [each.fault(body, budget) for each in contents]
         return None if None in faults else faults[0]
 
+    @property
+    def encrypted_names(self) -> frozenset[str]:
+        """Return the names of the fields of all messages that serializers encrypt."""
+        return ChangedFields(self._encrypted, fields_of(self.descriptors)).names
+
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over the message that the data names.
 
@@ -80,16 +88,16 @@ class IndexedProtobufContent:
                 content.expression(text)
         return _IndexedExpression(lambda content: content.expression(text), self._find)
 
-    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the message that the data name. Raises ExpressionUnusable.
 
         It is compiled for one message here. No condition depends on types, so it compiles either for all messages or
         for none.
         """
         for key in self._messages.by_key:
-            self._contents_of(key)[0].condition(condition)
+            self._contents_of(key)[0].condition(condition, now)
             break
-        return _IndexedExpression(lambda content: content.condition(condition), self._find)
+        return _IndexedExpression(lambda content: content.condition(condition, now), self._find)
 
     def constraints(self) -> ExpressionOfSchema:
         """Return the `buf.validate` constraints of the message that the data name.
@@ -148,7 +156,9 @@ class IndexedProtobufContent:
     def _contents_of(self, key: Key) -> tuple[ProtobufContent, ...]:
         contents = self._contents.get(key)
         if contents is None:
-            contents = tuple(ProtobufContent(class_of(each)) for each in self._messages.by_key.get(key, ()))
+            contents = tuple(
+                ProtobufContent(class_of(each), self._encrypted) for each in self._messages.by_key.get(key, ())
+            )
             if contents:
                 self._contents[key] = contents
         return contents
@@ -255,4 +265,4 @@ def indexed_protobuf_content(
     pool, files = pool_of(descriptor_set, encrypted)
     if not files:
         raise SchemaUnusable("the schema has no messages")
-    return IndexedProtobufContent(named_messages(naming, messages_of(files[-1], pool)))
+    return IndexedProtobufContent(named_messages(naming, messages_of(files[-1], pool)), encrypted)

@@ -9,7 +9,7 @@ from sluicegate.config.values.extras import RULES_EXTRA
 from sluicegate.validation.rules.cel.bytes_values import true_of_bytes
 from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
-from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.rule import IsTrue, MeetsCondition
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufFields, ProtobufValues
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
@@ -20,11 +20,18 @@ from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import FoundMessage
 from sluicegate.validation.rules.protobuf.registry_text import all_messages, with_edition_advice
 from sluicegate.validation.rules.rule import UNBOUNDED, StepBudget
-from sluicegate.validation.rules.schemas.conditions import NotEvaluated, SchemaCondition, reads_changed
+from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
+from sluicegate.validation.rules.schemas.conditions import (
+    Clock,
+    NotEvaluated,
+    SchemaCondition,
+    reads_changed,
+    unless_read,
+)
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
-from sluicegate.validation.rules.schemas.inline_rules import Clock, PlacedRules
+from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 from sluicegate.validation.rules.schemas.mistaken_json import json_hint
 
 _MOST_ERROR = 200
@@ -79,9 +86,11 @@ class ProtobufContent:
 
     is_slow = False
 
-    def __init__(self, message_class: Any) -> None:
+    def __init__(self, message_class: Any, encrypted: Sequence[FieldChange] = ()) -> None:
+        """`encrypted`: rules that encrypt fields."""
         self._new = message_class
         self.descriptor = message_class.DESCRIPTOR
+        self._encrypted = ChangedFields(encrypted, fields_of([self.descriptor]))
         self._full_name = str(message_class.DESCRIPTOR.full_name)
         self._cost = ProtobufCost(message_class.DESCRIPTOR)
         self._may_lack_fields = self._cost.may_lack_fields
@@ -112,20 +121,26 @@ class ProtobufContent:
             return f"is not Protobuf of its schema: {self._full_name} lacks required fields"
         return None
 
-    def expression(self, text: str) -> IsTrue:
-        """Return an expression over the message. Raises ExpressionUnusable."""
-        return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self._cost.steps, self._fault))
+    @property
+    def encrypted_names(self) -> frozenset[str]:
+        """Return the names of the fields that serializers encrypt."""
+        return self._encrypted.names
 
-    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
+    def expression(self, text: str) -> ExpressionOfSchema:
+        """Return an expression over the message. Raises ExpressionUnusable."""
+        values = ProtobufValues(self._new.DESCRIPTOR, self._cost.steps, self._fault)
+        return unless_read(self._encrypted, text, IsTrue(text, values))
+
+    def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the message. Raises ExpressionUnusable."""
         if condition.is_about_bytes:
-            return true_of_bytes(condition)
+            return true_of_bytes(condition, now)
         if condition.changes and reads_changed(condition, fields_of([self.descriptor])):
             return NotEvaluated()
         if condition.is_about_fields:
-            return TrueOfFields(condition, ProtobufFields(self._new, self._cost.steps, self._fault))
+            return TrueOfFields(condition, ProtobufFields(self._new, self._cost.steps, self._fault), now)
         values = ProtobufValues(self._new.DESCRIPTOR, self._cost.steps, self._fault, Dialect.CONDITION)
-        return IsTrue(condition.expression, values)
+        return MeetsCondition(condition.expression, values, now)
 
     def constraints(self) -> ExpressionOfSchema:
         """Return the `buf.validate` constraints of the message. Raises SchemaUnusable."""
@@ -149,7 +164,8 @@ class ProtobufContent:
         """Return the condition that the message, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
-        return FollowsAsJson(json_schema_content(json_schema), self.json_form())
+        encrypted = self._encrypted.in_json()
+        return FollowsAsJson(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
 
     def json_form(self) -> ProtobufJson:
         """Return the JSON form of messages."""

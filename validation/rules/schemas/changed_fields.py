@@ -1,4 +1,4 @@
-"""What expressions of a schema may read of the fields that rules of kind TRANSFORM change before a record is written.
+"""What expressions may read of the fields that rules of kind TRANSFORM change before a record is written.
 
 Confluent's serializers evaluate an expression before such a change or after it. Its result about the stored record is
 certain only if it reads nothing that is changed.
@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 
+_ANY: Final = frozenset({"changed"})
 _WORDS: Final = re.compile(r"\w+")
 # A use of a part of an object: a named field that is not a macro or a function, or a constant key.
 _PART: Final = r"\s*(?:\.\s*\w+(?!\w|\s*\()|\[\s*(['\"])[^'\"\\]*\1\s*\])"
@@ -40,6 +41,10 @@ class ChangedFields:
 
     def __bool__(self) -> bool:
         return bool(self.names)
+
+    def in_json(self) -> tuple[FieldChange, ...]:
+        """Return a change of all properties with the names of these fields, for data that are written as JSON."""
+        return tuple(FieldChange(name, _ANY, ((f"**.{name}", _ANY),)) for name in sorted(self.names))
 
     def are_read(self, text: str, variable: str) -> bool:
         """Return whether an expression over an object as `variable` may read a changed field."""

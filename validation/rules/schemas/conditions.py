@@ -5,15 +5,18 @@ is WRITE or WRITEREAD, and if it is neither disabled nor has `onFailure: NONE`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, TypeVar
 
 from sluicegate.validation.rules.rule import RuledRecord
 from sluicegate.validation.rules.schemas.changed_fields import ChangeableField, ChangedFields
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, TagsByPattern
 from sluicegate.validation.rules.simple_rule import SimpleRule
+
+Clock = Callable[[], int]
+"""Returns the time in ns since 1970."""
 
 
 class ConditionLanguage(Enum):
@@ -57,7 +60,7 @@ class SchemaCondition:
 
 
 class NotEvaluated(SimpleRule):
-    """A condition about fields that a later rule has changed (`ExpressionOfSchema`)."""
+    """A condition about fields that are encrypted, or that a later rule has changed (`ExpressionOfSchema`)."""
 
     def fault(self, _record: RuledRecord) -> str | None:
         """Return None, because the values that the condition is about are not stored."""
@@ -65,6 +68,8 @@ class NotEvaluated(SimpleRule):
 
 
 _MESSAGE: Final = "message"
+_VALUE: Final = "value"
+Expression = TypeVar("Expression")
 _WORDS: Final = re.compile(r"\w+")
 
 
@@ -74,3 +79,8 @@ def reads_changed(condition: SchemaCondition, fields: Iterable[ChangeableField])
     if condition.is_about_fields and _MESSAGE not in _WORDS.findall(text):
         return False  # the condition skips the fields that are changed
     return ChangedFields(condition.changes, fields).are_read(text, _MESSAGE)
+
+
+def unless_read(encrypted: ChangedFields, text: str, expression: Expression) -> Expression | NotEvaluated:
+    """Return an expression over `value`, or one that is not evaluated because it may read an encrypted field."""
+    return NotEvaluated() if encrypted.are_read(text, _VALUE) else expression

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable, StepBudget
-from sluicegate.validation.rules.schemas.conditions import SchemaCondition
+from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 from sluicegate.validation.rules.schemas.json_form import JsonForm
 
 
@@ -94,6 +94,15 @@ class CompiledHere(Protocol):
         """Return the schema in this process; None if compiling it here is too costly."""
 
 
+@runtime_checkable
+class HasEncryptedFields(Protocol):
+    """A schema whose registry may have rules that encrypt fields."""
+
+    @property
+    def encrypted_names(self) -> frozenset[str]:
+        """Return the names of the fields that serializers encrypt."""
+
+
 class ExpressionOfSchema(Protocol):
     """A CEL expression, or another condition, over records whose value is bare data of a schema. Thread-safe."""
 
@@ -111,10 +120,10 @@ class HasExpressions(Protocol):
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over values of this schema. Raises RuleUnusable and SchemaError."""
 
-    def condition(self, condition: SchemaCondition) -> ExpressionOfSchema:
+    def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition in CEL or CEL_FIELD. Types are not checked in advance.
 
-        Raises RuleUnusable and SchemaError.
+        `now` is the clock of the variable with that name. Raises RuleUnusable and SchemaError.
         """
 
 

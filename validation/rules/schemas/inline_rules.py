@@ -7,11 +7,11 @@ all `domainRules` of the registry, or after all of them, as each client is confi
 """
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
-from sluicegate.validation.rules.schemas.conditions import NotEvaluated
+from sluicegate.validation.rules.schemas.conditions import Clock, NotEvaluated
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, fields_with_number
 from sluicegate.validation.rules.schemas.rule_sets import WriteRules
@@ -23,9 +23,6 @@ _MOST_NAME, _MOST_DOC = 100, 200
 _MOST_LISTED = 10
 _MOST_REASON = 180
 _THIS: Final = "this"
-
-Clock = Callable[[], int]
-"""Returns the time in ns since 1970."""
 
 
 class InlineRule(NamedTuple):

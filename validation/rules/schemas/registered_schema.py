@@ -107,8 +107,14 @@ class Schemas(Protocol):
 
 
 _MOST_FRAMING_STEPS = 50_000  # 5 ms
+_NAMES = {SchemaLanguage.AVRO: "Avro", SchemaLanguage.JSON: "JSON Schema", SchemaLanguage.PROTOBUF: "Protobuf"}
 _BEGINS_OF_JSON = (b"{", b"[")
-_PLAIN_JSON = "; it looks like JSON without an id: if producers are to write that, the rule needs schema.file"
+_PLAIN_JSON = "; it looks like JSON without an id: to accept that, the rule needs schema.file"
+
+
+def _serializer_for(language: SchemaLanguage) -> str:
+    return f"{language.value}: use the serializer for {_NAMES[language]}"
+
 
 _Check = Callable[[Content, bytes, StepBudget], str | None]
 """A check of bytes by a schema."""
@@ -126,7 +132,7 @@ class HasRegisteredSchema:
     """Requires a schema of a registry. A null key or value passes.
 
     `language` is the required schema language; None means any. `formats` determines the meaning of formats in JSON
-    Schemas.
+    Schemas. `counts_encrypted`: whether the rule reports encrypted records, which one rule of a topic does for all.
     """
 
     is_slow = True  # it may have to wait for a registry
@@ -147,6 +153,12 @@ class HasRegisteredSchema:
         self._language = language
         self._subject = subject
         self._formats = formats
+        self.counts_encrypted = True
+
+    @property
+    def place(self) -> tuple[str, Side]:
+        """Return the registry's name, and whether the rule is about keys or values."""
+        return self._schemas.name, self._side
 
     def fault(self, record: RuledRecord) -> str | None:
         return self._words(record, _fault)
@@ -199,6 +211,15 @@ class HasRegisteredSchema:
 
         Raises Outage and SchemaError.
         """
+        found = self._schema_of(record)
+        return None if found is None or found[0].is_encrypted(record.headers) else found
+
+    def is_encrypted(self, record: RuledRecord) -> bool:
+        """Return whether a rule of the registry has encrypted the data as a whole. Raises Outage and SchemaError."""
+        found = self._schema_of(record)
+        return found is not None and found[0].is_encrypted(record.headers)
+
+    def _schema_of(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes, str] | None:
         found = self._named_by(record, record.budget)
         if found is None or isinstance(found, str):
             return None
@@ -206,8 +227,6 @@ class HasRegisteredSchema:
         try:
             schema = self._as_encoded(self._schema(schema_id, record.budget), record.headers)
         except UnknownSchema:
-            return None
-        if schema.is_encrypted(record.headers):
             return None
         return schema, data, f"schema {schema_id} of registry {self._schemas.name}"
 
@@ -254,7 +273,7 @@ class HasRegisteredSchema:
         schema = self._as_encoded(self._schema(schema_id, record.budget), record.headers)
         which = f"schema {schema_id} of registry {self._schemas.name}"
         if self._language is not None and schema.language is not self._language:
-            return f"{which} is {schema.language.value}, and this topic takes {self._language.value}"
+            return f"{which} is {schema.language.value}, and this topic takes {_serializer_for(self._language)}"
         try:
             subject = self._subject_of(schema.content, data, record.topic)
         except SchemaError as error:
@@ -265,7 +284,7 @@ class HasRegisteredSchema:
                 f"subject's name comes from the serializer's {self._schemas.framing.subject_key(self._side)}"
             )
         is_encrypted = schema.is_encrypted(record.headers)
-        if of is _fault and (is_encrypted or schema.rules.encrypted):
+        if of is _fault and self.counts_encrypted and (is_encrypted or schema.rules.encrypted):
             self._schemas.count_encrypted(EncryptedPart.WHOLE if is_encrypted else EncryptedPart.FIELDS)
         if is_encrypted:
             return None

@@ -16,7 +16,7 @@ from sluicegate.validation.rules.rule import (
     Side,
     StepBudget,
 )
-from sluicegate.validation.rules.schemas.conditions import ConditionLanguage, SchemaCondition
+from sluicegate.validation.rules.schemas.conditions import Clock, ConditionLanguage, SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
@@ -34,11 +34,12 @@ class MeetsConditions(SimpleRule):
 
     is_slow = True
 
-    def __init__(self, schemas: HasRegisteredSchema, side: Side) -> None:
+    def __init__(self, schemas: HasRegisteredSchema, side: Side, now: Clock) -> None:
         self.parts = schemas.parts
         self._schemas = schemas
         self._name = side.value
         self._read = side.bytes_of
+        self._now = now
         self._by_content: WeakKeyDictionary[Content, _Compiled] = WeakKeyDictionary()
 
     def fault(self, record: RuledRecord) -> str | None:
@@ -71,18 +72,21 @@ class MeetsConditions(SimpleRule):
         budget.spend(UNBOUNDED)
         if len(self._by_content) >= _MOST_KEPT:
             self._by_content.clear()
-        found = tuple((each, condition_on(schema.content, each)) for each in schema.rules.conditions)
+        found = tuple((each, condition_on(schema.content, each, self._now)) for each in schema.rules.conditions)
         self._by_content[schema.content] = found
         return found
 
 
-def condition_on(content: Content, condition: SchemaCondition) -> ExpressionOfSchema | str:
-    """Return a condition on values of a schema, or the reason why it cannot be used, as a phrase after its name."""
+def condition_on(content: Content, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema | str:
+    """Return a condition on values of a schema, or the reason why it cannot be used, as a phrase after its name.
+
+    `now` is the clock of the variable with that name.
+    """
     if condition.language not in _LANGUAGES:
         return f"is written in {condition.language}, which is not evaluated here"
     if not isinstance(content, HasExpressions):
         return "is about a schema language that has no expressions here"
     try:
-        return content.condition(condition)
+        return content.condition(condition, now)
     except RuleUnusable as error:
         return f"cannot be compiled: {error}"

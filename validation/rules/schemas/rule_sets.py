@@ -153,6 +153,6 @@ def passed_over_by(rules: WriteRules) -> Iterator[str]:
         which = f"fields with the tags {', '.join(sorted(change.tags))}" if change.tags else "all fields"
         yield (
             f"{which} are validated by their type only, because its rule {change.name} encrypts them: formats, "
-            "constraints, and conditions that read them do not apply"
+            "constraints, conditions and expressions that read them do not apply"
         )
     yield from rules.unapplied

@@ -8,8 +8,9 @@ from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.rule import UNBOUNDED, RuledRecord, RuleUnusable, SchemaError, Side, StepBudget
+from sluicegate.validation.rules.schemas.conditions import Clock
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema
-from sluicegate.validation.rules.schemas.inline_rules import Clock, compiled_inline_rules
+from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules
 from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
 from sluicegate.validation.rules.simple_rule import SimpleRule

@@ -194,7 +194,7 @@ class _NoMemory:
     "expression",
     [
         MeetsInlineRules(InlinePrograms([InlineRule("r", "true")]), _NoMemory(), lambda: 0),
-        TrueOfFields(SchemaCondition("c", "CEL_FIELD", "true"), _NoMemory()),
+        TrueOfFields(SchemaCondition("c", "CEL_FIELD", "true"), _NoMemory(), lambda: 0),
     ],
     ids=["inline rules", "conditions on fields"],
 )

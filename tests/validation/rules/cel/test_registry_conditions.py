@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import cache
+from time import time_ns
 from typing import Any, cast
 
 import pytest
@@ -53,6 +54,14 @@ EXPRESSIONS = [
     "message.sizes['s'] == 3",
     "message.tags.exists_one(tag, tag == 'eu')",
     "message.amount * 2.0 < 100.0 ? message.count < 5 : true",
+    "now > timestamp('2020-01-01T00:00:00Z')",
+    "now < timestamp('2020-01-01T00:00:00Z')",
+    "timestamp(message.count) < now ; message.count > 2",
+    "message.id",
+    "message.count > 2 ? message.email : message.id",
+    "size(message.tags)",
+    "message.amount",
+    "message.sizes",
 ]
 ORDERS: list[dict[str, Any]] = [
     {"id": "o-1", "amount": 5.5, "count": 3, "email": None, "tags": ["eu"], "sizes": {"s": 3}},
@@ -104,7 +113,7 @@ def _rule(language: str, rules: RuleSet) -> MeetsConditions:
     body = {"schemaType": language, "schema": AVRO if language == "AVRO" else JSON, "ruleSet": rules.to_dict()}
     http.answers["/schemas/ids/1"] = JsonResponse(200, json.loads(json.dumps(body)))
     schemas = HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", http, 60, 30), None, SubjectName.ANY)
-    return MeetsConditions(schemas, Side.VALUE)
+    return MeetsConditions(schemas, Side.VALUE, time_ns)
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
@@ -124,7 +133,13 @@ def test_a_condition_agrees_with_confluents_serializer(language: str, expression
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
 @pytest.mark.parametrize(
     "expression",
-    ["size(message) < 40", "size(message) > 100; size(message) < 105", "message == b''", "message.id == ''"],
+    [
+        "size(message) < 40",
+        "size(message) > 100; size(message) < 105",
+        "message == b''",
+        "message.id == ''",
+        "now < timestamp(0)",
+    ],
 )
 def test_a_condition_on_serialized_bytes_agrees_with_confluents_serializer(language: str, expression: str) -> None:
     condition = _condition(expression)
