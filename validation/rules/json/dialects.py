@@ -153,8 +153,9 @@ class _Dialect:
             also += [{"pattern": pattern}] if self._formats is Formats.ASSERT else []
         elif "format" in made:
             made["format"] = _OLD_FORMATS.get(made["format"], made["format"])
-        if made.get("$ref") in (DRAFT_3, f"{DRAFT_3}#"):
-            made["$ref"] = METASCHEMA_NAME
+        name, _, place = str(made.get("$ref")).partition("#")
+        if name == DRAFT_3:
+            made["$ref"] = f"{METASCHEMA_NAME}#{place}" if place else METASCHEMA_NAME
         properties = schema.get("properties")
         if isinstance(properties, dict):
             made["required"] = [

@@ -210,6 +210,7 @@ class JsonSchemaContent:
         return self._loads(data)
 
 
+_OURS: Final = re.compile(r"Resource '.+' is not present in a registry and retrieving it failed: ValueError: ")
 _NOT_FOUND: Final = re.compile(r"Resource '(.+)' is not present in a registry and retrieving it failed: No base URI.*")
 _WHERE_TO_PUT: Final = (
     r"it refers to \1, which is not among its references; register it as a reference, or put it under $defs"
@@ -251,7 +252,7 @@ def _compiled(
             try:
                 one, others = translate(schema), {name: translate(other) for name, other in references.items()}
                 others |= apart.documents()
-                if any(part.get("$ref") == METASCHEMA_NAME for part in _objects_of([one, others])):
+                if any(str(part.get("$ref")).startswith(METASCHEMA_NAME) for part in _objects_of([one, others])):
                     others[METASCHEMA_NAME] = translate(METASCHEMA)
                 validator = jsonschema_rs.validator_for(
                     one,
@@ -346,5 +347,5 @@ def _objects_of(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _first_line(error: Exception) -> str:
-    line = _NOT_FOUND.sub(_WHERE_TO_PUT, str(error).partition("\n")[0][:300])
+    line = _OURS.sub("", _NOT_FOUND.sub(_WHERE_TO_PUT, str(error).partition("\n")[0])[:300])
     return "the schema is nested too deeply" if isinstance(error, RecursionError) or line == _LIBRARY_TOO_DEEP else line

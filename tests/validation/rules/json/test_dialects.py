@@ -209,3 +209,14 @@ def test_a_schema_may_refer_to_the_metaschema_of_draft_3(value: object) -> None:
         for each in (value, {"of": value}):
             is_valid = Draft3Validator(schema).is_valid(each)
             assert (content.fault(json.dumps(each).encode(), StepBudget()) is None) is is_valid
+
+
+@pytest.mark.parametrize("value", ["a title", 5, {"type": "string"}], ids=json.dumps)
+def test_a_schema_may_refer_to_a_part_of_the_metaschema_of_draft_3(value: object) -> None:
+    metaschema = "http://json-schema.org/draft-03/schema#"
+    schema = {"$schema": metaschema, "properties": {"of": {"$ref": f"{metaschema}/properties/title"}}}
+    content = json_schema_content(json.dumps(schema))
+
+    is_good = content.fault(json.dumps({"of": value}).encode(), StepBudget()) is None
+
+    assert is_good is Draft3Validator(schema).is_valid({"of": value})
