@@ -102,7 +102,8 @@ def _applies(rule: _Rule) -> bool:
 
 
 def _never_fails(rule: _Rule) -> bool:
-    return str(rule.get("onFailure")).partition(",")[0] == "NONE"
+    """Return whether a violation rejects nothing. Confluent's Python client takes a missing expression for true."""
+    return rule.get("expr") is None or str(rule.get("onFailure")).partition(",")[0] == "NONE"
 
 
 def _condition(rule: _Rule, by_pattern: TagsByPattern, later: Sequence[FieldChange]) -> SchemaCondition:

@@ -77,7 +77,8 @@ def _rule_set(*rules: Rule, encoding: tuple[Rule, ...] = ()) -> RuleSet:
 
 def _condition(text: str, **more: Any) -> Rule:
     given = {"mode": RuleMode.WRITE, "kind": RuleKind.CONDITION, "type": "CEL", "on_failure": None, "disabled": None}
-    return Rule(name="c", doc=None, tags=None, params=None, expr=text, on_success=None, **(given | more))
+    given |= {"expr": text}
+    return Rule(name="c", doc=None, tags=None, params=None, on_success=None, **(given | more))
 
 
 @cache
@@ -156,6 +157,7 @@ def test_a_condition_on_serialized_bytes_agrees_with_confluents_serializer(langu
         ({"mode": RuleMode.WRITEREAD}, True),
         ({"mode": RuleMode.READ}, False),
         ({"disabled": True}, False),
+        ({"expr": None}, False),
         ({"on_failure": "NONE"}, False),
         ({"mode": RuleMode.WRITEREAD, "on_failure": "NONE,ERROR"}, False),
         ({"kind": RuleKind.TRANSFORM}, False),
