@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.api import audit
 from tests.broker.proxy_process import ProxyProcess
-from tests.config.contracts.written import of_fields
+from tests.config.contracts.written import contract_with_fields
 from tests.integration.topics import UNVALIDATED, create_topic
 
 pytestmark = [
@@ -104,7 +104,11 @@ def test_rules_of_a_proxy_and_of_an_audit_and_checks_find_the_same(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
-    contract = of_fields(json.dumps(PROPERTIES)).replace("v3.1.0", "v3.0.2").replace("name: t\n", f"name: {topic}\n")
+    contract = (
+        contract_with_fields(json.dumps(PROPERTIES))
+        .replace("v3.1.0", "v3.0.2")
+        .replace("name: t\n", f"name: {topic}\n")
+    )
     (tmp_path / "c.odcs.yaml").write_text(contract)
     settings = {"contracts": [{"path": "c.odcs.yaml", "mode": "observe"}]}
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, settings)

@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.api import audit
 from sluicegate.pipeline.jobs.audit.job import Audit
 from tests.broker.proxy_process import ProxyProcess
-from tests.config.contracts.written import of_fields
+from tests.config.contracts.written import contract_with_fields
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.registry.stand_in import StandIn, http_response
-from tests.registry.test_encrypted_records import FIELDS, ORDER, PAYLOAD, Written, schema_body
+from tests.registry.test_encrypted_records import FIELDS, ORDER, PAYLOAD, EncryptedSchema, schema_body
 
 pytestmark = [
     pytest.mark.long,
@@ -74,7 +74,7 @@ def registry_of(topics: dict[tuple[str, str], str]) -> StandIn:
 
 def values_of(case: tuple[str, str]) -> Iterator[bytes]:
     language, kind = case
-    written = Written(language, RULE_SETS[kind])
+    written = EncryptedSchema(language, RULE_SETS[kind])
     for name, email in zip(IDS, EMAIL, strict=True):
         value = written.record({**ORDER, "id": name, "email": email}).value or b""
         yield b"\0\0\0\0" + bytes([CASES.index(case) + 1]) + value[5:]
@@ -89,7 +89,9 @@ def measured(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest
     contracts = []
     for (language, kind), topic in topics.items():
         if language != "JSON":
-            contract = of_fields(" ".join(CONTRACT.split())).replace("format: json", f"format: {language.lower()}")
+            contract = contract_with_fields(" ".join(CONTRACT.split())).replace(
+                "format: json", f"format: {language.lower()}"
+            )
             (folder / f"{language}-{kind}.odcs.yaml").write_text(contract.replace("name: t\n", f"name: {topic}\n"))
             contracts.append({"path": f"{language}-{kind}.odcs.yaml", "mode": "observe", "registry": "main"})
     with registry_of(topics) as schemas:

@@ -24,7 +24,7 @@ from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditi
 from sluicegate.validation.rules.schemas.rule_sets import passed_over_by, write_rules_in
 from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, json_schema_of
-from tests.config.contracts.written import load
+from tests.config.contracts.written import load_texts
 from tests.registry.test_protobuf_serializers import classes_of, file_descriptor_of
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
@@ -325,7 +325,7 @@ def test_a_record_counts_once_for_all_rules_of_its_topic(tmp_path: Path) -> None
     written = EncryptedSchema("JSON", PAYLOAD)
     rules = [{"name": f"r{i}", "value": {"schema": {"registry": "main"}}} for i in range(2)]
     topics = json.dumps([{"match": "orders", "rules": rules}])
-    config = load(tmp_path, f"topics: {topics}\nregistries: {{main: {{url: 'http://h'}}}}\n").config
+    config = load_texts(tmp_path, f"topics: {topics}\nregistries: {{main: {{url: 'http://h'}}}}\n").config
     made = rule_set_of(config.topics[0].rules, SchemaRules({"main": written.schemas}))
     assert made is not None
 

@@ -151,6 +151,6 @@ def test_options_of_a_time_without_effect_are_named(
 ) -> None:
     field = json.dumps({"name": "t", "logicalType": kind, "physicalType": physical, "logicalTypeOptions": options})
 
-    loaded = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=of_fields(f"[{field}]"))
+    loaded = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{field}]"))
 
     assert [str(each) for each in loaded.source.contracts["t"].unchecked] == named
