@@ -12,7 +12,7 @@ from sluicegate.pipeline.report.plots import bar_plot
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
-    counted,
+    count_text,
     cut_rows,
     duration,
     moment_and_ms,
@@ -79,7 +79,7 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
         for missing in topic["missing"]
     ]
     encrypted = [
-        f"{name}: {counted(row['records'], 'record')} {_ENCRYPTED[row['part']]} (registry {row['registry']})"
+        f"{name}: {count_text(row['records'], 'record')} {_ENCRYPTED[row['part']]} (registry {row['registry']})"
         for name, topic in summary["topics"].items()
         for row in topic.get("encrypted", ())
     ]
