@@ -5,6 +5,7 @@ measurements.
 """
 
 import json
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ class Results:
 def capacity(results: Results) -> str:
     """How much one core carries: the CPU of a unit, and units for each second of CPU."""
     rows = [
-        f"`make bench`, {results.run}. The proxy applies all checks. A MB is of uncompressed records.",
+        _paragraph(f"`make bench`, {results.run}. The proxy applies all checks. A MB is of uncompressed records."),
         "",
         "| load | CPU of the proxy | one core carries |",
         "|---|---|---|",
@@ -69,7 +70,7 @@ def capacity(results: Results) -> str:
 def latency(results: Results) -> str:
     """The time of a Produce request, direct and through the proxy."""
     rows = [
-        f"`make bench`, {results.run}.",
+        _paragraph(f"`make bench`, {results.run}."),
         "",
         f"| load | target | {' | '.join(_PERCENTILES)} |",
         "|---|---|---|---|---|",
@@ -79,7 +80,7 @@ def latency(results: Results) -> str:
             values = " | ".join(f"{results.of(which, load, target):.2f} ms" for which in _PERCENTILES)
             rows.append(f"| {load} | {words} | {values} |")
     ranges = ["{:.2f} to {:.2f} ms at ".format(*results.rounds(load)) + load for load in _RATES]
-    rows += ["", f"The p50 of single rounds, without and with the proxy, was {' and '.join(ranges)}."]
+    rows += ["", _paragraph(f"The p50 of single rounds, without and with the proxy, was {' and '.join(ranges)}.")]
     return "\n".join(rows)
 
 
@@ -89,11 +90,15 @@ def summary(results: Results) -> str:
     requests = 1e6 / results.of("us CPU per request", _REQUESTS)
     load = _RATES[1]
     without, through = results.of("p50", load, "direct"), results.of("p50", load)
-    return (
+    return _paragraph(
         f"In the last benchmark one core carried {rates[0]:,.0f} to {rates[-1]:,.0f} MB/s of records, depending on "
         f"their size and compression, or {requests:,.0f} requests/s with one record each. At {load} the median time "
         f"of a Produce request was {without:.2f} ms without the proxy and {through:.2f} ms with it."
     )
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def write() -> None:

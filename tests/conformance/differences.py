@@ -9,30 +9,25 @@ from typing import Any
 _DIAGNOSIS = re.compile(r"(should be within \[[^]]*\]); (?:is|looks like) [^;]*$")
 
 NULL_RECORDS = (
-    "Null records (no client sends a null field there): a broker fails without a response, and the client waits for "
-    "its timeout on a stuck connection. sluicegate responds with INVALID_RECORD for that partition."
+    "Null records (no client sends a null field there): a broker fails without a response, and the client waits "
+    "for its timeout. sluicegate responds with INVALID_RECORD for that partition."
 )
 
-LOG_START = (
-    "The log_start_offset of a rejected partition may be one second old. The proxy requests it from the broker at "
-    "most once a second for each partition."
-)
+LOG_START = "The log_start_offset of a rejected partition may be one second old."
 
 RECORD_ERRORS = (
-    "A response lists at most the first limits.max_record_errors (1,000) record errors of a request. A broker lists "
-    "all record errors. The code and the message are those of a broker, and the message contains the total number."
+    "A response lists at most the first `limits.max_record_errors` (1,000) record errors of a request. The "
+    "message has the total number."
 )
 
 FRAMING = (
-    "Batches that consumers read differently from brokers are rejected with 87 by default, and batches that some "
-    "clients cannot read are reported (`framing: safe`). With `framing: broker` both are forwarded, as a broker "
-    "stores them."
+    "`framing: safe` (the default) rejects batches that consumers read differently from brokers, and reports "
+    "those that some clients cannot read ([framing](framing.md)). A broker stores both."
 )
 
 DIAGNOSIS = (
     "The message of a record error about a timestamp ends with a diagnosis (`…; looks like nanoseconds: as "
-    "milliseconds it is 0.2 s ago`). The text before the diagnosis is that of a broker, and so is the message of the "
-    "partition."
+    "milliseconds it is 0.2 s ago`)."
 )
 
 

@@ -81,7 +81,7 @@ def values_of(case: tuple[str, str]) -> Iterator[bytes]:
 
 
 @pytest.fixture(scope="module")
-def measured(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+def measured_topics(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Measured:
     folder = tmp_path_factory.mktemp("encrypted")
     topics = {case: create_topic(kafka_bootstrap, UNVALIDATED) for case in CASES}
     rule = {"name": "contract.schema", "value": {"schema": {"registry": "main"}}}
@@ -121,26 +121,28 @@ def _counted(proxy: ProxyProcess, part: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name) and f'"{part}"' in line)
 
 
-def test_each_encrypted_record_is_counted_once_on_the_wire(measured: Measured) -> None:
-    assert measured.counted == dict.fromkeys(RULE_SETS, 3.0 * len(IDS))
+def test_each_encrypted_record_is_counted_once_on_the_wire(measured_topics: Measured) -> None:
+    assert measured_topics.counted == dict.fromkeys(RULE_SETS, 3.0 * len(IDS))
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_a_proxy_and_an_audit_pass_over_the_same_parts(case: tuple[str, str], measured: Measured) -> None:
-    topic, kind = measured.topics[case], case[1]
-    summary = measured.audit.summary["topics"][topic]
+def test_a_proxy_and_an_audit_pass_over_the_same_parts(case: tuple[str, str], measured_topics: Measured) -> None:
+    topic, kind = measured_topics.topics[case], case[1]
+    summary = measured_topics.audit.summary["topics"][topic]
     too_short = 1 if kind == "fields" else 0
 
-    assert measured.bad[topic] == too_short
+    assert measured_topics.bad[topic] == too_short
     assert sum(row["bad_records"] for row in summary["findings"]) == too_short
     assert summary["encrypted"] == [{"registry": "main", "part": kind, "records": len(IDS)}]
     words = "as a whole" if kind == "whole" else "with encrypted fields"
-    assert any(each.startswith(f"{topic}: {len(IDS)} records") and words in each for each in measured.audit.warnings)
+    assert any(
+        each.startswith(f"{topic}: {len(IDS)} records") and words in each for each in measured_topics.audit.warnings
+    )
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[0] != "JSON"], ids="-".join)
-def test_checks_of_a_contract_leave_out_what_is_encrypted(case: tuple[str, str], measured: Measured) -> None:
-    checks = measured.audit.summary["topics"][measured.topics[case]]["contract"]["checks"]
+def test_checks_of_a_contract_leave_out_what_is_encrypted(case: tuple[str, str], measured_topics: Measured) -> None:
+    checks = measured_topics.audit.summary["topics"][measured_topics.topics[case]]["contract"]["checks"]
     found = {check["check"].partition(":")[0]: check["found"] for check in checks if check["found"] is not None}
     found.pop("latency", None)
 
