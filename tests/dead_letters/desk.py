@@ -42,7 +42,8 @@ def write(
 ) -> None:
     """Write keys, values and headers to one partition."""
     failed: list[Any] = []
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
+    # Idempotent, so that a retry does not change the order.
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "enable.idempotence": True})
     for key, value, headers in records:
         named = [(name.decode(), data) for name, data in headers]
         producer.produce(
