@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
+import structlog
+
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_text import cut
@@ -79,8 +81,12 @@ class SharedState:
 
         Return the reason for each topic whose change failed. Blocks for at most about `seconds`, one call at a time.
         """
-        with self._changing:
-            return self._change_settings(changes, requester, seconds)
+        try:
+            with self._changing:
+                return self._change_settings(changes, requester, seconds)
+        except Exception as error:  # the client must get a response
+            structlog.get_logger("sluicegate.state").error("internal error: topic settings not stored", exc_info=error)
+            return dict.fromkeys((each.topic for each in changes), f"internal error: {type(error).__name__}")
 
     def _change_settings(
         self, changes: Sequence[SettingsChange], requester: Requester, seconds: float
