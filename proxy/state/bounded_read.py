@@ -1,15 +1,17 @@
 """Reads the newest records of a topic with the proxy's own login, with limits on time and records."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.state.topic_description import TopicUnavailable, connected
 
+_Answer = TypeVar("_Answer")
 SECONDS = 5.0
 _POLL_SECONDS = 0.1
 READER: dict[str, str | int | bool] = {
@@ -42,10 +44,26 @@ def read_newest(upstream: Upstream, topic: str, most: int) -> tuple[StoredRecord
     """
     with consumer_of(upstream, topic) as (consumer, partitions):
         for each in partitions:
-            first, end = consumer.get_watermark_offsets(each, timeout=SECONDS)
+            first, end = asked(partial(consumer.get_watermark_offsets, each, timeout=SECONDS))
             each.offset = max(first, end - most)
         consumer.assign(partitions)
         return _consumed(consumer, topic, {each.partition for each in partitions}, most)
+
+
+def asked(question: Callable[[], _Answer]) -> _Answer:
+    """Return the answer to a question to the cluster.
+
+    librdkafka drops a bootstrap connection when it has the brokers' own, and with it a question that was waiting there
+    (`_DESTROY_BROKER`). The question is then asked once more. Raises KafkaException.
+    """
+    import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+
+    try:
+        return question()
+    except confluent_kafka.KafkaException as error:
+        if error.args[0].code() != confluent_kafka.KafkaError._DESTROY_BROKER:
+            raise
+        return question()
 
 
 def stops_reading(error: Any) -> bool:
@@ -62,7 +80,7 @@ def consumer_of(upstream: Upstream, topic: str) -> Iterator[tuple[Any, list[Any]
 
     consumer = connected(upstream, lambda settings: confluent_kafka.Consumer(settings | READER | _FROM_THE_FIRST))
     try:
-        known = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
+        known = asked(partial(consumer.list_topics, topic, timeout=SECONDS)).topics[topic]
         if known.error is not None:
             is_missing = known.error.code() == confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART
             raise TopicUnavailable(f"{topic}: {known.error.str()}", is_missing)

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.state.bounded_read import consumer_of, stops_reading
+from sluicegate.proxy.state.bounded_read import asked, consumer_of, stops_reading
 from sluicegate.proxy.state.topic_description import TopicUnavailable
 
 _SECONDS = 8.0  # a request to the admin endpoint ends within 10 s
@@ -79,12 +80,13 @@ def _offsets(
 
     bounds: list[dict[int, int]] = []
     for time_ms in times_ms:
-        asked = [confluent_kafka.TopicPartition(each.topic, each.partition, time_ms) for each in partitions]
-        bounds.append({each.partition: each.offset for each in consumer.offsets_for_times(asked, timeout=left())})
+        times = [confluent_kafka.TopicPartition(each.topic, each.partition, time_ms) for each in partitions]
+        offsets = asked(partial(consumer.offsets_for_times, times, timeout=left()))
+        bounds.append({each.partition: each.offset for each in offsets})
     found = {}
     for each in partitions:
-        _, newest = consumer.get_watermark_offsets(each, timeout=left())
-        first, end = (newest if offsets[each.partition] < 0 else offsets[each.partition] for offsets in bounds)
+        _, newest = asked(partial(consumer.get_watermark_offsets, each, timeout=left()))
+        first, end = (newest if bound[each.partition] < 0 else bound[each.partition] for bound in bounds)
         if first < end:
             found[each.partition] = (first, end)
     return found

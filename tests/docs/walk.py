@@ -76,6 +76,7 @@ class Reader:
             "NO_COLOR": "1",
             "COLUMNS": "200",
             "LC_ALL": "C.UTF-8",
+            "PYTEST_ADDOPTS": "-o asyncio_default_fixture_loop_scope=function",  # readers have no pytest-asyncio
         }
         self._environment = inherited | java_options.ENVIRONMENT | own
         self._activation = ""

@@ -95,7 +95,8 @@ class SaslClient(RawClient):
     def _begin(self, mechanism: str) -> None:
         body = SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, 1)
         response = self._call(_HANDSHAKE, 1, SASL_HANDSHAKE_RESPONSE, body)
-        assert response is not None
+        if response is None:
+            raise ConnectionError("the connection ended before the response to SaslHandshake")
         assert response["error_code"] == 0, response
 
     def _send(self, token: bytes) -> Value | None:
