@@ -32,14 +32,14 @@ class Baseline:
     instructions: Mapping[str, Case]
     resident_mb: Mapping[str, float]
 
-    def expected(self, counted: Mapping[str, float]) -> dict[str, float]:
+    def expected_instructions(self, counted: Mapping[str, float]) -> dict[str, float]:
         """Return the instructions of each case with the build of Python that has counted its own yardstick."""
         build = counted[YARDSTICK] / self.instructions[YARDSTICK].count
         return {name: each.count * (1 + each.interpreter * (build - 1)) for name, each in self.instructions.items()}
 
     def more_instructions(self, counted: Mapping[str, float]) -> list[str]:
         """Return a sentence for each case above its margin."""
-        expected = self.expected(counted)
+        expected = self.expected_instructions(counted)
         return [
             f"{name}: {counted[name]:,.0f} instructions, {counted[name] / expected[name]:.2f} times the expected"
             f" {expected[name]:,.0f}; the margin is {INSTRUCTIONS_MARGIN:.0%}"

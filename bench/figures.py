@@ -21,7 +21,7 @@ class Figure:
     at_least: bool = False
 
     @property
-    def met(self) -> bool | None:
+    def is_reached(self) -> bool | None:
         """Whether the goal is reached; None where there is none."""
         if self.goal is None:
             return None
@@ -30,7 +30,7 @@ class Figure:
 
 def write_json(file: Path, figures: Iterable[Figure]) -> None:
     """The list that other programs read: figure, load, value, unit, goal, met."""
-    rows = [asdict(figure) | {"value": round(figure.value, 4), "met": figure.met} for figure in figures]
+    rows = [asdict(figure) | {"value": round(figure.value, 4), "met": figure.is_reached} for figure in figures]
     for row in rows:
         del row["at_least"]
     file.write_text(json.dumps(rows, indent=1) + "\n")
@@ -42,7 +42,7 @@ def goals_table(figures: Iterable[Figure]) -> str:
     for f in figures:
         if f.goal is not None:
             bound = "at least" if f.at_least else "at most"
-            met = "yes" if f.met else "**no**"
+            met = "yes" if f.is_reached else "**no**"
             lines.append(f"| {f.figure} | {f.load} | {f.value:,.2f} {f.unit} | {bound} {f.goal:,.10g} | {met} |")
     return "\n".join(lines)
 

@@ -17,14 +17,14 @@ from bench.python_yardstick import interpret
 Repeat = Callable[[int], None]
 
 
-def cases() -> dict[str, Repeat]:
+def instruction_cases() -> dict[str, Repeat]:
     """Return what repeats each case; bench/baseline.json has their names."""
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")
     return {
         YARDSTICK: interpret,
-        **{f"validate {codec}": validate_batches.repeating(codec) for codec in codecs},
-        "validate one record": validate_batches.repeating("one"),
-        "validate one record, slow path": validate_batches.repeating("slow"),
+        **{f"validate {codec}": validate_batches.repeated_validation(codec) for codec in codecs},
+        "validate one record": validate_batches.repeated_validation("one"),
+        "validate one record, slow path": validate_batches.repeated_validation("slow"),
         "request and answer": OneSession().run,
         "request and answer, JSON rule": OneSession({"RULES": "[{name: body, value: {json: {}}}]"}).run,
         "rejected request and answer": OneSession().run_rejected,
@@ -33,7 +33,7 @@ def cases() -> dict[str, Repeat]:
 
 
 async def _serve() -> None:
-    known = cases()
+    known = instruction_cases()
     for name in known:
         known[name](2)  # one-time work is not counted
     gc.collect()

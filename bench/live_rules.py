@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient
 from bench import machine, streams
 from bench.ending import end_on_sigterm
 from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
-from bench.rules import AVRO, JSON_SCHEMA, order
+from bench.rules import AVRO, JSON_SCHEMA, order_record
 from bench.streams import Stream
 from bench.targets import BOUNDS, Target, broker, kroxylicious, sluicegate
 
@@ -54,7 +54,7 @@ class Load:
 
 def loads() -> tuple[Load, Load]:
     """Orders as JSON and as Avro, all of them different."""
-    orders = [order(number) for number in range(_VALUES)]
+    orders = [order_record(number) for number in range(_VALUES)]
     schema = fastavro.parse_schema(AVRO)
     texts, datums = [], []
     for one in orders:

@@ -112,7 +112,7 @@ class Peaks:
     jvm: int = 0
     workers: int = 0
 
-    def look(self) -> None:
+    def sample_usage(self) -> None:
         """Once more."""
         jvm = workers = 0
         for pid in with_children(os.getpid())[1:]:
@@ -132,7 +132,7 @@ def peaks() -> Iterator[Peaks]:
     def watch() -> None:
         while not over.wait(_EVERY_SECONDS):
             try:
-                found.look()
+                found.sample_usage()
             except (FileNotFoundError, ProcessLookupError):
                 continue  # a process has ended meanwhile
 

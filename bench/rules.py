@@ -97,11 +97,11 @@ def protobuf_order(number: int) -> bytes:
     """Return the same in Protobuf."""
     described = descriptor_pb2.FileDescriptorSet.FromString(_PROTOBUF)
     kinds = message_factory.GetMessages(described.file)
-    written: bytes = kinds["Order"](**order(number)).SerializeToString()
+    written: bytes = kinds["Order"](**order_record(number)).SerializeToString()
     return written
 
 
-def order(number: int) -> dict[str, Any]:
+def order_record(number: int) -> dict[str, Any]:
     """One of a KiB, most of which is text."""
     return {
         "id": 4000 + number,
@@ -120,7 +120,7 @@ def measured(rule: RecordRule, value: bytes) -> float:
     return _least(lambda: rule.fault(record), _RECORDS, len(value))
 
 
-def natively(rule: RecordRule, value: bytes) -> float:
+def native_seconds(rule: RecordRule, value: bytes) -> float:
     """The same where the fast path asks about a batch."""
     questions = ordinary_questions([rule])
     assert questions is not None
@@ -147,9 +147,9 @@ def _as_json(schemas: FollowsSchema) -> RecordRule:
 
 def main() -> None:
     """Measure and write down."""
-    text = json.dumps(order(711), separators=(",", ":")).encode()
+    text = json.dumps(order_record(711), separators=(",", ":")).encode()
     out = BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(AVRO), order(711))
+    fastavro.schemaless_writer(out, fastavro.parse_schema(AVRO), order_record(711))
     of_schema = FollowsSchema(Side.VALUE, json_schema_content(json.dumps(JSON_SCHEMA)))
     of_avro = FollowsSchema(Side.VALUE, avro_content(json.dumps(AVRO)))
     of_protobuf = FollowsSchema(Side.VALUE, protobuf_content(_PROTOBUF, "Order"))
@@ -158,13 +158,13 @@ def main() -> None:
     of_constrained = FollowsSchema(Side.VALUE, protobuf_content(_CONSTRAINED, "Order"))
     avro, protobuf = out.getvalue(), protobuf_order(711)
     asked: list[tuple[str, Callable[[RecordRule, bytes], float], RecordRule, bytes]] = [
-        ("JSON, plainly good", natively, JsonSyntax(Side.VALUE), text),
+        ("JSON, plainly good", native_seconds, JsonSyntax(Side.VALUE), text),
         ("JSON", measured, JsonSyntax(Side.VALUE), text),
         ("JSON, duplicate keys rejected", measured, JsonSyntax(Side.VALUE, "reject"), text),
-        ("JSON Schema, plainly good", natively, of_schema, text),
+        ("JSON Schema, plainly good", native_seconds, of_schema, text),
         ("JSON Schema", measured, of_schema, text),
         ("JSON Schema with an unusual keyword", measured, unusual, text),
-        ("Avro, plainly good", natively, of_avro, avro),
+        ("Avro, plainly good", native_seconds, of_avro, avro),
         ("Avro", measured, of_avro, avro),
         ("Protobuf", measured, of_protobuf, protobuf),
         (f"CEL over JSON: {_EXPRESSION}", measured, IsTrue(_EXPRESSION), text),

@@ -67,7 +67,7 @@ def cpu_seconds() -> float:
     return ticks / _TICK
 
 
-def compared(
+def compare_sources(
     spark: SparkSession, address: str, relayed: str, counts: Counts, partitions: int, each: int, rounds: int
 ) -> list[Compared]:
     """Ask each query of both sources in turns. Raises RuntimeError if the results differ."""
@@ -142,10 +142,10 @@ def main() -> None:
         counting_relay(relay, upstream) as counts,
     ):
         spark = spark_session(Path(name), LONG_LIVED)
-        compared(spark, address, f"127.0.0.1:{relay}", counts, *_WARM_UP, 1)
+        compare_sources(spark, address, f"127.0.0.1:{relay}", counts, *_WARM_UP, 1)
         for shape in asked.topics.split(","):
             partitions, each = (int(number) for number in shape.split("x"))
-            rows += compared(spark, address, f"127.0.0.1:{relay}", counts, partitions, each, asked.rounds)
+            rows += compare_sources(spark, address, f"127.0.0.1:{relay}", counts, partitions, each, asked.rounds)
             found = {"machine": describe(), "date": datetime.now(UTC).date().isoformat()}
             _FILE.write_text(json.dumps(found | {"sources": [asdict(row) for row in rows]}, indent=2) + "\n")
             fill_in(_PAGE, "sources", table(rows, asked.rounds))

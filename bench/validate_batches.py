@@ -23,7 +23,7 @@ _TOPIC_ID = b"sixteen bytes id"
 _KEYS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
 
 
-def repeating(what: str) -> Callable[[int], None]:
+def repeated_validation(what: str) -> Callable[[int], None]:
     """Return what validates the request of `what` this often, and raises AssertionError unless it is good. A codec: 600
     records; `one`: one record; `slow`: that record on the slow path.
     """

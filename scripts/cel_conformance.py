@@ -75,7 +75,7 @@ class Tests:
         return self.message(any_value.type_url.rpartition("/")[2], any_value.value)
 
     def passes(self, test) -> bool:
-        variables = {one.name: declared(one) for one in test.type_env}
+        variables = {one.name: declared_type(one) for one in test.type_env}
         data = {}
         for name, bound in test.bindings.items():
             if bound.WhichOneof("kind") != "value":
@@ -100,7 +100,7 @@ class Tests:
         wanted = test.value if expected == "value" else test.typed_result.result
         kind = wanted.WhichOneof("kind")
         if kind == "object_value":
-            return same(self.object_of(wanted.object_value), value)
+            return are_equal(self.object_of(wanted.object_value), value)
         if kind == "double_value" and math.isnan(wanted.double_value):
             return isinstance(value, float) and math.isnan(value)
         if kind == "enum_value":
@@ -122,7 +122,7 @@ class Tests:
         return None if kind == "null_value" else value
 
 
-def declared(one):
+def declared_type(one):
     if not one.HasField("ident"):
         raise NotApplicable
     return type_of(one.ident.type)
@@ -145,7 +145,7 @@ def type_of(given):
     return cel.Type.NULL if kind == "null" else cel.Type.DYN
 
 
-def same(wanted, value) -> bool:
+def are_equal(wanted, value) -> bool:
     name = wanted.DESCRIPTOR.full_name
     if hasattr(value, "SerializeToString"):
         return wanted.SerializeToString(deterministic=True) == value.SerializeToString(deterministic=True)

@@ -42,7 +42,7 @@ def about(python: str) -> str:
     return subprocess.run([python, "-c", ABOUT], capture_output=True, text=True, check=False).stdout.strip()
 
 
-def tested(version: str, python: str, folders: list[str]) -> dict[str, object]:
+def run_tests(version: str, python: str, folders: list[str]) -> dict[str, object]:
     """Make the environment, compile the hot path, and run the tests. If there is no environment, no test has run."""
     environment = Path(".pythons", version)
     variables = {"UV_PROJECT_ENVIRONMENT": str(environment), "SLUICEGATE_COMPILED": "required"}
@@ -106,7 +106,7 @@ def main(arguments: list[str]) -> None:
             print(f"Python {version} is not on this machine", flush=True)
             continue
         print(f"Python {version}: {python}", flush=True)
-        results.append(tested(version, python, folders))
+        results.append(run_tests(version, python, folders))
     Path("build").mkdir(exist_ok=True)
     Path("build/pythons.json").write_text(json.dumps(results, indent=1))
     if "--write" in arguments and PAGE.exists():

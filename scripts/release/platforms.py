@@ -21,7 +21,7 @@ PLATFORMS = {
 PYTHONS = ("311", "312", "313", "314")
 
 
-def needed(packages: dict[str, list[dict]], name: str, extra: str | None = None) -> set[str]:
+def needed_libraries(packages: dict[str, list[dict]], name: str, extra: str | None = None) -> set[str]:
     """Return the names of the libraries that a package needs, directly or not."""
     found: set[str] = set()
     (first,) = packages[name]
@@ -74,7 +74,7 @@ def without_free_threading(versions: list[dict]) -> bool:
 lock: dict[str, list[dict]] = {}
 for package in tomllib.loads(Path("uv.lock").read_text())["package"]:
     lock.setdefault(package["name"], []).append(package)
-core, rules = needed(lock, "sluicegate"), needed(lock, "sluicegate", "rules")
+core, rules = needed_libraries(lock, "sluicegate"), needed_libraries(lock, "sluicegate", "rules")
 rows = [
     "| platform | wheels of sluicegate | libraries without a wheel | libraries of the extra `rules` without a wheel |",
     "|---|---|---|---|",

@@ -51,14 +51,14 @@ class Example:
         return self.name
 
     @property
-    def files(self) -> set[str]:
+    def changed_files(self) -> set[str]:
         """Return all files that the example creates or changes."""
         return {file for block in self.blocks for file in files_of(block)}
 
     @property
     def product_files(self) -> list[str]:
         """Return the files that are neither tests nor pages."""
-        return sorted(file for file in self.files if file.startswith(_PRODUCT))
+        return sorted(file for file in self.changed_files if file.startswith(_PRODUCT))
 
 
 def files_of(block: Block) -> list[str]:
@@ -113,7 +113,7 @@ class Copy:
 
     def check_style(self, example: Example) -> None:
         """Check and format the files of the example as `make check` does."""
-        files = sorted(file for file in example.files if file.endswith(".py"))
+        files = sorted(file for file in example.changed_files if file.endswith(".py"))
         for arguments in (["check"], ["format", "--diff"]):
             status, output = self._run([".venv/bin/ruff", *arguments, "--no-cache", *files], "")
             if status:

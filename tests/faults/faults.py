@@ -145,7 +145,7 @@ class WorkerKilled:
     name: str = "one of four workers killed"
 
     def cause(self, setting: FaultSetting) -> None:
-        workers = setting.workers()
+        workers = setting.worker_pids()
         os.kill(workers[self.worker % len(workers)], signal.SIGKILL)
 
 

@@ -109,7 +109,7 @@ class FaultSetting:
                 self.proxy.stop()
 
     @property
-    def hits(self) -> int:
+    def relay_hits(self) -> int:
         """Return how often the relays' faults hit."""
         return self.client_relay.hits + self.broker_relay.hits
 
@@ -191,12 +191,12 @@ class FaultSetting:
             os.kill(pid, signal.SIGUSR1)
 
     def kill_and_start_proxy(self) -> None:
-        pids = self.workers()
+        pids = self.worker_pids()
         self.proxy.kill()
         eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), what="the end of its workers")
         self.proxy.start()
 
-    def workers(self) -> list[int]:
+    def worker_pids(self) -> list[int]:
         """Return the workers' process ids; none if the proxy is one process."""
         assert self.proxy.process is not None
         pid = self.proxy.process.pid

@@ -61,7 +61,7 @@ def run_plan(setting: FaultSetting, outcome: RunOutcome) -> None:
             load.stop()
     outcome.acknowledged, outcome.committed = idempotent.count, transactional.count
     outcome.commits, outcome.aborts = transactional.commits, transactional.aborts
-    outcome.rejected, outcome.hits = rejected.rejected, setting.hits
+    outcome.rejected, outcome.hits = rejected.rejected, setting.relay_hits
 
     bootstrap = setting.cluster.bootstrap
     assert all(numbers == list(range(len(numbers))) for numbers in idempotent.acknowledged.values())

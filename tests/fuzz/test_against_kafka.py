@@ -76,7 +76,7 @@ def test_kafkas_validator_accepts_batches_that_the_fast_path_accepts() -> None:
         cases = list(islice(good, min(left, _AT_ONCE)))
         answers = validators_responses(cases)
         rejected = [
-            f"{case.line()[:2000]}  Kafka {answer[:300]!r}"
+            f"{case.case_line()[:2000]}  Kafka {answer[:300]!r}"
             for case, answer in zip(cases, answers, strict=True)
             if answer not in (ACCEPTED, LEFT_TO_THE_BROKER)
         ]

@@ -46,7 +46,7 @@ def test_recorded_streams_pass_unchanged_on_both_paths(name: str) -> None:
     for play in (fast, slow):
         for _ in range(2):
             play.from_client(stream)
-            play.loop.turns()
+            play.loop.run_steps()
 
         assert play.broker.sent == stream * 2
         assert not play.client.sent and not play.client.is_closing()

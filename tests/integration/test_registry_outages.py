@@ -40,7 +40,7 @@ class FaultyRegistryFront:
     def _response(self, client: socket.socket, head: bytes) -> bool | None:
         return (self.instead or self._through)(client, head)
 
-    def hang(self, _client: socket.socket, _head: bytes) -> None:
+    def withhold_response(self, _client: socket.socket, _head: bytes) -> None:
         """Send no response until the fault is over."""
         instead = self.instead
         while self.instead is instead and not self.here.over.wait(0.05):
@@ -48,7 +48,7 @@ class FaultyRegistryFront:
 
     def hang_after_headers(self, client: socket.socket, head: bytes) -> None:
         client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
-        self.hang(client, head)
+        self.withhold_response(client, head)
 
     def respond_slowly(self, client: socket.socket, head: bytes) -> bool | None:
         self.here.over.wait(0.1)
@@ -125,7 +125,7 @@ def framed_by_id(schema_id: int, data: bytes = b"x") -> bytes:
 
 
 FAULTS: dict[str, tuple[Callable[[FaultyRegistryFront], Answering], str]] = {
-    "hangs": (lambda front: front.hang, "no response within 2 s"),
+    "hangs": (lambda front: front.withhold_response, "no response within 2 s"),
     "hangs after headers": (lambda front: front.hang_after_headers, "no response within 2 s"),
     "drips": (lambda front: front.drip_headers, "no response within 2 s"),
     "429": (
@@ -253,7 +253,7 @@ def test_batches_without_registry_lookups_do_not_wait_for_a_silent_registry(
     eventually(lambda: all(send_record(proxy, late, framed_by_id(new_schema()))[0] == OK for _ in range(3)), 60)
     results: list[tuple[int, str, float]] = []
 
-    faulty_registry.instead = faulty_registry.hang
+    faulty_registry.instead = faulty_registry.withhold_response
     try:
         waiting = threading.Thread(target=lambda: results.append(send_record(proxy, late, framed_by_id(unknown))))
         waiting.start()

@@ -15,5 +15,5 @@ def validators_responses(cases: Iterable[Case]) -> list[str]:
     """Return code, message and record errors for each case, as printed by KafkaValidator.java."""
     program = Path(__file__).with_name("KafkaValidator.java")
     return run_java(
-        java_command(kafka_folder(KAFKA_NEW), str(program)), "".join(case.line() for case in cases)
+        java_command(kafka_folder(KAFKA_NEW), str(program)), "".join(case.case_line() for case in cases)
     ).splitlines()

@@ -22,7 +22,7 @@ class Case:
     policy: TopicPolicy
     data: bytes
 
-    def line(self) -> str:
+    def case_line(self) -> str:
         p = self.policy
         compacted = str(p.compacted).lower()
         return f"{NOW} {p.timestamp_type.value} {p.before_max_ms} {p.after_max_ms} {compacted} {self.data.hex()}\n"

@@ -105,12 +105,12 @@ class CleanedTopic:
         producer.init_transactions(_SECONDS)
         return producer
 
-    def overwrite(self, key: str, value: str, **more: int) -> None:
+    def write_plain(self, key: str, value: str, **more: int) -> None:
         """Write one record without a transaction."""
         self._plain.produce(self.name, value, key, partition=0, **more)
         assert self._plain.flush(_SECONDS) == 0
 
-    def clean(self) -> None:
+    def wait_for_cleaner(self) -> None:
         """Begin new segments, and wait until the log cleaner has cleaned the earlier ones. Then only two fillers are
         left: that of the active segment and the one before it.
         """
@@ -124,7 +124,7 @@ class CleanedTopic:
 
     def _fill(self) -> None:
         self._fillers += 1
-        self.overwrite("filler", f"{self._fillers}".ljust(_FILLER_BYTES))
+        self.write_plain("filler", f"{self._fillers}".ljust(_FILLER_BYTES))
 
 
 def records_java_reads(kafka: Kafka, topic: str) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from sluicegate.validation.rules.rule import Mode
 HOUR = 3_600_000
 
 
-def bounds(topic: str, side: str, valid: dict[int, int], damaged: int, of: int) -> list[BoundCount]:
+def bound_counts(topic: str, side: str, valid: dict[int, int], damaged: int, of: int) -> list[BoundCount]:
     """Return counts for each bound. `valid`: the number of valid records by their distance (ms). Records with invalid
     timestamps are beyond every bound.
     """
@@ -27,7 +27,9 @@ def bounds(topic: str, side: str, valid: dict[int, int], damaged: int, of: int) 
 
 
 def test_advises_the_tightest_limit_that_rejects_no_valid_record() -> None:
-    given = bounds("t", "ahead", {100: 900, 250_000: 50}, 50, 1000) + bounds("t", "behind", {70_000: 950}, 50, 1000)
+    given = bound_counts("t", "ahead", {100: 900, 250_000: 50}, 50, 1000) + bound_counts(
+        "t", "behind", {70_000: 950}, 50, 1000
+    )
 
     (found,) = advise(given, 0)
 
@@ -37,7 +39,9 @@ def test_advises_the_tightest_limit_that_rejects_no_valid_record() -> None:
 
 
 def test_advises_a_tighter_limit_if_some_valid_records_may_be_rejected() -> None:
-    given = bounds("t", "ahead", {100: 990, 250_000: 10}, 0, 1000) + bounds("t", "behind", {0: 1000}, 0, 1000)
+    given = bound_counts("t", "ahead", {100: 990, 250_000: 10}, 0, 1000) + bound_counts(
+        "t", "behind", {0: 1000}, 0, 1000
+    )
 
     # No bound below a minute, because append times are estimated to the minute.
     assert advise(given, 0.01)[0].ahead.bound_ms == 60_000
@@ -45,13 +49,15 @@ def test_advises_a_tighter_limit_if_some_valid_records_may_be_rejected() -> None
 
 
 def test_advises_no_limit_if_valid_records_exceed_all_candidates() -> None:
-    given = bounds("t", "ahead", {100: 10}, 0, 10) + bounds("t", "behind", {20 * 365 * 24 * HOUR: 10}, 0, 10)
+    given = bound_counts("t", "ahead", {100: 10}, 0, 10) + bound_counts(
+        "t", "behind", {20 * 365 * 24 * HOUR: 10}, 0, 10
+    )
 
     assert advise(given, 0)[0].behind.bound_ms == LONG_MAX
 
 
 def test_the_advised_configuration_can_be_loaded(tmp_path: Path) -> None:
-    given = bounds("orders.v1", "ahead", {100: 10}, 0, 10) + bounds("orders.v1", "behind", {100: 10}, 0, 10)
+    given = bound_counts("orders.v1", "ahead", {100: 10}, 0, 10) + bound_counts("orders.v1", "behind", {100: 10}, 0, 10)
     file = tmp_path / "sluicegate.yaml"
 
     file.write_text(as_yaml(advise(given, 0), ["127.0.0.1:9092"]))
@@ -65,7 +71,7 @@ def test_the_advised_configuration_can_be_loaded(tmp_path: Path) -> None:
 
 
 def test_advises_no_limit_if_the_broker_sets_the_timestamps() -> None:
-    given = bounds("t", "ahead", {100: 10}, 5, 15) + bounds("t", "behind", {0: 10}, 5, 15)
+    given = bound_counts("t", "ahead", {100: 10}, 5, 15) + bound_counts("t", "behind", {0: 10}, 5, 15)
 
     (found,) = advise(given, 0, frozenset({"t"}))
 

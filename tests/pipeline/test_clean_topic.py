@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 
-def write(bootstrap: str, topic: str, *batches: bytes) -> None:
+def write_batches(bootstrap: str, topic: str, *batches: bytes) -> None:
     with RawClient(bootstrap) as client:
         for data in batches:
             response = client.produce(9, [topic_data(topic, (0, data))])
@@ -61,7 +61,7 @@ def month_old_topic(kafka_bootstrap: str) -> str:
     topic = create_topic(kafka_bootstrap, UNLIMITED | {"retention.ms": str(7 * DAY)}, 1)
     valid = [Rec(now_ms() - HOUR + i, value=b"s%d" % i) for i in range(50)]
     old = [Rec((now_ms() - 30 * DAY + i) * 1_000_000, value=b"o%d" % i) for i in range(80)]
-    write(kafka_bootstrap, topic, batch(old), batch(valid))
+    write_batches(kafka_bootstrap, topic, batch(old), batch(valid))
     return topic
 
 
@@ -92,7 +92,7 @@ def test_a_repair_to_a_compacted_topic_rejects_records_without_a_key(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
-    write(kafka_bootstrap, topic, batch([Rec(now_ms(), None), Rec(now_ms(), b"k"), Rec(now_ms(), b"k")]))
+    write_batches(kafka_bootstrap, topic, batch([Rec(now_ms(), None), Rec(now_ms(), b"k"), Rec(now_ms(), b"k")]))
     set_topic_config(kafka_bootstrap, topic, "cleanup.policy", "compact")
 
     with pytest.raises(
@@ -109,7 +109,7 @@ def test_repairs_a_record_that_fits_only_compressed(spark: SparkSession, kafka_b
     """A compressed record of 6 MB is among uncompressed records; the repair compresses it again."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     large = Rec(now_ms(), value=b"x" * 6_000_000)
-    write(kafka_bootstrap, topic, batch([Rec(now_ms())] * 50, NONE), batch([large], ZSTD))
+    write_batches(kafka_bootstrap, topic, batch([Rec(now_ms())] * 50, NONE), batch([large], ZSTD))
 
     done = repair_topic(spark, kafka_bootstrap, topic, tmp_path / "made")
 
@@ -132,7 +132,7 @@ def test_repairs_a_topic_with_a_small_max_message_bytes(
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED | {"max.message.bytes": "20000"}, 1)
     records = [[Rec(now_ms(), value=b"v" * 1000)] * 15 for _ in range(20)]
-    write(kafka_bootstrap, topic, *(batch(some) for some in records))
+    write_batches(kafka_bootstrap, topic, *(batch(some) for some in records))
 
     assert repair_topic(spark, kafka_bootstrap, topic, tmp_path)["written_by_this_run"] == 300
 
@@ -156,7 +156,7 @@ class DeletingTopics(Topics):
 def aged_topic(kafka_bootstrap: str) -> str:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     for first in range(0, 300, 50):
-        write(kafka_bootstrap, topic, batch([Rec(now_ms() - HOUR + i) for i in range(first, first + 50)]))
+        write_batches(kafka_bootstrap, topic, batch([Rec(now_ms() - HOUR + i) for i in range(first, first + 50)]))
     return topic
 
 

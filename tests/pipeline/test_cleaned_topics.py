@@ -39,10 +39,10 @@ def cleaned_topic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
         topic.transaction(6, "k0", "never", TransactionEnd.FENCED)
         topic.java_transaction("j")
         topic.transaction(7, "k1", "nor this", TransactionEnd.ABORT)
-        topic.overwrite("k5", "w5")
-        topic.overwrite("key", "w", timestamp=time.time_ns())  # an invalid timestamp for the repair
-        topic.clean()
-        topic.clean()
+        topic.write_plain("k5", "w5")
+        topic.write_plain("key", "w", timestamp=time.time_ns())  # an invalid timestamp for the repair
+        topic.wait_for_cleaner()
+        topic.wait_for_cleaner()
         yield kafka
 
 

@@ -8,9 +8,9 @@ from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType
 from tests.config.reading import SMALLEST, load_text
-from tests.pipeline.test_advice import HOUR, bounds
+from tests.pipeline.test_advice import HOUR, bound_counts
 
-BOUNDS = bounds("orders", "ahead", {100: 90, 90 * 60_000: 6, 3 * HOUR: 4}, 0, 100) + bounds(
+BOUNDS = bound_counts("orders", "ahead", {100: 90, 90 * 60_000: 6, 3 * HOUR: 4}, 0, 100) + bound_counts(
     "orders", "behind", {100: 100}, 0, 100
 )
 """90 records on time, 6 records 90 minutes ahead, 4 records three hours ahead."""

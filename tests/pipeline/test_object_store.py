@@ -53,12 +53,12 @@ class ObjectStore:
         with self.files.open_input_stream(f"{BUCKET}/{name}") as file:
             return bytes(file.read()).decode()
 
-    def rows(self, table: str) -> int:
+    def row_count(self, table: str) -> int:
         return sum(fragment.count_rows() for fragment in pq.ParquetDataset(f"{BUCKET}/{table}", self.files).fragments)
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -74,53 +74,53 @@ def polluted_topic(kafka_bootstrap: str) -> PollutedTopic:
 
 
 def test_a_profile_has_a_report_a_summary_and_tables(
-    store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
+    object_store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic)
 
-    message = store.run("profile", *about, "--out", "s3a://audit/profile", "--tables", "s3a://audit/lake")
+    message = object_store.run("profile", *about, "--out", "s3a://audit/profile", "--tables", "s3a://audit/lake")
 
-    found = json.loads(store.text("profile/summary.json"))["topics"][polluted_topic.topic]
+    found = json.loads(object_store.text("profile/summary.json"))["topics"][polluted_topic.topic]
     assert found["records"] == polluted_topic.records
     assert {kind: n for kind, n in found["damage"].items() if kind != "none" and n} == polluted_topic.counts
-    assert polluted_topic.topic in store.text("profile/report.html")
-    assert store.rows("lake/profile_hours")
+    assert polluted_topic.topic in object_store.text("profile/report.html")
+    assert object_store.row_count("lake/profile_hours")
     assert "a-planted-secret" not in message
 
 
 def test_a_repair_with_results_in_an_object_store_is_planned_written_and_verified(
-    store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
+    object_store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic)
 
-    store.run("repair", *about, "--out", "s3a://audit/repair")
-    planned = json.loads(store.text("repair/summary.json"))
-    store.run("repair", *about, "--out", "s3a://audit/repair", "--apply")
-    store.run("verify", *about, "--topic", f"{polluted_topic.topic}-clean", "--out", "s3a://audit/verify")
+    object_store.run("repair", *about, "--out", "s3a://audit/repair")
+    planned = json.loads(object_store.text("repair/summary.json"))
+    object_store.run("repair", *about, "--out", "s3a://audit/repair", "--apply")
+    object_store.run("verify", *about, "--topic", f"{polluted_topic.topic}-clean", "--out", "s3a://audit/verify")
 
     assert planned["topics"][polluted_topic.topic]["repaired"] == polluted_topic.counts
-    assert json.loads(store.text("verify/summary.json"))["repairs"] == polluted_topic.counts
+    assert json.loads(object_store.text("verify/summary.json"))["repairs"] == polluted_topic.counts
 
 
 def test_extracted_records_are_in_the_object_store_once_after_two_runs(
-    store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
+    object_store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic, "--out", "s3a://audit/events")
 
     for _ in range(2):
-        store.run("extract", *about, "--extractor", "previous", "--batch", "1000")
+        object_store.run("extract", *about, "--extractor", "previous", "--batch", "1000")
 
-    assert store.rows("events/records") == polluted_topic.records
-    found = store.files.get_file_info(fs.FileSelector(f"{BUCKET}/events/records", recursive=True))
+    assert object_store.row_count("events/records") == polluted_topic.records
+    found = object_store.files.get_file_info(fs.FileSelector(f"{BUCKET}/events/records", recursive=True))
     assert {file.extension for file in found if file.is_file} == {"parquet"}
 
 
 def test_a_store_that_rejects_results_is_one_line_with_a_fix(
-    store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
+    object_store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic)
 
-    message = store.run("profile", *about, "--out", "s3a://no-such-bucket/profile", status=1)
+    message = object_store.run("profile", *about, "--out", "s3a://no-such-bucket/profile", status=1)
 
     assert message.startswith("sluicegate-spark: s3a://no-such-bucket/profile cannot be used: ")
     assert message.rstrip().endswith(". Create the bucket first, or name an existing one")

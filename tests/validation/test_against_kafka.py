@@ -65,7 +65,7 @@ def test_every_verdict_equals_that_of_kafkas_validator(cases: Cases, count: int,
     answers = [answer.replace(LEFT_TO_THE_BROKER, ACCEPTED) for answer in validators_responses(made)]
 
     differences = [
-        f"{case.line()[:2000]}  Kafka {answer[:300]!r}\n  ours  {mine[:300]!r}"
+        f"{case.case_line()[:2000]}  Kafka {answer[:300]!r}\n  ours  {mine[:300]!r}"
         for case, answer in zip(made, answers, strict=True)
         if (mine := proxy_verdict(case)) != answer
     ]

@@ -32,7 +32,7 @@ def deleted(*topics: str) -> Value:
     return {"topics": named, "topic_names": list(topics), **_TIMEOUT}
 
 
-def emptied(*topics: str) -> Value:
+def delete_records_body(*topics: str) -> Value:
     partitions = [{"partition_index": 0, "offset": -1}]
     return {"topics": [{"name": topic, "partitions": partitions} for topic in topics], **_TIMEOUT}
 
@@ -44,24 +44,24 @@ def in_transaction(*topics: str) -> Value:
     return {"transactions": [one], **{f"v3_and_below_{key}": value for key, value in old.items()}}
 
 
-def marked(*topics: str) -> Value:
+def write_markers_body(*topics: str) -> Value:
     named = [{"name": topic, "partition_indexes": [0]} for topic in topics]
     marker = {"producer_id": 1, "producer_epoch": 0, "transaction_result": True, "topics": named}
     return {"markers": [{**marker, "coordinator_epoch": 0, "transaction_version": 0}]}
 
 
-def widened(*topics: str) -> Value:
+def create_partitions_body(*topics: str) -> Value:
     named = [{"name": topic, "count": 5, "assignments": None} for topic in topics]
     return {"topics": named, "validate_only": False, **_TIMEOUT}
 
 
-def reassigned(*topics: str) -> Value:
+def reassignments_body(*topics: str) -> Value:
     partitions = [{"partition_index": 0, "replicas": [1]}]
     named = [{"name": topic, "partitions": partitions} for topic in topics]
     return {"topics": named, "allow_replication_factor_change": True, **_TIMEOUT}
 
 
-def elected(*topics: str) -> Value:
+def elect_leaders_body(*topics: str) -> Value:
     return {
         "election_type": 0,
         "topic_partitions": [{"topic": each, "partitions": [0]} for each in topics],
@@ -76,14 +76,14 @@ def moved(*topics: str) -> Value:
 REQUESTS: dict[str, Callable[..., Value]] = {
     "CreateTopics": created,
     "DeleteTopics": deleted,
-    "DeleteRecords": emptied,
+    "DeleteRecords": delete_records_body,
     "AddPartitionsToTxn": in_transaction,
-    "WriteTxnMarkers": marked,
+    "WriteTxnMarkers": write_markers_body,
     "AlterConfigs": without_operation,
     "IncrementalAlterConfigs": resources,
-    "CreatePartitions": widened,
-    "AlterPartitionReassignments": reassigned,
-    "ElectLeaders": elected,
+    "CreatePartitions": create_partitions_body,
+    "AlterPartitionReassignments": reassignments_body,
+    "ElectLeaders": elect_leaders_body,
     "AlterReplicaLogDirs": moved,
 }
 SCHEMAS = {value.name: value for value in vars(messages).values() if isinstance(value, MessageSchema)}

@@ -74,7 +74,7 @@ def _from_client(stream: bytes, pieces: list[int], has_fast_path: bool = HAS_FAS
     at = 0
     for piece in pieces:
         play.from_client(stream[at : at + piece])
-        play.loop.turns()
+        play.loop.run_steps()
         at += piece
     play.from_client(b"")
     return _done(play)
@@ -84,18 +84,18 @@ def _from_broker(stream: bytes, pieces: list[int], has_fast_path: bool = HAS_FAS
     play = Playbook(has_fast_path, **_BOUNDS)
     for asked in ASKED:
         play.from_client(asked)
-        play.loop.turns()
+        play.loop.run_steps()
     at = 0
     for piece in pieces:
         play.from_broker(stream[at : at + piece])
-        play.loop.turns()
+        play.loop.run_steps()
         at += piece
     play.from_broker(b"")
     return _done(play)
 
 
 def _done(play: Playbook) -> tuple[bytes, bytes, bool]:
-    play.loop.turns()
+    play.loop.run_steps()
     play.parts.scheduler.close()
     assert not play.parts.counters.internal_errors, "an internal error"
     return bytes(play.broker.sent), bytes(play.client.sent), play.client.is_closing()

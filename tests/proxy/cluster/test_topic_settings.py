@@ -57,7 +57,7 @@ class SettingsAsker:
     def is_learnt(self, topic: str) -> bool:
         return self.rules.rulebook.policy_of(topic).before_max_ms == 7
 
-    async def learns(self, topic: str) -> None:
+    async def wait_until_learnt(self, topic: str) -> None:
         async with asyncio.timeout(10):
             while not self.is_learnt(topic):  # noqa: ASYNC110  # nothing announces it
                 await asyncio.sleep(0.01)
@@ -100,8 +100,8 @@ async def test_topics_beyond_one_request_are_asked_for_in_further_requests() -> 
 
         await asker.wait_until_known(*(f"t{i}" for i in range(3 * TOPICS_AT_ONCE)))
 
-        await asker.learns("t0")  # on a busy machine a first batch may have waited long enough
-        await asker.learns(f"t{3 * TOPICS_AT_ONCE - 1}")
+        await asker.wait_until_learnt("t0")  # on a busy machine a first batch may have waited long enough
+        await asker.wait_until_learnt(f"t{3 * TOPICS_AT_ONCE - 1}")
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 3
         assert kafka.most_open <= 2  # the previous connection may still be closing
 
@@ -127,7 +127,7 @@ async def test_late_settings_are_used_and_batches_wait_again() -> None:
 
         kafka.may_response.set()
 
-        await asker.learns("late")
+        await asker.wait_until_learnt("late")
         assert await asker.wait_until_known("next") < FIRST_BATCH_SECONDS
         assert asker.is_learnt("next")
 
@@ -144,8 +144,8 @@ async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
             await asker.wait_until_known("t")
             assert asker.settings.settings_pending(["t", "u"]) is None
 
-            await asker.learns("t")
-            await asker.learns("u")
+            await asker.wait_until_learnt("t")
+            await asker.wait_until_learnt("u")
 
     assert [line["event"] for line in lines] == [USING_FILE, READ_AGAIN]
 
@@ -159,7 +159,7 @@ async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> 
         with capture_logs() as lines:
             await asker.wait_until_known(*(f"t{i}" for i in range(250)), "bad", *(f"t{i}" for i in range(250, 499)))
             for topic in range(499):  # on a busy machine a first batch may have waited long enough
-                await asker.learns(f"t{topic}")
+                await asker.wait_until_learnt(f"t{topic}")
 
         assert not asker.is_learnt("bad")
         assert [line["event"] for line in lines] == [USING_FILE]

@@ -39,7 +39,7 @@ def send_requests(play: Playbook, version: int, topics: dict[str, int], acks: in
         version, {name.encode(): [(p, GOOD) for p in range(n)] for name, n in topics.items()}, acks, _ID
     )
     play.from_client(frame)
-    play.loop.turns()
+    play.loop.run_steps()
 
 
 def batches_by_outcome(play: Playbook) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[tuple[str, str], int]]:

@@ -71,7 +71,7 @@ class RespondingPlaybook:
         return bytes(playbook.broker.sent), bytes(playbook.client.sent)
 
     def _response(self, piece: int) -> bool:
-        self.playbook.loop.turns()
+        self.playbook.loop.run_steps()
         client = self.playbook.session.client  # on a busy machine the thread validates more requests
         self.playbook.loop.until(lambda: PauseReason.VALIDATING not in client.pause_reasons)
         sent, answers = self.playbook.broker.sent, b""
@@ -84,7 +84,7 @@ class RespondingPlaybook:
             self._seen += 4 + size
         for at in range(0, len(answers), piece):
             self.playbook.from_broker(answers[at : at + piece])
-        self.playbook.loop.turns()
+        self.playbook.loop.run_steps()
         return self._seen > begun
 
 
@@ -201,7 +201,7 @@ def test_consecutive_requests_leave_in_one_write() -> None:
     play.playbook.from_client(b"".join(frames))
 
     assert play.playbook.broker.writes == [sum(map(len, frames))]
-    play.playbook.loop.turns()
+    play.playbook.loop.run_steps()
 
 
 def test_a_rejected_request_keeps_its_place_between_forwarded_ones() -> None:
@@ -365,7 +365,7 @@ def test_without_fast_path_memory_the_slow_path_gathers() -> None:
 
     assert _held(play) == 0
     play.playbook.from_client(frame[200:])
-    play.playbook.loop.turns()
+    play.playbook.loop.run_steps()
     assert play.playbook.broker.sent.endswith(frame)
     assert ordinary.requests == 1, "still validated natively"
 
@@ -377,7 +377,7 @@ def test_no_frame_beyond_the_limit_is_forwarded(piece: int) -> None:
     before = bytes(play.playbook.broker.sent)
 
     play.playbook.from_client(_good(9, 2, size=20_000)[:piece])
-    play.playbook.loop.turns()
+    play.playbook.loop.run_steps()
 
     assert bytes(play.playbook.broker.sent) == before
     assert play.playbook.parts.counters.limits_reached == {"limits.max_frame_bytes": 1}
@@ -404,7 +404,7 @@ def test_a_bad_or_oversized_request_enlarges_no_buffer(is_good: bool, size: int)
     frame = _large(2, size)
 
     play.playbook.from_client(frame if is_good else frame[:-20] + bytes(20))
-    play.playbook.loop.turns()
+    play.playbook.loop.run_steps()
 
     assert _read_at_once(play) == "128 KiB"
 

@@ -22,7 +22,7 @@ def distances_of(batches: list[bytes], has_fast_path: bool) -> Distances:
     play = Playbook(has_fast_path, **BOUNDS)
     for number, records in enumerate([TAUGHT, *batches]):
         play.from_client(sized_produce_request(9, {b"orders": [(0, records)]}, 0, number))
-        play.loop.turns()
+        play.loop.run_steps()
     if has_fast_path:
         assert play.parts.ordinary is not None
         assert play.parts.ordinary.requests > 0
@@ -64,7 +64,7 @@ def test_a_request_that_falls_back_counts_once(has_fast_path: bool) -> None:
     good, bad = batch([Rec(NOW - DAY)]), batch([Rec(NOW * 1_000_000)])
     for number, parts in enumerate(([(0, TAUGHT)], [(0, good), (1, bad)])):
         play.from_client(sized_produce_request(9, {b"orders": parts}, 1, number))
-        play.loop.turns()
+        play.loop.run_steps()
     play.ends()
 
     found = play.parts.view.distances.state()
@@ -82,7 +82,7 @@ def test_traffic_is_counted_on_both_paths(has_fast_path: bool) -> None:
         request = sized_produce_request(9, {b"orders": [(0, batch([Rec(NOW)] * 3, NONE))]}, 0, number)
         sent += len(request)
         play.from_client(request)
-        play.loop.turns()
+        play.loop.run_steps()
 
     flow = play.parts.view.flow()
 

@@ -27,7 +27,7 @@ class Results:
     def _report(self, name: str, result: Any, error: BaseException | None) -> None:
         self._reported.put((name, result, error))
 
-    def next(self) -> tuple[str, Any, BaseException | None]:
+    def next_report(self) -> tuple[str, Any, BaseException | None]:
         return self._reported.get(timeout=_SECONDS)
 
 
@@ -44,7 +44,7 @@ def test_work_has_its_result_in_another_thread() -> None:
 
     thread.add(results.job("a", lambda _: threading.current_thread()))
 
-    name, where, error = results.next()
+    name, where, error = results.next_report()
     assert (name, error) == ("a", None)
     assert where is not threading.current_thread()
 
@@ -58,8 +58,8 @@ def test_an_error_is_reported_and_ends_nothing_else() -> None:
     thread.add(results.job("a", fails))
     thread.add(results.job("b", lambda _: 2))
 
-    assert [str(each) for each in results.next()] == ["a", "None", "no"]
-    assert results.next() == ("b", 2, None)
+    assert [str(each) for each in results.next_report()] == ["a", "None", "no"]
+    assert results.next_report() == ("b", 2, None)
 
 
 def test_short_work_does_not_wait_for_long_work() -> None:
@@ -77,11 +77,11 @@ def test_short_work_does_not_wait_for_long_work() -> None:
     assert is_long.wait(_SECONDS)
     for number in range(5):
         thread.add(results.job(f"short {number}", lambda _: 1))
-    shorts = [results.next()[0] for _ in range(5)]
+    shorts = [results.next_report()[0] for _ in range(5)]
     may_end.set()
 
     assert sorted(shorts) == [f"short {number}" for number in range(5)]
-    assert results.next() == ("long", "long", None)
+    assert results.next_report() == ("long", "long", None)
 
 
 def test_only_one_long_piece_of_work_runs_at_a_time() -> None:
@@ -99,7 +99,7 @@ def test_only_one_long_piece_of_work_runs_at_a_time() -> None:
     for name in "abc":
         thread.add(results.job(name, partial(long, name)))
 
-    assert [results.next()[1] for _ in range(3)] == [True] * 3
+    assert [results.next_report()[1] for _ in range(3)] == [True] * 3
 
 
 def test_the_connection_with_less_recent_work_comes_first() -> None:
@@ -122,7 +122,7 @@ def test_work_that_comes_when_the_thread_ends_is_done(_round: int) -> None:
     thread, results = BackgroundThread(), Results()
     for number in range(50):
         thread.add(results.job(str(number), lambda _: None))
-        results.next()  # the thread is about to end
+        results.next_report()  # the thread is about to end
 
 
 def test_the_account_has_the_time_of_its_work() -> None:
@@ -130,7 +130,7 @@ def test_the_account_has_the_time_of_its_work() -> None:
     job = results.job("a", partial(busy_for, 0.01))
 
     thread.add(job)
-    results.next()
+    results.next_report()
 
     assert job.account.last_seconds >= 0.01
     assert not job.account.is_new

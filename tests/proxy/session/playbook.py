@@ -105,7 +105,7 @@ class Steps:
         for _ in range(len(self._steps)):
             self._steps.popleft()()
 
-    def turns(self, most: int = _ENDLESS) -> None:
+    def run_steps(self, most: int = _ENDLESS) -> None:
         """Run until no steps are left."""
         for _ in range(most):
             if not self._steps:
@@ -127,7 +127,7 @@ class Steps:
         for timer in due:
             if not timer.is_cancelled:
                 timer.step()
-        self.turns()
+        self.run_steps()
 
 
 class Outlet:
@@ -227,12 +227,12 @@ class Playbook:
         if not has_fast_path:
             dependencies = replace_produce_dependencies(dependencies, ordinary=None)
         self.dependencies = change(dependencies)
-        self.session, self.client = self.another()
+        self.session, self.client = self.another_session()
         self.broker = Outlet(self.session.broker)
         self._not_read = b""
         self._has_begun = False
 
-    def another(self) -> tuple[Session, Outlet]:
+    def another_session(self) -> tuple[Session, Outlet]:
         """Return another session of the same proxy, and its client, which connects from `client_address`."""
         session = Session(self.dependencies, lambda _: Route("bootstrap", lambda _: ()))
         client = Outlet(session.client)
@@ -248,18 +248,18 @@ class Playbook:
         data = deliver_from_peer(self.session.client, self.client, self._not_read + data)
         if not self._has_begun:
             self._has_begun = True
-            self.loop.turns(1)  # the broker is connected in this turn
+            self.loop.run_steps(1)  # the broker is connected in this turn
         if self.failed is not None and self.broker_comes and not self.client.is_closing():
             self.broker_comes = False
             self.session.broker.connection_made(self.broker)
-            self.loop.turns(1)
+            self.loop.run_steps(1)
             data = deliver_from_peer(self.session.client, self.client, data)
         self._not_read = data
 
     def ends(self) -> None:
         """End the session: no further response comes."""
         self.session.close_now()
-        self.loop.turns()
+        self.loop.run_steps()
 
     def from_broker(self, data: bytes) -> None:
         """Send bytes from the broker."""

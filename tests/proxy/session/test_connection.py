@@ -107,10 +107,10 @@ def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: ran
             connection.resume(PauseReason.VALIDATING)
         if chance.random() < 0.5:
             steps.turn()
-    steps.turns()
+    steps.run_steps()
     while connection.is_paused:
         connection.resume(PauseReason.VALIDATING)
-        steps.turns()
+        steps.run_steps()
 
     assert owner.frames == [payload for payload in sent if payload[:1] in (b"G", b"H")]
     assert not transport.paused
@@ -123,7 +123,7 @@ def test_an_end_is_reported_after_the_paused_bytes() -> None:
     assert not owner.ended
 
     connection.resume(PauseReason.VALIDATING)
-    steps.turns()
+    steps.run_steps()
 
     assert owner.frames == [b"H first", b"G second"]
     assert owner.ended
@@ -136,7 +136,7 @@ def test_an_end_during_a_resume_is_reported_after_the_backlog() -> None:
     connection.resume(PauseReason.VALIDATING)
     connection.eof_received()
     assert not owner.ended
-    steps.turns()
+    steps.run_steps()
 
     assert owner.frames == [b"H first", b"G second"]
     assert owner.ended
@@ -149,7 +149,7 @@ def test_backlog_is_delivered_after_a_resume(lets_go_on: Callable[[Connection, P
 
     lets_go_on(connection, PauseReason.VALIDATING)
     assert (len(owner.frames) == 2) is (lets_go_on is Connection.resume_now)
-    steps.turns()
+    steps.run_steps()
 
     assert owner.frames == [b"H first", b"G second"]
 
@@ -160,10 +160,10 @@ def test_a_new_pause_during_a_resume_stops_delivery() -> None:
 
     connection.resume(PauseReason.VALIDATING)
     connection.pause(PauseReason.MEMORY)
-    steps.turns()
+    steps.run_steps()
     assert owner.frames == [b"H first"]
     connection.resume(PauseReason.MEMORY)
-    steps.turns()
+    steps.run_steps()
 
     assert owner.frames == [b"H first", b"G second"]
     assert not transport.paused

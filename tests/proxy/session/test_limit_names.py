@@ -42,7 +42,7 @@ def send_request(play: Playbook, data: bytes) -> None:
     """Send a request and wait until it, or its replacement, was forwarded to the broker."""
     play.from_client(produce_frame(data, acks=-1))
     play.loop.until(lambda: bool(play.broker.sent or play.client.sent or play.client.is_closing()))
-    play.loop.turns()
+    play.loop.run_steps()
 
 
 @pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_frame_bytes": 1})])
@@ -195,12 +195,12 @@ def test_a_partial_request_is_read_to_its_end_at_the_in_flight_limit() -> None:
 
 def client_that_polls(play: Playbook) -> tuple[Outlet, Session]:
     """Return another client, whose first poll its broker has received."""
-    session, client = play.another()
+    session, client = play.another_session()
     deliver_from_peer(session.client, client, POLL)
-    play.loop.turns(1)
+    play.loop.run_steps(1)
     broker = Outlet(session.broker)
     session.broker.connection_made(broker)
-    play.loop.turns()
+    play.loop.run_steps()
     assert broker.sent == POLL
     return client, session
 

@@ -22,7 +22,7 @@ from sluicegate.proxy.state.settings_table import NO_SETTINGS, SettingsTable, To
 MODE, OWNER = "sluicegate.mode", "sluicegate.owner"
 
 
-def applied(*operations: SettingOperation, state: AgreedState | None = None) -> AgreedState:
+def state_after(*operations: SettingOperation, state: AgreedState | None = None) -> AgreedState:
     its = state or AgreedState()
     for operation in operations:
         change = StateChange(f"id-{its.offset}", 1_795_780_800_000, Actor("User:a", "10.0.0.1"), "gate-1", operation)
@@ -37,22 +37,22 @@ def values_in(table: SettingsTable) -> dict[str, tuple[str, dict[str, str]]]:
 
 
 def test_settings_of_two_keys_add_up_and_a_deleted_one_is_gone() -> None:
-    state = applied(
+    state = state_after(
         SetTopicSetting("a", "id-a", MODE, "observe"),
         SetTopicSetting("a", "id-a", OWNER, "payments"),
         SetTopicSetting("b", "id-b", MODE, "reject"),
         DeleteTopicSetting("a", "id-a", MODE),
     )
     assert values_in(state.settings) == {"a": ("id-a", {OWNER: "payments"}), "b": ("id-b", {MODE: "reject"})}
-    state = applied(DeleteTopicSetting("a", "id-a", OWNER), state=state)
+    state = state_after(DeleteTopicSetting("a", "id-a", OWNER), state=state)
     assert values_in(state.settings) == {"b": ("id-b", {MODE: "reject"})}
     assert state.settings.size == len(MODE) + len("reject")
 
 
 def test_a_topic_that_is_made_again_starts_without_settings() -> None:
-    state = applied(SetTopicSetting("a", "old", OWNER, "payments"), SetTopicSetting("a", "new", MODE, "observe"))
+    state = state_after(SetTopicSetting("a", "old", OWNER, "payments"), SetTopicSetting("a", "new", MODE, "observe"))
     assert values_in(state.settings) == {"a": ("new", {MODE: "observe"})}
-    late = applied(DeleteTopicSetting("a", "old", MODE), state=state)
+    late = state_after(DeleteTopicSetting("a", "old", MODE), state=state)
     assert values_in(late.settings) == {"a": ("new", {MODE: "observe"})}
 
 
@@ -64,10 +64,10 @@ def test_each_setting_has_a_record_key_of_its_own_that_compaction_keeps() -> Non
 
 def test_more_characters_than_are_kept_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreed_state, "MAX_SETTINGS_CHARACTERS", 100)
-    state = applied(SetTopicSetting("a", "i", MODE, "x" * 60))
+    state = state_after(SetTopicSetting("a", "i", MODE, "x" * 60))
     with pytest.raises(StateFull):
-        applied(SetTopicSetting("b", "i", MODE, "x" * 60), state=state)
-    applied(DeleteTopicSetting("a", "i", MODE), state=state)
+        state_after(SetTopicSetting("b", "i", MODE, "x" * 60), state=state)
+    state_after(DeleteTopicSetting("a", "i", MODE), state=state)
 
 
 def test_operations_delete_the_settings_of_an_earlier_topic_first() -> None:
@@ -94,6 +94,6 @@ def test_changes_name_only_the_topics_that_differ() -> None:
 def test_ten_thousand_topics_are_read_in_a_second_of_processor_time() -> None:
     """A copy of all settings for each record would take minutes."""
     began = time.process_time()
-    state = applied(*(SetTopicSetting(f"topic-{i}", f"id-{i}", MODE, "observe") for i in range(10_000)))
+    state = state_after(*(SetTopicSetting(f"topic-{i}", f"id-{i}", MODE, "observe") for i in range(10_000)))
     assert len(state.settings) == 10_000
     assert time.process_time() - began < 5

@@ -41,9 +41,9 @@ class ScriptedWorker:
         asyncio.get_running_loop().call_soon(self._hears, request)
 
     def _hears(self, request: SnapshotRequest) -> None:
-        self.answers(request)
+        self.send_snapshot(request)
 
-    def answers(self, request: SnapshotRequest) -> None:
+    def send_snapshot(self, request: SnapshotRequest) -> None:
         self._look.received(self.index, WorkerSnapshot(state_of_version(f"worker {self.index}"), request.number))
 
 
@@ -83,7 +83,7 @@ async def test_a_late_snapshot_is_dropped_and_its_worker_is_asked_again() -> Non
     late = UnresponsiveWorker(look, 2)
     assert states_and_details(await look.ask([late], EVERYTHING)) == ([], [LATE])
 
-    late.answers(late.asked[0])
+    late.send_snapshot(late.asked[0])
     assert states_and_details(await look.ask([late], EVERYTHING)) == ([], [LATE])
 
     assert [request.number for request in late.asked] == [1, 2]

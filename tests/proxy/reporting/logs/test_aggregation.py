@@ -38,7 +38,7 @@ class AggregatedLines:
     def note(self, who: str, now: float, records: int = 1, topic: str = "t") -> None:
         self.of.note((who, topic), records, now, self._details, who, topic)
 
-    def times(self) -> int:
+    def logged_count(self) -> int:
         return sum(times for _, _, times, _ in self.written)
 
 
@@ -89,7 +89,7 @@ def test_endless_clients_cost_bounded_lines_and_none_is_left_out_of_the_count() 
 
     for second in range(1, 200):
         lines.of.sweep(second)
-    assert lines.times() == 10_000
+    assert lines.logged_count() == 10_000
     assert len(lines.written) <= MAX_KINDS + 3
 
 
@@ -114,7 +114,7 @@ def test_a_minute_has_at_most_two_thousand_lines() -> None:
 
     assert len(lines.written) <= LINES_AT_ONCE + 60 * LINES_A_SECOND <= 2000
     lines.of.flush()
-    assert lines.times() == 30_000
+    assert lines.logged_count() == 30_000
 
 
 def test_a_long_unused_kind_is_replaced() -> None:

@@ -48,7 +48,7 @@ def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
         play.from_client(traced_request(HEARTBEAT, 1, b"\0\1g\0\0\0\1\0\1m", correlation_id=8))
         play.from_broker(frame_of(struct.pack(">iih", 8, 0, 25)))
         play.session.client.eof_received()
-        play.loop.turns()
+        play.loop.run_steps()
         play.session.broker.connection_lost(None)
         play.session.client.connection_lost(None)
 

@@ -192,19 +192,19 @@ def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
     with capture_logs():
         for client in range(clients):
             play.client_address = f"10.0.{max(0, client - clients // 2)}.1:5"
-            session, outlet = play.another()
+            session, outlet = play.another_session()
             own = topics[client::clients]
             for data in batches:
                 request = sized_produce_request(
                     9, {topic.encode(): [(0, data)] for topic in own}, client_id=b"client-%d" % client
                 )
                 deliver_from_peer(session.client, outlet, request)
-                play.loop.turns()
+                play.loop.run_steps()
                 if not session.broker.is_open:
                     session.broker.connection_made(Outlet(session.broker))
-                    play.loop.turns()
+                    play.loop.run_steps()
             session.close_now()
-            play.loop.turns()
+            play.loop.run_steps()
 
     counters, rulebook = play.parts.observer.counted(), play.parts.rules.rulebook
     snapshot = Snapshot(counters, 0, topic_owners=owners_of(counters, rulebook))

@@ -69,7 +69,7 @@ def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
                 client=client.for_rules(),
             )
             play.parts.observer.settled(settled_outcome(client, REQUEST, validated))
-            play.loop.turns()
+            play.loop.run_steps()
             if number + 1 in (EVERY_KIND, CLIENTS):
                 grown.append(counted_series(play))
 

@@ -82,7 +82,7 @@ def test_a_first_request_whose_head_comes_in_pieces_is_forwarded_whole(cut: int,
 
     for piece in (frame[:cut], frame[cut:], frame):
         play.from_client(piece)
-        play.loop.turns()
+        play.loop.run_steps()
     play.from_client(b"")
 
     assert play.broker.sent == frame * 2

@@ -43,7 +43,7 @@ def test_a_producer_with_acks_0_uses_bounded_memory() -> None:
         play.from_client(frame)
         play.loop.until(lambda: play.broker.sent == frame)  # on a slow machine a thread validates it
         play.broker.sent.clear()
-        play.loop.turns()
+        play.loop.run_steps()
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
@@ -57,7 +57,7 @@ def test_a_frame_that_the_broker_has_not_read_is_not_reused() -> None:
 
     for frame in frames:
         play.from_client(frame)
-        play.loop.turns()
+        play.loop.run_steps()
     assert not play.client.is_read
     play.broker.take_all()
 
@@ -72,7 +72,7 @@ def test_a_client_that_reads_no_responses_is_paused() -> None:
 
     for _ in range(100_000):
         play.from_client(api_versions_frame(version=99))
-        play.loop.turns(1)
+        play.loop.run_steps(1)
         if not play.client.is_read:
             break
 
@@ -87,7 +87,7 @@ def test_many_requests_at_once_are_handled_in_several_turns() -> None:
 
     play.from_client(api_versions_frame() * many)
     at_once = play.broker.sent.count(b"test")
-    play.loop.turns(many)
+    play.loop.run_steps(many)
 
     assert at_once < many
     assert play.broker.sent.count(b"test") == many
@@ -96,7 +96,7 @@ def test_many_requests_at_once_are_handled_in_several_turns() -> None:
 def test_an_idle_client_opens_no_broker_connection() -> None:
     play = Playbook()
 
-    play.loop.turns()
+    play.loop.run_steps()
     play.session.client.eof_received()
 
     assert play.failed is None, "no callback was called"
@@ -185,7 +185,7 @@ def test_a_broker_response_resumes_the_client_in_a_later_turn(has_fast_path: boo
 
     play.from_broker(frame_of(struct.pack(">iih", 7, 0, 0)))
     assert play.broker.sent == heartbeat * 2, "within the call that delivered the response"
-    play.loop.turns()
+    play.loop.run_steps()
 
     assert play.broker.sent == heartbeat * 3
 
@@ -202,7 +202,7 @@ def test_a_large_request_before_the_login_closes_the_connection() -> None:
 def test_a_connection_above_the_limit_is_aborted_and_counted() -> None:
     play = Playbook(SLUICEGATE__LIMITS__MAX_CONNECTIONS="1")
 
-    _, second = play.another()
+    _, second = play.another_session()
 
     assert second.aborted
     assert not play.client.is_closing()
@@ -251,7 +251,7 @@ def test_validation_for_a_closed_client_counts_against_the_memory() -> None:
 
     assert not Gathering(share, lambda: None).reserve(200_000 - len(body))
     play.session.broker.connection_lost(None)
-    play.loop.turns()
+    play.loop.run_steps()
     assert Gathering(share, lambda: None).reserve(1000)
 
 
@@ -290,7 +290,7 @@ def _one_life(ending: str) -> None:
         play.from_broker(frame_of(struct.pack(">i", 7), bytes(20)))
     play.session.client.abort()
     play.session.broker.abort()
-    play.loop.turns(5)
+    play.loop.run_steps(5)
     assert play.session not in play.parts.sessions
     del play.session, play.client, play.broker, play.failed  # the playbook itself waits for the garbage collector
 

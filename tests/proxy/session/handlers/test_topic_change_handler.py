@@ -155,7 +155,7 @@ def test_a_request_with_too_many_elements_to_read_is_not_forwarded() -> None:
     value["resources"][0]["configs"] *= MOST_ELEMENTS + 1
 
     play.from_client(frame_of("IncrementalAlterConfigs", 1, value))
-    play.loop.turns()
+    play.loop.run_steps()
 
     assert play.broker.sent == b""
     assert play.parts.counters.protocol_errors == 1
@@ -174,7 +174,7 @@ def test_batches_for_an_own_topic_are_refused_in_each_mode(version: int, mode: s
     for correlation_id in (1, 2):  # the second one after whatever the fast path has learned
         play.from_client(sized_request(0, version, produce_body(version, topics[1:]), correlation_id))
     play.from_client(sized_request(0, version, produce_body(version, topics), 3))
-    play.loop.turns()
+    play.loop.run_steps()
 
     assert play.broker.sent == b""
     responses, sent = [], bytes(play.client.sent)
@@ -194,7 +194,7 @@ def test_a_batch_for_an_own_topic_without_a_response_closes_the_connection() -> 
     play = proxy()
 
     play.from_client(sized_request(0, 9, produce_body(9, [topic_data(OWN, (0, batch([Rec(1)])))], acks=0)))
-    play.loop.turns()
+    play.loop.run_steps()
 
     assert play.broker.sent == b""
     assert play.parts.counters.acks_0_closed == 1

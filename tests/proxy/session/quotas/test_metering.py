@@ -51,7 +51,7 @@ class QuotaPlay:
     def settle_all_requests(self) -> None:
         """Let the broker respond to all requests, until there are no more."""
         for _ in range(20):
-            self.playbook.loop.turns()
+            self.playbook.loop.run_steps()
             sent, answers = self.playbook.broker.sent, b""
             while len(sent) - self._seen >= 4:
                 size = struct.unpack_from(">i", sent, self._seen)[0]
@@ -153,7 +153,7 @@ def test_connections_of_a_client_id_share_its_quota() -> None:
     play.send(_good(9, 1, client_id=b"etl-1"))
     quotas = play.playbook.dependencies.requests.quotas
 
-    other, again = play.playbook.another()[0], play.playbook.another()[0]
+    other, again = play.playbook.another_session()[0], play.playbook.another_session()[0]
     for session, name in ((other, "etl-2"), (again, "etl-1")):
         session.identity.client_id = name
         assert session.metering.admit(session.identity.for_rules()) is QuotaDecision.PROCEED
@@ -190,7 +190,7 @@ def test_a_connection_above_the_limit_is_closed_until_another_leaves() -> None:
     assert play.playbook.parts.observer.counted().connections_rejected["quotas[].connections"] == 1
 
     play.playbook.session.close_now()
-    play.playbook.loop.turns()
+    play.playbook.loop.run_steps()
     assert _another_sends(play, _good(9, 1)).sent == _good(9, 1)
 
 
@@ -256,11 +256,11 @@ def test_a_login_after_the_first_request_applies_the_quota_of_its_principal(has_
 
 def _another_sends(play: QuotaPlay, data: bytes) -> Outlet:
     """Send from a separate connection; return its broker."""
-    session, _ = play.playbook.another()
+    session, _ = play.playbook.another_session()
     view = session.client.get_buffer(-1)
     view[: len(data)] = data
     session.client.buffer_updated(len(data))
     broker = Outlet(session.broker)
     session.broker.connection_made(broker)
-    play.playbook.loop.turns()
+    play.playbook.loop.run_steps()
     return broker

@@ -68,7 +68,7 @@ class QuotaSession:
 
     def __init__(self, proxy: ProxyWithQuotas) -> None:
         self._loop = proxy.play.loop
-        self.session, self.client = proxy.play.another()
+        self.session, self.client = proxy.play.another_session()
         self.broker = Outlet(self.session.broker)
         self.unread = b""
 
@@ -91,7 +91,7 @@ class QuotaSession:
         """Let the proxy read."""
         for _ in range(3):
             self.unread = deliver_from_peer(self.connection, self.client, self.unread)
-            self._loop.turns()
+            self._loop.run_steps()
 
 
 def _request(size: int, acks: int = -1, topic: bytes = b"orders", client_id: bytes = b"etl") -> bytes:

@@ -96,7 +96,7 @@ def test_a_session_that_ends_meanwhile_gets_no_response() -> None:
     background = scene.play.dependencies.requests.produce.background
     background.add(BackgroundJob(lambda _: None, Account(), lambda _result, _error: done.set()))
     assert done.wait(_SECONDS)
-    scene.play.loop.turns()
+    scene.play.loop.run_steps()
 
     assert scene.play.client.sent == b""
     assert scene.play.parts.budget.small_responses.held_bytes == 0

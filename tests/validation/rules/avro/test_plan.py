@@ -120,7 +120,7 @@ class RandomSchema:
         self._records.append(name)
         return {"type": "record", "name": name, "fields": fields}
 
-    def data(self, content_of: Any) -> bytes:
+    def random_data(self, content_of: Any) -> bytes:
         """Return data that fastavro writes with the schema, sometimes truncated, or random bytes."""
         kind = self.random.random()
         if kind < 0.3:
@@ -143,7 +143,7 @@ def test_no_walk_takes_longer_than_its_steps_or_meets_more_values(seed: int) -> 
         if steps_of(content.fault, b"") > 1_000:
             continue  # fastavro would build the whole value
         for _ in range(5):
-            data = drawn.data(fastavro.parse_schema(schema, {}))
+            data = drawn.random_data(fastavro.parse_schema(schema, {}))
             began = thread_time()
             content.fault(data, StepBudget())
             assert thread_time() - began < steps_of(content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS, (
