@@ -1,7 +1,8 @@
 """Formats a broker's folder before its first start.
 
-Kafka's storage tool starts almost as slowly as a broker. It runs once for each release; its files are reused with other
-ids.
+Kafka's storage tool starts almost as slowly as a broker. It runs once for each release and role; the files that it
+wrote are reused with other ids. A controller gets the cluster's first records: as `bootstrap.checkpoint` up to Kafka
+4.3, as a snapshot of the metadata log since 4.4. A broker that is no controller needs none.
 """
 
 import base64
@@ -12,8 +13,9 @@ from pathlib import Path
 from tests.oracle.java_program import java_command
 from tests.oracle.kafka_java import kafka_folder
 
-_CHECKPOINT, _IDS = "bootstrap.checkpoint", "meta.properties"
-_checkpoints: dict[str, bytes] = {}
+_IDS = "meta.properties"
+_ROLES = "process.roles="
+_first_records: dict[tuple[str, str], dict[Path, bytes]] = {}
 
 
 def random_uuid() -> str:
@@ -24,14 +26,28 @@ def random_uuid() -> str:
 
 def format_storage(version: str, config: Path, data: Path, cluster_id: str, node_id: int) -> None:
     """Format `data`, the folder that the properties in `config` name as log.dirs."""
-    if version not in _checkpoints:
+    kind = version, _roles_in(config)
+    if kind not in _first_records:
         tool = java_command(kafka_folder(version), "kafka.tools.StorageTool")
         command = [*tool, "format", "-t", cluster_id, "-c", str(config)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=config.parent)
         assert done.returncode == 0, done.stderr
-        _checkpoints[version] = (data / _CHECKPOINT).read_bytes()
+        _first_records[kind] = _files_in(data)
         return
+    for path, contents in _first_records[kind].items():
+        (data / path).parent.mkdir(parents=True, exist_ok=True)
+        (data / path).write_bytes(contents)
     data.mkdir(exist_ok=True)  # the folder may be a mounted disk
-    (data / _CHECKPOINT).write_bytes(_checkpoints[version])
     ids = {"version": 1, "cluster.id": cluster_id, "node.id": node_id, "directory.id": random_uuid()}
     (data / _IDS).write_text("".join(f"{name}={value}\n" for name, value in ids.items()))
+
+
+def _roles_in(config: Path) -> str:
+    (roles,) = (line for line in config.read_text().splitlines() if line.startswith(_ROLES))
+    return roles.removeprefix(_ROLES)
+
+
+def _files_in(data: Path) -> dict[Path, bytes]:
+    """Return the files of a formatted folder, except the ids of its node."""
+    files = (path for path in data.rglob("*") if path.is_file() and path.name != _IDS)
+    return {path.relative_to(data): path.read_bytes() for path in files}
