@@ -1,6 +1,6 @@
 """Defines the API table: every request that a client may send to a broker, and how the proxy handles it.
 
-Keys, versions and first flexible versions are those of Kafka 4.3. The proxy never offers a client a key or version that
+Keys, versions and first flexible versions are those of Kafka 4.4. The proxy never offers a client a key or version that
 is not in this table, because its response might contain addresses (ApiVersions responses are reduced to this table).
 
 Fetch ends at version 15. From version 16 on, node endpoints follow the records, so the proxy could rewrite them only by
@@ -179,7 +179,7 @@ _OFFSET_COMMIT_CODES = (
     array(until(9, STRING), since(10, UUID), array(INT32, ERROR)),
     REST,
 )
-_TXN_OFFSET_COMMIT_CODES = (INT32, array(STRING, array(INT32, ERROR)), REST)
+_TXN_OFFSET_COMMIT_CODES = (INT32, array(until(5, STRING), since(6, UUID), array(INT32, ERROR)), REST)
 
 
 def apis_by_key(apis: Iterable[Api]) -> dict[int, Api]:
@@ -221,7 +221,7 @@ APIS = apis_by_key(
         Api(15, "DescribeGroups", 6, 5),
         Api(16, "ListGroups", 5, 3, code=CodeAt(0, 1)),
         Api(17, "SaslHandshake", 1, NOT_FLEXIBLE, _WATCH, code=_FIRST),
-        Api(18, "ApiVersions", 4, 3, ApiHandling.NEGOTIATE, code=_FIRST),
+        Api(18, "ApiVersions", 5, 3, ApiHandling.NEGOTIATE, code=_FIRST),
         Api(19, "CreateTopics", 7, 5, _GUARD),
         Api(20, "DeleteTopics", 6, 4, _GUARD),
         Api(21, "DeleteRecords", 2, 2, _GUARD),
@@ -231,7 +231,7 @@ APIS = apis_by_key(
         Api(25, "AddOffsetsToTxn", 4, 3, code=_AFTER_THROTTLE),
         Api(26, "EndTxn", 5, 3, code=_AFTER_THROTTLE),
         Api(27, "WriteTxnMarkers", 2, 1, _GUARD),
-        Api(28, "TxnOffsetCommit", 5, 3, codes=_TXN_OFFSET_COMMIT_CODES),
+        Api(28, "TxnOffsetCommit", 6, 3, codes=_TXN_OFFSET_COMMIT_CODES),
         Api(29, "DescribeAcls", 3, 2, code=_AFTER_THROTTLE),
         Api(30, "CreateAcls", 3, 2),
         Api(31, "DeleteAcls", 3, 2),
@@ -245,7 +245,7 @@ APIS = apis_by_key(
         Api(39, "RenewDelegationToken", 2, 2, code=_FIRST),
         Api(40, "ExpireDelegationToken", 2, 2, code=_FIRST),
         Api(41, "DescribeDelegationToken", 3, 2, code=_FIRST),
-        Api(42, "DeleteGroups", 2, 2),
+        Api(42, "DeleteGroups", 3, 2),
         Api(43, "ElectLeaders", 2, 2, _GUARD, code=CodeAt(1, 1)),
         Api(44, "IncrementalAlterConfigs", 1, 1, _GUARD),
         Api(45, "AlterPartitionReassignments", 1, 0, _GUARD, code=CodeAt(0, 0, 0)),
@@ -302,10 +302,12 @@ APIS = apis_by_key(
         Api(85, "WriteShareGroupState", 1, 0),
         Api(86, "DeleteShareGroupState", 0, 0),
         Api(87, "ReadShareGroupStateSummary", 1, 0),
-        Api(88, "StreamsGroupHeartbeat", 0, 0, code=_AFTER_THROTTLE),
-        Api(89, "StreamsGroupDescribe", 0, 0),
+        Api(88, "StreamsGroupHeartbeat", 1, 0, code=_AFTER_THROTTLE),
+        Api(89, "StreamsGroupDescribe", 1, 0),
         Api(90, "DescribeShareGroupOffsets", 1, 0),
         Api(91, "AlterShareGroupOffsets", 0, 0, code=_AFTER_THROTTLE),
         Api(92, "DeleteShareGroupOffsets", 0, 0, code=_AFTER_THROTTLE),
+        Api(93, "StreamsGroupTopologyDescriptionUpdate", 0, 0, code=_AFTER_THROTTLE),
+        Api(94, "UnregisterController", 0, 0, code=_AFTER_THROTTLE),
     )
 )

@@ -1,6 +1,6 @@
 """Reads the messages before a login without construct, because any client may send any number of them.
 
-These are ApiVersions requests v3 and v4, SaslHandshake and SaslAuthenticate requests, and SaslAuthenticate responses.
+These are ApiVersions requests v3 to v5, SaslHandshake and SaslAuthenticate requests, and SaslAuthenticate responses.
 In requests only the fields that the proxy reports are read, because brokers ignore unknown tags and bytes after the
 last field. Tests compare the results with the construct schemas.
 """
@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.walk import Walk
+from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
-_MAX_TAGGED_FIELDS = 1000
 _INT32_BYTES = 4
 _INT64_BYTES = 8
 _SOFTWARE_SINCE = 3
@@ -38,7 +37,7 @@ def software_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[s
     if version < _SOFTWARE_SINCE:
         return None
     walk = Walk()
-    walk.begin(frame, version, True, body_at, 0, _MAX_TAGGED_FIELDS)
+    walk.begin(frame, version, True, body_at, 0, MAX_TAGGED_FIELDS)
     try:
         name = walk.required_string()
         software_version = walk.required_string()
@@ -50,7 +49,7 @@ def software_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[s
 def mechanism_in(frame: bytes | bytearray, version: int, body_at: int) -> str:
     """Return the mechanism of a SaslHandshake request. Raises MalformedMessage."""
     walk = Walk()
-    walk.begin(frame, version, False, body_at, 0, _MAX_TAGGED_FIELDS)
+    walk.begin(frame, version, False, body_at, 0, MAX_TAGGED_FIELDS)
     try:
         mechanism = walk.required_string()
     except MalformedMessage as error:
@@ -61,7 +60,7 @@ def mechanism_in(frame: bytes | bytearray, version: int, body_at: int) -> str:
 def token_in(frame: bytes | bytearray, version: int, body_at: int) -> bytes:
     """Return the token of a SaslAuthenticate request. Raises MalformedMessage."""
     walk = Walk()
-    walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, _MAX_TAGGED_FIELDS)
+    walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, MAX_TAGGED_FIELDS)
     try:
         token = _required_bytes(walk)
     except MalformedMessage as error:
@@ -72,7 +71,7 @@ def token_in(frame: bytes | bytearray, version: int, body_at: int) -> bytes:
 def login_response_in(frame: bytes | bytearray, version: int, body_at: int) -> LoginResponse:
     """Return the fields of a SaslAuthenticate response. Raises MalformedMessage."""
     walk = Walk()
-    walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, _MAX_TAGGED_FIELDS)
+    walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, MAX_TAGGED_FIELDS)
     try:
         error_code = walk.int16()
         error_message = walk.string()

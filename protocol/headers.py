@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.walk import Walk
+from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _FIXED = Struct(">hhi")
 _LENGTH = Struct(">h")
@@ -21,8 +21,7 @@ _CORRELATION_ID = Struct(">i")
 
 HEAD_BYTES = _FIXED.size
 CORRELATION_ID_BYTES = _CORRELATION_ID.size
-# No header has a tagged field in Kafka 4.3.
-MAX_TAGGED_FIELDS = 1000
+# No header has a tagged field in Kafka 4.4.
 MAX_TAGGED_BYTES = 65_536
 
 

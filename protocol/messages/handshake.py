@@ -13,14 +13,15 @@ from sluicegate.protocol.messages.schema import (
     array,
 )
 
-# ApiVersions (key 18), versions 0 to 4.
+# ApiVersions (key 18), versions 0 to 5.
 #
 # Changes by version: 1 adds the throttle time. 2 changes nothing. 3 is flexible, with tagged features (KIP-584). 4 has
-# the same layout, but features may have a minimum of 0 (KAFKA-17011).
+# the same layout, but features may have a minimum of 0 (KAFKA-17011). 5 has the same response; its request names the
+# cluster and the node that the client wants, and a broker of another id responds with REBOOTSTRAP_REQUIRED (KIP-1242).
 #
 # The response's header always has version 0. A broker that does not know the requested version responds in version 0
 # with UNSUPPORTED_VERSION and its range for this one key.
-_API_VERSIONS_VERSIONS = range(0, 5)
+_API_VERSIONS_VERSIONS = range(0, 6)
 
 API_VERSIONS_RESPONSE = MessageSchema(
     "ApiVersionsResponse",

@@ -1,5 +1,6 @@
 """Real Kafka brokers from Maven's jars, one or a cluster; tests can kill, stop and restart them."""
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -84,14 +85,26 @@ class Kafka:
         ports = range(first, first + 3 * self.size, 3)
         self.nodes = [Node(self.first_id + i, port, port + 1, port + 2) for i, port in enumerate(ports)]
         self._controllers = tuple(self.nodes)
-        self._cluster_id = random_uuid()
-        for node in self.nodes:
-            self._prepare(node)
-        for node in self.nodes:
-            self.start_node(node)
-        for node in self.nodes:
-            self.wait_until_up(node)
+        self._start_empty()
         return self
+
+    def replace(self) -> None:
+        """Kill the cluster and start another at the same addresses: the same node ids, another cluster id, no data."""
+        for node in self.nodes:
+            self.kill(node)
+            shutil.rmtree(self._data_of(node))
+        self._start_empty()
+
+    def swap_addresses(self, one: Node, other: Node) -> None:
+        """Restart two brokers, each at the address of the other; controllers keep theirs."""
+        for node in (one, other):
+            self.kill(node)
+        one.port, other.port = other.port, one.port
+        for node in (one, other):
+            self._config_of(node).write_text(self._properties(node))
+            self.start_node(node)
+        for node in (one, other):
+            self.wait_until_up(node)
 
     def add_node(self, node_id: int | None = None) -> Node:
         """Start one more broker, with this id or the next; the controllers do not change."""
@@ -141,6 +154,15 @@ class Kafka:
             if node.process is not None:
                 node.process.kill()
                 node.process.wait()
+
+    def _start_empty(self) -> None:
+        self._cluster_id = random_uuid()
+        for node in self.nodes:
+            self._prepare(node)
+        for node in self.nodes:
+            self.start_node(node)
+        for node in self.nodes:
+            self.wait_until_up(node)
 
     def _prepare(self, node: Node) -> None:
         self._config_of(node).write_text(self._properties(node))

@@ -45,9 +45,9 @@ request.timeout.ms=10000
 class Tool:
     """A verifiable client; its output is one JSON object a line."""
 
-    def __init__(self, name: str, folder: Path, *arguments: str) -> None:
+    def __init__(self, name: str, folder: Path, *arguments: str, version: str = KAFKA_NEW) -> None:
         self._output = folder / name
-        program = java_command(kafka_folder(KAFKA_NEW), f"org.apache.kafka.tools.Verifiable{name}")
+        program = java_command(kafka_folder(version), f"org.apache.kafka.tools.Verifiable{name}")
         with self._output.open("wb") as output, (folder / f"{name}.log").open("wb") as log:
             self.process = subprocess.Popen(killed_with_parent([*program, *arguments]), stdout=output, stderr=log)
 

@@ -1,6 +1,6 @@
 """Kafka's message definitions, and random values that follow them.
 
-The definitions of the newest and the oldest release are stored here, without their comments, so that the tests that
+The definitions of three releases are stored here, without their comments, so that the tests that
 need no Java run everywhere. `.venv/bin/python -m tests.oracle.definitions` writes them from the kafka-clients jars;
 tests/protocol/test_stored_definitions.py compares the two. Those of other releases are read from their jars.
 """
@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD, kafka_folder
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_NEWEST, KAFKA_OLD, kafka_folder
 from tests.wire.batches import Rec, batch
 
 _INTEGER_BITS = {"int8": 8, "int16": 16, "uint16": 16, "int32": 32, "int64": 64}
@@ -43,7 +43,7 @@ def parse_versions(text: str | None) -> Versions:
     return Versions(int(low), int(high or low))
 
 
-STORED = (KAFKA_NEW, KAFKA_OLD)
+STORED = (KAFKA_NEWEST, KAFKA_NEW, KAFKA_OLD)
 _NOT_STORED = frozenset({"about", "ignorable", "entityType"})
 
 

@@ -7,6 +7,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 KAFKA_NEW, KAFKA_OLD = "4.3.1", "3.9.1"
+KAFKA_NEWEST = "4.4.0"
+"""The release whose messages the proxy knows. `KAFKA_NEW` is the broker of most tests."""
 
 
 def kafka_folder(version: str) -> Path:

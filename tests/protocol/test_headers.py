@@ -7,12 +7,12 @@ import pytest
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import (
     MAX_TAGGED_BYTES,
-    MAX_TAGGED_FIELDS,
     parse_request_header,
     response_body_at,
     skip_tagged_fields,
 )
 from sluicegate.protocol.integers import unsigned_varint
+from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
 from tests.wire.cost import cpu_seconds_of_call
 
 HEAD = struct.pack(">hhih", 18, 3, 7, 3) + b"abc"

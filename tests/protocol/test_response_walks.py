@@ -19,7 +19,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.protocol.response_walks import code_at, codes_in, topics_in
 from tests.oracle.definitions import RandomMessage, message_definition, parse_versions
-from tests.oracle.kafka_java import KAFKA_NEW
+from tests.oracle.kafka_java import KAFKA_NEWEST
 from tests.protocol.messages.test_against_kafka import release_of
 from tests.wire.cost import cpu_seconds_of_call
 from tests.wire.fetch_response import FETCH_RESPONSE
@@ -31,7 +31,7 @@ NO_ID = bytes(16)
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
 @pytest.mark.parametrize("seed", range(20))
 def test_topics_of_metadata_responses_equal_those_of_the_schema(version: int, seed: int) -> None:
-    value = RandomMessage(KAFKA_NEW, "MetadataResponse", version, seed).ours
+    value = RandomMessage(KAFKA_NEWEST, "MetadataResponse", version, seed).ours
     for topic in value["topics"][:1]:
         topic["error_code"] = 0
     body = METADATA_RESPONSE.build(value, version)
@@ -94,7 +94,7 @@ def place_of_code(api: str, version: int) -> int | None:
     """Return the position by Kafka's definition: only the throttle time may precede it."""
     fields = [
         field["name"]
-        for field in message_definition(KAFKA_NEW, f"{api}Response")["fields"]
+        for field in message_definition(KAFKA_NEWEST, f"{api}Response")["fields"]
         if version in parse_versions(field["versions"])
     ]
     places = {("ErrorCode",): 0, ("ThrottleTimeMs", "ErrorCode"): 4}
@@ -104,7 +104,7 @@ def place_of_code(api: str, version: int) -> int | None:
 @pytest.mark.parametrize("key", APIS)
 def test_the_error_code_is_at_kafkas_position(key: int) -> None:
     api = APIS[key]
-    known = parse_versions(message_definition(KAFKA_NEW, f"{api.name}Response")["validVersions"])
+    known = parse_versions(message_definition(KAFKA_NEWEST, f"{api.name}Response")["validVersions"])
 
     for version in range(api.max_version + 1):
         if version in known:

@@ -99,8 +99,10 @@ DESCRIBE_CLUSTER_RESPONSE = MessageSchema(
 # ApiVersions (key 18), versions 0 to 4. 3: flexible, names the client's software (KIP-511).
 API_VERSIONS_REQUEST = MessageSchema(
     "ApiVersionsRequest",
-    range(0, 5),
+    range(0, 6),
     3,
     Field("client_software_name", STRING, since=3),
     Field("client_software_version", STRING, since=3),
+    Field("cluster_id", STRING, since=5, nullable_since=5, default=None),
+    Field("node_id", INT32, since=5, default=-1),
 )

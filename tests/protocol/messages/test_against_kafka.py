@@ -10,7 +10,7 @@ from sluicegate.protocol import messages
 from sluicegate.protocol.messages import cluster, fetch, handshake, produce, topic_changes, transactions
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, message_definition, parse_versions
-from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
+from tests.oracle.kafka_java import KAFKA_NEWEST, KAFKA_OLD
 from tests.oracle.kafka_messages import ask_kafka
 from tests.wire import fetch_response, share_messages, unparsed_messages
 
@@ -44,11 +44,12 @@ def has_expected_values(parsed: Any, expected: Any) -> bool:
 
 def release_of(name: str, version: int) -> str:
     """Return a Kafka release with this version: 3.9.1 for versions that 4.0 removed."""
-    return KAFKA_NEW if version in parse_versions(message_definition(KAFKA_NEW, name)["validVersions"]) else KAFKA_OLD
+    newest = parse_versions(message_definition(KAFKA_NEWEST, name)["validVersions"])
+    return KAFKA_NEWEST if version in newest else KAFKA_OLD
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("release", [KAFKA_NEW, KAFKA_OLD])
+@pytest.mark.parametrize("release", [KAFKA_NEWEST, KAFKA_OLD])
 def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -> None:
     cases = [
         (name, schema, version, RandomMessage(release, name, version, seed))
