@@ -306,6 +306,23 @@ OVER_DATA: list[tuple[dict[str, Any], bool]] = [
     ),
     ({"if": {"properties": {"id": {"const": "o-1"}}}, "then": {"required": ["other"]}}, False),
     ({"oneOf": [{"required": ["id"]}, {"required": ["amount"]}], "properties": {"email": {"pattern": "@"}}}, False),
+    ({"patternProperties": {"^e": {"pattern": "@", "maxLength": 20}}}, True),
+    ({"patternProperties": {"^e": {"type": "integer"}}}, False),
+    ({"patternProperties": {"^(e|i)": {"maxLength": 20}}}, True),
+    ({"patternProperties": {"^(e|i)": {"maxLength": 2}}}, False),
+    ({"patternProperties": {"i": {"maxLength": 2}}}, False),
+    ({"patternProperties": {"^(?!a)e": {"maxLength": 20}}}, True),
+    ({"not": {"patternProperties": {"^e": {"maxLength": 20}}}}, True),
+    (
+        {"additionalProperties": {"type": ["string", "number", "array"], "maxLength": 20, "items": {"maxLength": 9}}},
+        True,
+    ),
+    ({"additionalProperties": {"type": ["string", "number", "array"], "maxLength": 2}}, False),
+    ({"properties": {"email": True}, "additionalProperties": {"maxLength": 2}}, False),
+    ({"properties": {"id": True, "amount": True, "phones": True}, "additionalProperties": False}, False),
+    ({"properties": {"id": {"const": "o-1"}}, "unevaluatedProperties": {"maxLength": 20}}, True),
+    ({"enum": [ORDER]}, True),
+    ({"const": {"id": "o-1"}}, False),
 ]
 """JSON Schemas about the data of ORDER, and whether its encrypted form passes."""
 

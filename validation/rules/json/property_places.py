@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
+from sluicegate.validation.rules.json.unnamed_properties import mentions_unnamed, relax_unnamed
 from sluicegate.validation.rules.schemas.changed_fields import ChangeableField
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, inline_tags
 
@@ -19,6 +20,7 @@ _ABOUT_TEXT: Final = ("format", "pattern", "minLength", "maxLength", "enum", "co
 _MORE_OF_TEXT: Final = ("contentMediaType", "contentSchema", "not", "if", "then", "else")
 # Keywords that are true of fewer values if a part within them is true of more, and what is removed for each.
 _REVERSED: Final = {"not": ("not",), "if": ("if", "then", "else"), "contains": ("maxContains",)}
+_NONE: Final = frozenset[str]()
 _ELSEWHERE = -1  # the place of the parts of other documents
 _MOST_VISITED = 100_000
 _Property = tuple[str | None, str, dict[str, Any]]
@@ -49,6 +51,14 @@ def _holds_properties(schema: Any) -> bool:
 
 
 def _properties(schema: Any) -> Iterator[_Property]:
+    for part, path in _objects_with_paths(schema):
+        for name, inner in _dict(part.get("properties")).items():
+            if isinstance(inner, dict):
+                yield None if path is None else f"{path}.{name}", name, inner
+
+
+def _objects_with_paths(schema: Any) -> Iterator[tuple[dict[str, Any], str | None]]:
+    """Yield each object of a schema with the full name of the values that it is about; None in a definition."""
     waiting: list[tuple[Any, str | None]] = [(schema, _ROOT)]
     for _ in range(_MOST_VISITED):
         if not waiting:
@@ -56,25 +66,37 @@ def _properties(schema: Any) -> Iterator[_Property]:
         part, path = waiting.pop()
         if not isinstance(part, dict):
             continue
-        for name, inner in _dict(part.get("properties")).items():
-            full_name = None if path is None else f"{path}.{name}"
-            if isinstance(inner, dict):
-                yield full_name, name, inner
-            waiting.append((inner, full_name))
+        yield part, path
+        named = _dict(part.get("properties")).items()
+        waiting += [(inner, None if path is None else f"{path}.{name}") for name, inner in named]
         waiting += [(each, path) for keyword in _LISTS for each in _list(part.get(keyword))]
         waiting += [(part[keyword], path) for keyword in _ONE if keyword in part]
         waiting += [(each, None) for keyword in _BY_NAME for each in _dict(part.get(keyword)).values()]
 
 
 def accepting_encrypted(schema: Any, changes: Sequence[FieldChange]) -> Any:
-    """Return a schema that requires nothing of encrypted properties except their type."""
+    """Return a schema that requires nothing of encrypted properties except their type.
+
+    A change in the JSON of other data has the name of its property (`ChangedFields.in_json`).
+    """
     found = deepcopy(schema)
     appliers = [each.applies_to() for each in changes]
+    places = list(_objects_with_paths(found))
+    encrypted: dict[str | None, set[str]] = defaultdict(set)
     relaxed: set[int] = set()
-    for full_name, name, inner in list(_properties(found)):
-        if any(applies(full_name or f"{_ROOT}.{name}", inline_tags(inner)) for applies in appliers):
-            _relax(inner, found)
-            relaxed.add(id(inner))
+    for part, path in places:
+        for name, inner in _dict(part.get("properties")).items():
+            full_name = f"{path or _ROOT}.{name}"
+            if isinstance(inner, dict) and any(applies(full_name, inline_tags(inner)) for applies in appliers):
+                encrypted[path].add(name)
+                _relax(inner, found)
+                relaxed.add(id(inner))
+    names = frozenset(each.name for each in changes).union(*encrypted.values())
+    for part, path in (place for place in places if mentions_unnamed(place[0])):
+        by_tags = (name for name in names if any(applies(f"{path or _ROOT}.{name}", _NONE) for applies in appliers))
+        here = encrypted[path].union(by_tags)
+        if here and relax_unnamed(part, here, lambda each: _relaxed(each, found)):
+            relaxed.add(id(part))
     if relaxed:
         _relax_around(found, relaxed)
     return found
@@ -141,6 +163,12 @@ def _relax(part: Any, document: Any) -> None:
         _relax(each, document)
     for each in _list(part.get("items")) or [part.get("items")]:
         _relax(each, document)
+
+
+def _relaxed(part: Any, document: Any) -> Any:
+    copy = deepcopy(part)
+    _relax(copy, document)
+    return copy
 
 
 def _is_object(reference: str, document: Any) -> bool:
