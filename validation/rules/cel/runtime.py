@@ -34,6 +34,19 @@ ANY_TYPE: Final = None
 """Conditions of a registry may give any type."""
 _MAX_LEVELS = 32  # the limit of the runtime
 _MOST_WORDS = 300
+_NOT_AVAILABLE: Final = "is not available: there are neither extensions of CEL nor functions of Confluent's clients"
+_METHODS: Final = frozenset(
+    (
+        *("contains", "endsWith", "matches", "size", "startsWith"),
+        *("all", "exists", "exists_one", "filter", "map"),
+        *("getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours"),
+        *("getMilliseconds", "getMinutes", "getMonth", "getSeconds"),
+    )
+)
+"""The methods and macros of the core language."""
+_FUNCTIONS: Final = _METHODS | {
+    *("bool", "bytes", "double", "duration", "dyn", "has", "int", "string", "timestamp", "type", "uint")
+}
 _WHERE = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
 _UNDECLARED = re.compile(r"undeclared reference to '(.*?)'")
 
@@ -82,6 +95,13 @@ class CelRuntime(NamedTuple):
     loads: Any
 
 
+class TypedEnvironment(NamedTuple):
+    """An environment of the runtime, and the names of its variables."""
+
+    environment: Any
+    names: frozenset[str]
+
+
 @cache
 def runtime() -> CelRuntime:
     """Return the runtime, created once per process. Raises ExpressionUnusable if it is not installed."""
@@ -93,43 +113,43 @@ def runtime() -> CelRuntime:
     return CelRuntime(cel.NewEnv(variables=variables), frozenset(variables), loads)
 
 
-def environment_for(pool: Any, value_type: str) -> Any:
+def environment_for(pool: Any, value_type: str) -> TypedEnvironment:
     """Return an environment in which `value` is a Protobuf message of `pool`. Raises ExpressionUnusable."""
-    runtime()
+    names = runtime().names
     cel = import_module("cel_expr_python.cel")
-    return cel.NewEnv(pool, variables=_variables(cel.Type, cel.Type(value_type)))
+    return TypedEnvironment(cel.NewEnv(pool, variables=_variables(cel.Type, cel.Type(value_type))), names)
 
 
-def message_environment(pool: Any = None) -> Any:
+def message_environment(pool: Any = None) -> TypedEnvironment:
     """Return the environment of a registry's conditions, with `message` and `now`. Raises ExpressionUnusable."""
     return _any_message() if pool is None else _of_any_type(pool, _OF_MESSAGES)
 
 
-def inline_environment(pool: Any = None) -> Any:
+def inline_environment(pool: Any = None) -> TypedEnvironment:
     """Return the environment of the rules inside schemas. Raises ExpressionUnusable."""
     return _of_any_type(pool, _OF_INLINE_RULES)
 
 
-def field_environment(pool: Any = None) -> Any:
+def field_environment(pool: Any = None) -> TypedEnvironment:
     """Return the environment of a registry's conditions on fields. Raises ExpressionUnusable."""
     return _any_field() if pool is None else _of_any_type(pool, _OF_FIELDS)
 
 
 @cache
-def _any_message() -> Any:
+def _any_message() -> TypedEnvironment:
     return _of_any_type(None, _OF_MESSAGES)
 
 
 @cache
-def _any_field() -> Any:
+def _any_field() -> TypedEnvironment:
     return _of_any_type(None, _OF_FIELDS)
 
 
-def _of_any_type(pool: Any, names: Iterable[str]) -> Any:
+def _of_any_type(pool: Any, names: Iterable[str]) -> TypedEnvironment:
     runtime()
     cel = import_module("cel_expr_python.cel")
     types = {name: cel.Type.TIMESTAMP if name == _NOW else cel.Type.DYN for name in names}
-    return cel.NewEnv(pool, variables=types)
+    return TypedEnvironment(cel.NewEnv(pool, variables=types), frozenset(types))
 
 
 def _variables(types: Any, of_value: Any) -> dict[str, Any]:
@@ -144,7 +164,9 @@ def _variables(types: Any, of_value: Any) -> dict[str, Any]:
     }
 
 
-def compiled(expression: str, typed: Any = None, gives: frozenset[str] | None = _TRUE_OR_FALSE) -> CompiledExpression:
+def compiled(
+    expression: str, typed: TypedEnvironment | None = None, gives: frozenset[str] | None = _TRUE_OR_FALSE
+) -> CompiledExpression:
     """Compile and check an expression: syntax, names, functions and types.
 
     `typed` is the environment; None means that of `runtime`, in which `value` has any type. `gives` has the types that
@@ -152,12 +174,11 @@ def compiled(expression: str, typed: Any = None, gives: frozenset[str] | None = 
     """
     if len(expression) > MAX_CHARACTERS:
         raise ExpressionUnusable(f"longer than {MAX_CHARACTERS} characters")
-    environment, names, _ = runtime()
-    names |= frozenset((*_OF_FIELDS, *_OF_INLINE_RULES))
+    environment, names = typed or runtime()[:2]
     try:
-        program = (environment if typed is None else typed).compile(expression)
+        program = environment.compile(expression)
     except Exception as error:
-        raise ExpressionUnusable(_reason(str(error), expression)) from error
+        raise ExpressionUnusable(_reason(str(error), expression, names)) from error
     kind = name_of(program.return_type())
     if gives is not None and kind not in gives:
         raise ExpressionUnusable(f"the expression gives {kind} instead of true or false")
@@ -219,8 +240,8 @@ def _words(error: Exception) -> str:
     return (said.decode(errors="replace") if isinstance(said, bytes) else str(said))[:_MOST_WORDS]
 
 
-def _reason(error: str, expression: str) -> str:
-    """Return the compiler's first error, with its line and column in the expression."""
+def _reason(error: str, expression: str, names: frozenset[str]) -> str:
+    """Return the compiler's first error, with its line and column in the expression. `names`: all variables."""
     if "recursion limit" in error or "recursion depth" in error:
         return f"nested more than {_MAX_LEVELS} levels deep"
     found = _WHERE.search(error)
@@ -229,6 +250,18 @@ def _reason(error: str, expression: str) -> str:
     line, column, words = found.groups()
     words = words.replace(" (in container '')", "").replace(" [INVALID_ARGUMENT]", "")
     undeclared = _UNDECLARED.match(words)
-    if undeclared is not None and not re.search(re.escape(undeclared[1]) + r"\s*\(", expression):
-        words += f"; there are {', '.join(sorted(runtime().names))}"
+    if undeclared is not None:
+        words += f"; {_about_undeclared(undeclared[1], expression, names)}"
     return f"line {line}, column {column}: {words}"[:_MOST_WORDS]
+
+
+def _about_undeclared(name: str, expression: str, names: frozenset[str]) -> str:
+    """Return why a name of an expression is not declared, as it is a variable, a function or a group of functions."""
+    called = re.search(rf"(?<![\w.]){re.escape(name)}\s*\.\s*(\w+)\s*\(", expression)
+    if called is not None and called[1] not in _METHODS:
+        return f"{name}.{called[1]} {_NOT_AVAILABLE}"
+    if not re.search(rf"(?<!\w){re.escape(name)}\s*\(", expression):
+        return f"there are {', '.join(sorted(names))}"
+    if name in _FUNCTIONS:
+        return f"{name} exists with other arguments"
+    return f"{name} {_NOT_AVAILABLE}"

@@ -22,6 +22,8 @@ from tests.validation.rules.steps import steps_of
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
 
 
+from confluent_kafka.schema_registry.rules.cel.extra_func import EXTRA_FUNCS
+
 from tests.validation.rules.cel.schema_with_rules import SchemaWithRules
 from tests.validation.rules.cel.test_field_conditions import DOCUMENTS
 
@@ -153,6 +155,29 @@ def test_a_rule_that_cannot_be_compiled_is_named_for_the_records_that_it_applies
     assert by_client  # the text is not an address
     with pytest.raises(SchemaError, match=named):
         case.rule().fault(record(data))
+
+
+ADDED_FUNCTIONS = [name for name in EXTRA_FUNCS if name[0] != "_" and name not in ("double", "string", "timestamp")]
+"""The functions that Confluent's client adds to the core language. It adds arguments to the other three."""
+
+
+@pytest.mark.parametrize("name", ADDED_FUNCTIONS)
+def test_a_function_of_confluents_client_is_named_as_not_available(name: str) -> None:
+    expressions = (
+        [f"{name}(this, this) == true"] if "." in name else [f"{name}(this) == true", f"this.{name}() == true"]
+    )
+    for expression in expressions:
+        with pytest.raises(SchemaError, match=f"{re.escape(name)} is not available"):
+            _fault(_record({"name": "r", "expr": expression}), b"\2")
+
+
+@pytest.mark.parametrize(
+    "expression", ["timestamp(this, 3) < now", "timestamp.of(this) < now", "value > 0", "message.a"]
+)
+def test_a_name_that_an_inline_rule_does_not_have_is_explained(expression: str) -> None:
+    explained = "exists with other arguments|timestamp.of is not available|there are now, this$"
+    with pytest.raises(SchemaError, match=explained):
+        _fault(_record({"name": "r", "expr": expression}), b"\2")
 
 
 @pytest.mark.parametrize("other", ["null", "''", "0"])
