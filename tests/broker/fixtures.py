@@ -10,7 +10,17 @@ import pytest
 
 from tests.broker.container import IMAGE, docker_is_running, running_container
 from tests.broker.kafka import Kafka
-from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_NEWEST, KAFKA_OLD
+
+_USUAL_RELEASES = (KAFKA_NEW, pytest.param(KAFKA_OLD, marks=pytest.mark.long))
+_NEWEST_RELEASE = pytest.param(KAFKA_NEWEST, marks=pytest.mark.long)
+EVERY_RELEASE_IF_THOROUGH = pytest.mark.parametrize(
+    "kafka_version",
+    [*_USUAL_RELEASES, *((_NEWEST_RELEASE,) if os.environ.get("SLUICEGATE_THOROUGH") else ())],
+    indirect=True,
+    scope="session",
+)
+"""Compares with the newest release only in `make conformance`, because CI has no time for another minute."""
 
 
 def pytest_report_header() -> str:
@@ -31,9 +41,9 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield from (kafka.bootstrap for kafka in run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
 
 
-@pytest.fixture(scope="session", params=[KAFKA_NEW, pytest.param(KAFKA_OLD, marks=pytest.mark.long)])
+@pytest.fixture(scope="session", params=[*_USUAL_RELEASES, _NEWEST_RELEASE])
 def kafka_version(request: pytest.FixtureRequest) -> str:
-    """Each Kafka release with which responses are compared; the short form has the newest."""
+    """Each Kafka release with which responses are compared; the short form has the one of most tests."""
     version: str = request.param
     return version
 

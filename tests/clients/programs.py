@@ -19,7 +19,7 @@ import confluent_kafka
 import pytest
 
 from tests.integration.java import java_tool
-from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD, ROOT
+from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_NEWEST, KAFKA_OLD, ROOT
 
 HERE = Path(__file__).parent
 BUILT = ROOT / ".clients"
@@ -72,7 +72,7 @@ def javascript_record(bootstrap: str, topic: str, timestamp: int, options: Mappi
 
 
 def _java(version: str) -> Run:
-    producer = "org.apache.kafka.tools.ConsoleProducer" if version == KAFKA_NEW else "kafka.tools.ConsoleProducer"
+    producer = "kafka.tools.ConsoleProducer" if version == KAFKA_OLD else "org.apache.kafka.tools.ConsoleProducer"
     own_producer = str(ROOT / "tests/integration/JavaProducer.java")
 
     def run(what: str, bootstrap: str, topic: str, *more: str) -> str:
@@ -156,6 +156,7 @@ def _python(name: str, version: str) -> Program:
 
 
 PROGRAMS = (
+    Program("Java kafka-clients 4.4", KAFKA_NEWEST, _java(KAFKA_NEWEST)),
     Program("Java kafka-clients 4.3", KAFKA_NEW, _java(KAFKA_NEW)),
     Program("Java kafka-clients 3.9", KAFKA_OLD, _java(KAFKA_OLD)),
     _python("confluent-kafka", f"{installed_version('confluent-kafka')}, librdkafka {confluent_kafka.libversion()[0]}"),

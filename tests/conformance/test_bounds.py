@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.broker.fixtures import EVERY_RELEASE_IF_THOROUGH
 from tests.broker.kafka import FROZEN_CLOCK, Kafka
 from tests.broker.proxy_process import FROZEN_CLOCK as FROZEN_PROXY
 from tests.broker.proxy_process import ProxyProcess
@@ -65,6 +66,7 @@ def timestamps_around_bounds(at: int) -> dict[str, list[int]]:
     return alone | among | odd
 
 
+@EVERY_RELEASE_IF_THOROUGH
 def test_timestamp_bounds_equal_the_brokers_to_the_millisecond(
     kafka_version: str, trusting_broker: Kafka, paths_with_frozen_clocks: PathsWithFrozenClocks
 ) -> None:

@@ -8,6 +8,7 @@ import os
 import pytest
 from hypothesis import Phase, given, note, settings
 
+from tests.broker.fixtures import EVERY_RELEASE_IF_THOROUGH
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.conformance.differences import LOG_START, is_old_log_start
@@ -21,6 +22,7 @@ _EXAMPLES = (
 )
 
 
+@EVERY_RELEASE_IF_THOROUGH
 @pytest.mark.parametrize("wanted", _EXAMPLES)
 def test_responses_to_random_requests_and_logs_equal_the_brokers(
     kafka_version: str, validating_broker: Kafka, trusting_broker: Kafka, proxy: ProxyProcess, wanted: int

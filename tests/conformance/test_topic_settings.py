@@ -34,7 +34,8 @@ pytestmark = pytest.mark.long
 
 CREATE, DELETE, DESCRIBE = ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.DESCRIBE_CONFIGS
 ALTER, INCREMENTAL = ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS
-FIRST = {"3.9.1": {}, "4.3.1": {CREATE: 2, DELETE: 1, DESCRIBE: 1}}
+_SINCE_4_0 = {CREATE: 2, DELETE: 1, DESCRIBE: 1}
+FIRST = {"3.9.1": {}, "4.3.1": _SINCE_4_0, "4.4.0": _SINCE_4_0}
 SET, REMOVE, APPEND, SUBTRACT = range(4)
 PLAIN, LIST = "plain", "list"
 THEIRS = {PLAIN: "retention.ms", LIST: "leader.replication.throttled.replicas"}
@@ -101,7 +102,7 @@ def _schemas(api: ApiKey) -> tuple[MessageSchema, MessageSchema]:
     return SCHEMAS[f"{APIS[api].name}Request"], SCHEMAS[f"{APIS[api].name}Response"]
 
 
-@pytest.fixture(scope="module", params=["3.9.1", "4.3.1"])
+@pytest.fixture(scope="module", params=list(FIRST))
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     kafka = Kafka(request.param, tmp_path_factory.mktemp("kafka"), settings=_AUTHORIZER)
     process = None
