@@ -37,6 +37,10 @@ run: $(if $(UPSTREAM)$(wildcard $(VENV)/.installed),setup,$(VENV)/.demo) ## runs
 	@exec env $(if $(UPSTREAM),$(if $(ADMIN),SLUICEGATE__ADMIN__LISTEN=$(ADMIN)) $(BIN)/sluicegate run --config sluicegate.yaml --upstream $(UPSTREAM) $(if $(LISTEN),--listen $(LISTEN)),$(BIN)/sluicegate demo $(if $(SECONDS),--seconds $(SECONDS)))
 docs: $(VENV)/.docs ## builds docs/ as a site in build/site and checks every link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+pictures: $(VENV)/.spark kafka ## writes docs/pictures from a running demo [SECONDS=900] and from the reports of the jobs; needs Chromium
+	$(BIN)/python -m tests.webui.pictures $(or $(SECONDS),900)
+	$(PYTEST) -m long tests/pipeline/test_reports.py -k accessible
+	cp build/reports/report-*.png docs/pictures/
 
 # Checks and tests. PYTEST_ARGS='-k name' selects tests.
 check: $(VENV)/.check ## checks lint, format, types and layers in a minute; needs no Spark, compiler or broker

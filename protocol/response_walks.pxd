@@ -39,7 +39,7 @@ cdef class ResponseWalk(Walk):
     cdef NodeAddress node
     cdef NodeList listed
 
-    cdef NodeList found(self, tuple program)
+    cdef NodeList nodes_of(self, tuple program)
 
     @cython.locals(step=int, size=int64_t, inner=tuple, left=int64_t)
     cpdef int run(self, tuple program) except -1

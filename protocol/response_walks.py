@@ -69,7 +69,7 @@ def addresses_in(api_key: int, version: int, data: bytes | bytearray, body_at: i
     walk = ResponseWalk()
     walk.begin(data, version, api.is_flexible(version), body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     try:
-        return walk.found(_program(api_key, version))
+        return walk.nodes_of(_program(api_key, version))
     except MalformedMessage as error:
         raise MalformedMessage(f"{api.name} response v{version}: {error}") from error
 
@@ -87,7 +87,7 @@ def endpoints_in_tag(value: bytes | bytearray) -> NodeList:
     """Return the node endpoints in the value of a Produce response's tag 0. Raises MalformedMessage."""
     walk = ResponseWalk()
     walk.begin(value, 0, True, 0, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
-    found = walk.found(_ENDPOINTS)
+    found = walk.nodes_of(_ENDPOINTS)
     walk.expect_end()
     return found
 
@@ -100,7 +100,7 @@ class ResponseWalk(Walk):
         self.node = NodeAddress()
         self.listed = NodeList(-1, -1, [], self.codes)
 
-    def found(self, program: Program) -> NodeList:
+    def nodes_of(self, program: Program) -> NodeList:
         self.run(program)
         if self.listed.count_at < 0:
             self.listed.nodes.append(self.node)

@@ -150,7 +150,9 @@ class KafkaCluster:
         """Return the first offset that the leader itself stores. Earlier offsets are in remote storage."""
 
         def ask(broker: BrokerConnection) -> int:
-            known = broker.offers(ApiKey.LIST_OFFSETS) >= _LOCAL_START_SINCE  # older brokers have no remote storage
+            known = (
+                broker.highest_version_of(ApiKey.LIST_OFFSETS) >= _LOCAL_START_SINCE
+            )  # older brokers have no remote storage
             return _ask_offsets(broker, [partition], _EARLIEST_LOCAL if known else EARLIEST, committed=False)[partition]
 
         return self.ask_leader(partition, ask)
@@ -163,7 +165,7 @@ class KafkaCluster:
         """
         given_up = time.monotonic() + _UNKNOWN_SECONDS
 
-        def at_its_leader() -> T:
+        def ask_leader() -> T:
             if partition not in self._leaders:
                 self._learn(self._ask_any([partition.topic]), [partition.topic])
             if partition not in self._leaders:
@@ -172,7 +174,7 @@ class KafkaCluster:
                 raise RetryRequest(f"{partition} has no leader")
             return self._at(self._leaders[partition], ask)
 
-        return self._with_retries(at_its_leader)
+        return self._with_retries(ask_leader)
 
     def _with_retries(self, act: Callable[[], T]) -> T:
         begun = time.monotonic()

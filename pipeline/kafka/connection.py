@@ -86,7 +86,7 @@ class BrokerConnection:
         """
         return self._ask(key, version, body)
 
-    def offers(self, key: ApiKey) -> int:
+    def highest_version_of(self, key: ApiKey) -> int:
         """Return the highest version of an API that the broker supports; -1 if it supports none."""
         return self._offered.get(key, -1)
 

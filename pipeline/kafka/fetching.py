@@ -116,7 +116,7 @@ class AbortedTransactions:
         self._coming = sorted(((offset, producer_id) for producer_id, offset in aborted), reverse=True)
         self._open: set[int] = set()
 
-    def leaves_out(self, batch: RecordBatch, data: memoryview) -> bool:
+    def is_aborted(self, batch: RecordBatch, data: memoryview) -> bool:
         """Return whether the batch belongs to an aborted transaction. Call this for each batch in order."""
         last_offset = batch.base_offset + batch.last_offset_delta
         while self._coming and self._coming[-1][0] <= last_offset:
@@ -220,7 +220,7 @@ def _is_left_out(batch: StoredBatch, aborted: AbortedTransactions) -> bool:
     is_control = header.attributes & CONTROL != 0
     if (is_control or header.record_count == 0) and not has_valid_crc(batch.data, header):
         return False
-    if aborted.leaves_out(header, batch.data):
+    if aborted.is_aborted(header, batch.data):
         return has_valid_crc(batch.data, header)
     return is_control or header.record_count == 0
 

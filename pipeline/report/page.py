@@ -69,7 +69,7 @@ _TEMPLATE = """<!doctype html>
 
 <thead><tr>{% for head in table.heads -%}
 <th scope="col"{{ ' class=number' if loop.index0 in table.numbers }}>{{ head }}</th>{% endfor %}</tr></thead>
-<tbody>{% for row in table.shown %}
+<tbody>{% for row in table.cells_as_text %}
 <tr>{% for cell in row -%}
 <td class={{ 'number' if loop.index0 in table.numbers else length_of(cell) }}>{{ cell }}</td>{% endfor %}</tr>
 {%- endfor %}</tbody>
@@ -105,7 +105,7 @@ class Table:
         }
 
     @property
-    def shown(self) -> list[list[str]]:
+    def cells_as_text(self) -> list[list[str]]:
         """Return the cells as text."""
         return [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in self.rows]
 

@@ -545,7 +545,7 @@ cdef class FastResponses(OrdinaryFrames):
     def lead(self, Connection client, errors, outcomes):
         """Set the connection and the counters.
 
-        `errors.responded(api_key, code)` counts one error of the broker, and `errors.found(api_key, codes)` several.
+        `errors.responded(api_key, code)` counts one error of the broker, and `errors.count_codes(api_key, codes)` several.
         `outcomes.settle(in_flight, frame)` handles a Produce response that has an error.
         """
         self._client = client
@@ -616,7 +616,7 @@ cdef class FastResponses(OrdinaryFrames):
             pass  # the response is forwarded as it is
         walk.data = NULL
         if walk.codes:
-            self._errors.found(key, walk.codes)
+            self._errors.count_codes(key, walk.codes)
             walk.codes.clear()
         return 0
 

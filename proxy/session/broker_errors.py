@@ -74,9 +74,9 @@ class BrokerErrors:
             head = frame if isinstance(frame, bytearray) else bytes(frame[:_MOST_WALKED_BYTES])
             with suppress(MalformedMessage):  # the handler of this response rejects it
                 body_at = response_body_at(head, APIS[api_key].response_header_version(version))
-                self.found(api_key, codes_in(api_key, version, head, body_at))
+                self.count_codes(api_key, codes_in(api_key, version, head, body_at))
 
-    def found(self, api_key: int, codes: Iterable[int]) -> None:
+    def count_codes(self, api_key: int, codes: Iterable[int]) -> None:
         """Count the distinct error codes of a response, except 0 (no error)."""
         for code in codes:
             if code != 0:

@@ -73,7 +73,7 @@ class MemoryShare:
     def take(self, who: "Gathering", size: int) -> bool:
         """Reserve `size` bytes for `who`.
 
-        Return True if they are reserved now. Otherwise `granted` of `who` is called later.
+        Return True if they are reserved now. Otherwise `add_granted` of `who` is called later.
         """
         if (not self._waiting and size <= self._free) or who is self._beyond:
             self._free -= size
@@ -113,7 +113,7 @@ class MemoryShare:
                 self._beyond = first
             self._waiting.popleft()
             self._free -= first.wanted
-            first.granted()
+            first.add_granted()
         if self._waiting:
             self._wake()
 
@@ -135,7 +135,7 @@ class Gathering:
         self.wanted = more
         return False
 
-    def granted(self) -> None:
+    def add_granted(self) -> None:
         """Add the requested bytes, which are now reserved."""
         self.held += self.wanted
         self.wanted = 0

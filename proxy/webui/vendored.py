@@ -6,11 +6,14 @@
 import json
 import re
 import sys
+from contextlib import suppress
+from email.message import Message
 from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+_LONGEST_NAME = 100
 _ROW = re.compile(
     r"^(?P<file>\S+\.(?:js|css)) +(?P<name>\S+) (?P<version>\S+) +\S+ +(?P<licence>\S+) +(?P<sha256>\w{64})$",
     re.MULTILINE,
@@ -46,16 +49,27 @@ def components() -> list[dict[str, Any]]:
     return list(found.values())
 
 
+def licence_of(package: Message) -> dict[str, Any] | None:
+    """Return the licence that a package's metadata state (PEP 639, or the older fields), or None.
+
+    The older field `License` may contain a whole text, which names nothing; the classifier does then.
+    """
+    if expression := package.get("License-Expression"):
+        return {"expression": expression}
+    name = package.get("License", "")
+    if not name or "\n" in name or len(name) > _LONGEST_NAME:
+        classifiers = [each for each in package.get_all("Classifier", []) if each.startswith("License :: ")]
+        name = " or ".join(each.rpartition(" :: ")[2] for each in classifiers)
+    return {"license": {"name": name}} if name else None
+
+
 def add_licence(component: dict[str, Any]) -> None:
-    """Add the licence that the metadata of an installed package states, if the component has none."""
+    """Add the licence that the metadata of an installed package state, if the component has none."""
     if component.get("licenses"):
         return
-    try:
-        licence = next(iter(metadata(component["name"]).get_all("License", [])), None)
-    except PackageNotFoundError:
-        return
-    if licence:
-        component["licenses"] = [{"license": {"name": licence}}]
+    with suppress(PackageNotFoundError):
+        if licence := licence_of(cast("Message", metadata(component["name"]))):
+            component["licenses"] = [licence]
 
 
 def main() -> None:

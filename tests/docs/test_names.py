@@ -1,4 +1,4 @@
-"""Files, modules and names in pages, comments and docstrings exist."""
+"""Files, modules, names and make commands in pages, comments and docstrings exist."""
 
 import importlib
 import re
@@ -12,6 +12,8 @@ _FILE = re.compile(rf"(?<![\w./-])((?:{_ROOMS})/[\w./-]+\.(?:py|pxd|md|json|java
 _MADE_FILE = re.compile(r"^# new file: (\S+)$", re.MULTILINE)
 """Files that a worked example creates do not exist yet (tests/docs/test_extensions.py)."""
 _SYMBOL = re.compile(rf"`((?:bench|tests|sluicegate\.(?:{_OURS}))(?:\.\w+)+)(?:\(\))?`")
+_COMMAND = re.compile(r"`make ([a-z][a-z-]*)\b(?!/)")
+_TARGET = re.compile(r"^([a-z][a-z -]*):", re.MULTILINE)
 _PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 _SOURCES = [
     file
@@ -35,6 +37,14 @@ def test_every_file_named_in_pages_and_sources_exists() -> None:
 def test_every_symbol_named_in_pages_and_sources_exists() -> None:
     named = {(file, name) for file in (*_PAGES, *_SOURCES) for name in _SYMBOL.findall(file.read_text())}
     missing = {f"{file.relative_to(ROOT)} names {name}" for file, name in named if not _is_there(name)}
+    assert len(named) > 20
+    assert missing == set()
+
+
+def test_every_make_command_named_in_pages_and_sources_exists() -> None:
+    targets = {name for names in _TARGET.findall((ROOT / "Makefile").read_text()) for name in names.split()}
+    named = {(file, name) for file in (*_PAGES, *_SOURCES) for name in _COMMAND.findall(file.read_text())}
+    missing = {f"{file.relative_to(ROOT)} names `make {name}`" for file, name in named if name not in targets}
     assert len(named) > 20
     assert missing == set()
 

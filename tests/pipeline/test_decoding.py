@@ -127,4 +127,4 @@ def test_skips_the_batches_of_aborted_transactions_only() -> None:
 
     for step, left_out in story:
         assert step.header is not None
-        assert aborted.leaves_out(step.header, step.data) is left_out
+        assert aborted.is_aborted(step.header, step.data) is left_out

@@ -1,5 +1,5 @@
 """A browser shows every job's report about a real topic: light, dark, wide and narrow. Screenshots are left in
-build/reports/.
+build/reports/; `make pictures` copies those that the pages about the jobs show.
 """
 
 import json
@@ -135,6 +135,9 @@ def test_a_report_starts_with_its_conclusion_and_is_accessible(
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == GROUND[scheme]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert accessibility_breaches(page) == [], (scheme, width)
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1100, "height": 760})
+    page.screenshot(path=PICTURES / f"report-{job}.png")
     page.close()
 
 
@@ -142,6 +145,13 @@ def accessibility_breaches(page: Page) -> list[Any]:
     """Return axe's findings with the affected elements."""
     found = Axe().run(page).response["violations"]
     return [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found]
+
+
+def test_the_page_about_each_job_shows_its_report() -> None:
+    for job in JOBS:
+        picture = ROOT / "docs" / "pictures" / f"report-{job}.png"
+        assert picture.is_file()
+        assert f"../pictures/{picture.name}" in (ROOT / "docs" / "pipeline" / f"{job}.md").read_text()
 
 
 @needs_chromium

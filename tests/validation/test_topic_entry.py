@@ -30,7 +30,7 @@ def entry(topic: str = "orders-eu", base: Topic | None = None, its: Config | Non
     return entry_of(its or config(), topic, given, base)
 
 
-def keys_set(made: TopicEntry) -> dict[str, Any]:
+def explicit_keys(made: TopicEntry) -> dict[str, Any]:
     held = {each.name: getattr(made.keys, each.name) for each in fields(made.keys)}
     return {name: value for name, value in held.items() if value is not None and name != "match"}
 

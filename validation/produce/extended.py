@@ -143,7 +143,9 @@ class ExtendedValidation:
         if not isinstance(verdict, Finding):
             return False
         if floor.samples:
-            verdict = self._sampling.shown(verdict, submission.topic, submission.partition, submission.records)
+            verdict = self._sampling.sampled_finding(
+                verdict, submission.topic, submission.partition, submission.records
+            )
         self._validated.reject(place, verdict, ValidationBasis(floor, now_ms))
         return True
 
@@ -238,7 +240,7 @@ class ExtendedValidation:
             reported = [self._reported(each) for each in marked.findings]
             if policy.samples:
                 where = (submission.topic, submission.partition, records)
-                reported = [self._sampling.shown(each, *where) for each in reported]
+                reported = [self._sampling.sampled_finding(each, *where) for each in reported]
             self._marked[place] = replace(marked, findings=tuple(reported))
             self._validated.basis[place] = ValidationBasis(policy, now_ms)
         return as_accepted

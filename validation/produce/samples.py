@@ -29,7 +29,7 @@ class Sampling:
         self._budget = budget
         self._left = _MOST_OF_A_REQUEST
 
-    def shown(self, finding: Finding, topic: str, partition: int, records: memoryview | None) -> Finding:
+    def sampled_finding(self, finding: Finding, topic: str, partition: int, records: memoryview | None) -> Finding:
         """Return the finding about a batch with samples of its bad records. Raises the errors of `budget`."""
         asked = finding.bad_records[: min(self._limits.max_samples, self._left)]
         if not asked or records is None:
@@ -52,10 +52,10 @@ class Sampling:
         """Return the verdict with samples, and add samples to the partition's entries in `observed` and `fixed`."""
         where = (submission.topic, submission.partition, submission.records)
         if place in observed:
-            observed[place] = tuple(self.shown(each, *where) for each in observed[place])
+            observed[place] = tuple(self.sampled_finding(each, *where) for each in observed[place])
         if place in fixed:
-            fixed[place] = replace(fixed[place], finding=self.shown(fixed[place].finding, *where))
-        return self.shown(verdict, *where) if isinstance(verdict, Finding) else verdict
+            fixed[place] = replace(fixed[place], finding=self.sampled_finding(fixed[place].finding, *where))
+        return self.sampled_finding(verdict, *where) if isinstance(verdict, Finding) else verdict
 
     def _with_contents(self, asked: Sequence[BadRecord], batch: Batch) -> list[BadRecord]:
         shown = []

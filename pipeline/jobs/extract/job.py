@@ -107,7 +107,7 @@ def _write(
     records, skipped = f"{RECORDS}/{batch}", f"{SKIPPED}/{batch}"
     for left_behind in (records, skipped):
         results.remove(left_behind)
-    chunks = [ExtractChunk(each, progress.of_partition(each.of, each.start).highest) for each in wanted]
+    chunks = [ExtractChunk(each, progress.progress_of(each.of, each.start).highest) for each in wanted]
     options = source_options(topics.options | {"columns": COLUMNS})
     work = partial(write_chunk, options, extractor, folder.within(records), folder.within(skipped))
     rows = map_in_tasks(spark, chunks, lambda chunk: chunk.wanted.size, work, DDL).collect()

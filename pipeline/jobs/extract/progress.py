@@ -47,7 +47,7 @@ class ExtractProgress:
         """Return whether no batch is complete yet."""
         return self.number < 0
 
-    def of_partition(self, partition: TopicPartition, first: int) -> PartitionProgress:
+    def progress_of(self, partition: TopicPartition, first: int) -> PartitionProgress:
         """Return the partition's progress. `first` is the offset at which a new one starts."""
         return self.of.get(partition) or PartitionProgress(first)
 
@@ -65,7 +65,7 @@ class ExtractProgress:
 
     def next_ranges(self, there: Iterable[OffsetRange], at_most: int) -> list[OffsetRange]:
         """Return the next batch's ranges, divided in proportion to what remains of each partition."""
-        left = [OffsetRange(r.of, self.of_partition(r.of, r.start).offset, r.end) for r in there]
+        left = [OffsetRange(r.of, self.progress_of(r.of, r.start).offset, r.end) for r in there]
         left = [r for r in left if r.size > 0]
         total = sum(r.size for r in left)
         if total <= at_most:
@@ -76,7 +76,7 @@ class ExtractProgress:
         """Return the progress after the next batch; `done` has the counts of that batch."""
         found = dict(self.of)
         for partition, its in done.items():
-            before = self.of_partition(partition, its.offset)
+            before = self.progress_of(partition, its.offset)
             highest = max(before.highest, its.highest)
             counts = (getattr(before, name) + getattr(its, name) for name in ("records", "skipped", "too_late"))
             found[partition] = PartitionProgress(its.offset, highest, *counts)

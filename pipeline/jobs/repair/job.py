@@ -62,14 +62,14 @@ class RepairListing:
     """The changes that a repair would make.
 
     `changes` has rows of the before-and-after table, whose `reason` states why nothing changes. `obstacles` are reasons
-    that prevent the writing. `warnings` are about the clean topics' retention, and about omissions. `leaves_out` is
+    that prevent the writing. `warnings` are about the clean topics' retention, and about omissions. `omits_records` is
     whether clean topics get fewer records than their sources have.
     """
 
     changes: list[dict[str, Any]]
     obstacles: list[str]
     warnings: list[str]
-    leaves_out: bool = False
+    omits_records: bool = False
 
 
 class RepairBegun(PipelineError):
@@ -144,7 +144,7 @@ def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: Re
     changes = [row | {"reason": reason_unchanged(row, plan.rules)} for row in timestamp_changes(found)]
     sources, there = source_settings(topics), target_settings(topics, plan.targets)
     unwritable, skips = unwritable_record_sentences(found), plan.rules.skip_unwritable
-    leaves_out = plan.leaves_out or (skips and bool(unwritable))
+    omits_records = plan.skips_unreadable or (skips and bool(unwritable))
     obstacles = [
         *remaining_zero_obstacles(found),
         *unreadable_batch_obstacles(plan),
@@ -154,11 +154,11 @@ def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: Re
     ]
     if not plan.begun:
         obstacles += missing_offsets(plan, log_starts(plan, topics), {})
-        obstacles += target_obstacles(plan, topics) if changes or leaves_out else []
+        obstacles += target_obstacles(plan, topics) if changes or omits_records else []
     results.write_table(UNREADABLE, unreadable_batches(spark, topics, plan))
     left_out = [f"{each}; they are left out" for each in unwritable if skips]
     warnings = [*retention_warnings(plan, sources, there), *skipped_batch_warnings(plan), *left_out]
-    return RepairListing(changes, obstacles, warnings, leaves_out)
+    return RepairListing(changes, obstacles, warnings, omits_records)
 
 
 def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
@@ -313,7 +313,7 @@ def write_repair(
         plan = write_plan(spark, topics, results, targets, rules)
     results.forget_summary()
     listing = list_changes(spark, topics, results, plan)
-    is_needed = listing.changes or plan.begun or listing.leaves_out
+    is_needed = listing.changes or plan.begun or listing.omits_records
     done = write_clean_topics(spark, topics, results, plan, listing) if is_needed else None
     return _finish(topics, results, plan, listing, done, rules.now_ms)
 

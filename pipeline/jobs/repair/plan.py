@@ -54,7 +54,7 @@ class RepairPlan:
         return sha256(replace(self, begun=False).as_json().encode()).hexdigest()[:16]
 
     @property
-    def leaves_out(self) -> bool:
+    def skips_unreadable(self) -> bool:
         """Return whether unreadable batches are skipped."""
         return self.rules.skip_unreadable and any(each.contents.unreadable for each in self.partitions)
 

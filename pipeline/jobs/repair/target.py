@@ -36,7 +36,7 @@ _WHAT_IS_COMMITTED = {"isolation.level": "read_committed", "enable.partition.eof
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CleanTopic:
     """A clean topic, with the group of its repair's progress and its maximum batch size in bytes."""
 
     group_id: str
@@ -113,7 +113,7 @@ def _other_partitions(to: str, there: Any, source: str, metadata: Any) -> list[s
     ]
 
 
-def create_clean_topics(plan: RepairPlan, topics: Topics) -> dict[str, Target]:
+def create_clean_topics(plan: RepairPlan, topics: Topics) -> dict[str, CleanTopic]:
     """Create missing clean topics. Raises CannotWriteTopic if one has records that this plan did not write."""
     client = topics.for_librdkafka
     admin = AdminClient(client)
@@ -148,8 +148,8 @@ def _metadata(client: AdminClient | Consumer, topic: str) -> Any:
     return found
 
 
-def _target(admin: AdminClient, to: str) -> Target:
-    return Target(group_of(to, topic_id_of(admin, to)), settings_of(admin, to).largest_message)
+def _target(admin: AdminClient, to: str) -> CleanTopic:
+    return CleanTopic(group_of(to, topic_id_of(admin, to)), settings_of(admin, to).largest_message)
 
 
 def group_of(target: str, topic_id: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from sluicegate.proxy.reporting.metrics.counters import Durations, DurationsBy, Snapshot
+from sluicegate.proxy.reporting.metrics.counters import Durations, LabelledDurations, Snapshot
 from sluicegate.proxy.reporting.metrics.families import FAMILIES
 from sluicegate.proxy.reporting.metrics.family import Family, Kind, Reading
 
@@ -49,7 +49,7 @@ def _series(family: Family, reading: Reading) -> Iterator[tuple[tuple[str, ...],
     if isinstance(reading, int | float):
         yield (), reading
         return
-    assert not isinstance(reading, Durations | DurationsBy)
+    assert not isinstance(reading, Durations | LabelledDurations)
     known = dict.fromkeys(map(_as_labels, family.always), 0.0)
     for labels, value in reading.items():
         known[_as_labels(labels)] = value
@@ -65,7 +65,7 @@ def _histogram(family: Family, reading: Reading) -> Metric:
     if isinstance(reading, Durations):
         metric.add_metric((), list(reading.cumulative()), reading.seconds)
         return metric
-    assert isinstance(reading, DurationsBy)
+    assert isinstance(reading, LabelledDurations)
     for label, durations in sorted(reading.items()):
         metric.add_metric((label,), list(durations.cumulative()), durations.seconds)
     return metric

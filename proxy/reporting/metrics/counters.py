@@ -49,7 +49,7 @@ class Durations:
         return zip(bounds, accumulate(self.counts), strict=True)
 
 
-class DurationsBy(dict[str, Durations]):
+class LabelledDurations(dict[str, Durations]):
     """Histograms by the value of a label."""
 
     def add(self, key: str, seconds: float, stands_for: int = 1) -> None:
@@ -59,15 +59,15 @@ class DurationsBy(dict[str, Durations]):
             found = self[key] = Durations()
         found.add(seconds, stands_for)
 
-    def __add__(self, other: "DurationsBy") -> "DurationsBy":
+    def __add__(self, other: "LabelledDurations") -> "LabelledDurations":
         total = self.copied()
         for key, durations in list(other.items()):
             total[key] = total.get(key, Durations()) + durations
         return total
 
-    def copied(self) -> "DurationsBy":
+    def copied(self) -> "LabelledDurations":
         """Return a copy. Thread-safe."""
-        return DurationsBy({key: durations.copied() for key, durations in list(self.items())})
+        return LabelledDurations({key: durations.copied() for key, durations in list(self.items())})
 
 
 @dataclass(slots=True)
@@ -161,8 +161,8 @@ class Counters:
     encrypted_records: Counter[tuple[str, str]] = field(default_factory=Counter)
     registry_backoffs: Counter[str] = field(default_factory=Counter)
     rule_evaluations: Counter[str] = field(default_factory=Counter)
-    proxy_seconds: DurationsBy = field(default_factory=DurationsBy)
-    upstream_seconds: DurationsBy = field(default_factory=DurationsBy)
+    proxy_seconds: LabelledDurations = field(default_factory=LabelledDurations)
+    upstream_seconds: LabelledDurations = field(default_factory=LabelledDurations)
     loop_delay: Durations = field(default_factory=Durations)
     cpu_seconds: float = 0.0
     cluster_probes: Counter[str] = field(default_factory=Counter)
@@ -174,7 +174,7 @@ class Counters:
             value = getattr(self, counter.name)
             if isinstance(value, Counter):
                 setattr(copy, counter.name, Counter(value))
-            elif isinstance(value, BatchCounts | Durations | DurationsBy):
+            elif isinstance(value, BatchCounts | Durations | LabelledDurations):
                 setattr(copy, counter.name, value.copied())
         return copy
 

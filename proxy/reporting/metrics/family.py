@@ -6,12 +6,12 @@ from enum import Enum
 from typing import Any
 
 from sluicegate.proxy.reporting.metrics.batch_events import DETAIL_LABELS, BatchEvent, Counted, Unit
-from sluicegate.proxy.reporting.metrics.counters import Durations, DurationsBy, Snapshot
+from sluicegate.proxy.reporting.metrics.counters import Durations, LabelledDurations, Snapshot
 from sluicegate.validation.verdict import Finding
 
 TOPIC = "topic"
 
-Reading = float | Durations | DurationsBy | Mapping[Any, float]
+Reading = float | Durations | LabelledDurations | Mapping[Any, float]
 """One value, or one value for each set of labels. The key is a text for one label, and a tuple for several."""
 Read = Callable[[Snapshot], Reading]
 

@@ -16,7 +16,7 @@ _MAX_CLAIMS_BYTES = 65_536
 class UserNames(Protocol):
     """How brokers take the user name from the claims of a token that they accept."""
 
-    def name_in(self, claims: Mapping[str, Any]) -> str | None:
+    def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
         """Return the user name, or None if the claims contain none."""
 
 
@@ -26,7 +26,7 @@ class KafkaClaim:
 
     claim: str
 
-    def name_in(self, claims: Mapping[str, Any]) -> str | None:
+    def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
         name = claims.get(self.claim)
         return name if isinstance(name, str) else None
 
@@ -48,7 +48,7 @@ class StrimziClaims:
     fallback: ClaimPath | None = None
     fallback_prefix: str = ""
 
-    def name_in(self, claims: Mapping[str, Any]) -> str | None:
+    def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
         name = _text_at(claims, self.username)
         if name:
             return self.prefix + name
@@ -100,7 +100,7 @@ def name_in_token(response: bytes, names: UserNames) -> str | None:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
     except (ValueError, binascii.Error, RecursionError):
         return None
-    return names.name_in(claims) if isinstance(claims, dict) else None
+    return names.user_name_in(claims) if isinstance(claims, dict) else None
 
 
 def _bearer(response: bytes) -> bytes:

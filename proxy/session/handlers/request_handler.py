@@ -228,7 +228,7 @@ class RequestHandler:
         kind = api_key, version
         found = self._rewritings.get(kind)
         if found is None:
-            report = partial(self._errors.found, api_key)
+            report = partial(self._errors.count_codes, api_key)
             rewrite = self._rewriter.rewrite
             found = partial(rewrite, api_key, version, report=report, client_id=self._client_id)
             self._rewritings[kind] = found

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, family_with_values, metrics_of
-from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, DurationsBy, Snapshot, total_of
+from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, LabelledDurations, Snapshot, total_of
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, owners_of
 from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels
@@ -136,7 +136,7 @@ def test_both_formats_have_every_label_and_value(
 
 
 def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series() -> None:
-    taken = DurationsBy()
+    taken = LabelledDurations()
     for seconds in (0.001, 0.3, 40.0):
         taken.add("Produce", seconds)
     family = histogram("wait_seconds", "How long.", "Always.", no_snapshot_value, ("api",))

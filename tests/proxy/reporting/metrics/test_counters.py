@@ -5,7 +5,7 @@ from bisect import bisect_left
 
 from prometheus_client import CollectorRegistry, Histogram
 
-from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Durations, DurationsBy
+from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Durations, LabelledDurations
 
 
 def test_the_same_times_make_the_same_histogram_as_prometheus_own() -> None:
@@ -35,7 +35,7 @@ def test_a_sample_for_sixteen_counts_as_sixteen_equal_ones() -> None:
 
 
 def test_durations_of_several_processes_are_added() -> None:
-    one, two = DurationsBy(), DurationsBy()
+    one, two = LabelledDurations(), LabelledDurations()
     one.add("Produce", 0.001)
     two.add("Produce", 3.0)
     two.add("Fetch", 0.5)

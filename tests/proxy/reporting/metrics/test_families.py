@@ -10,7 +10,7 @@ from prometheus_client.exposition import generate_latest
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, family_with_values, metrics_of
-from sluicegate.proxy.reporting.metrics.counters import Counters, Durations, DurationsBy, Gauges, Snapshot
+from sluicegate.proxy.reporting.metrics.counters import Counters, Durations, Gauges, LabelledDurations, Snapshot
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS, FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch_counter
 from sluicegate.proxy.reporting.metrics.reference import page
@@ -203,7 +203,7 @@ def _count_one(where: Counters | Gauges, name: str) -> None:
         setattr(where, name, counted + 1)
     elif isinstance(counted, Durations):
         counted.add(0.5)
-    elif isinstance(counted, DurationsBy):
+    elif isinstance(counted, LabelledDurations):
         counted.add("Produce", 0.5)
     elif isinstance(counted, BatchCounts):
         counted["sluicegate_fixed_batches"] = Counter({"t": 1})
