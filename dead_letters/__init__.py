@@ -7,5 +7,16 @@ counts letters by their cause.
 from sluicegate.dead_letters.formats import read_letter
 from sluicegate.dead_letters.groups import Group, Groups
 from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, Obstacle, StoredRecord
+from sluicegate.dead_letters.repairs import LetterContent
 
-__all__ = ["Group", "Groups", "Headers", "Letter", "LetterFormat", "Obstacle", "StoredRecord", "read_letter"]
+__all__ = [
+    "Group",
+    "Groups",
+    "Headers",
+    "Letter",
+    "LetterContent",
+    "LetterFormat",
+    "Obstacle",
+    "StoredRecord",
+    "read_letter",
+]

@@ -61,6 +61,16 @@ class Cluster:
             consumer.close()
         return {name: len(topic.partitions) for name, topic in sorted(found.items()) if topic.error is None}
 
+    def cluster_id(self) -> str:
+        """Return the id of the cluster. Raises ClusterUnavailable."""
+        consumer = self.consumer()
+        try:
+            return str(consumer.list_topics(timeout=SECONDS).cluster_id)
+        except KafkaException as error:
+            raise ClusterUnavailable(str(error.args[0].str())) from error
+        finally:
+            consumer.close()
+
 
 def ranges_of(consumer: Consumer, topic: str, partitions: int) -> list[Range]:
     """Return the offsets of a topic's partitions. Raises ClusterUnavailable."""

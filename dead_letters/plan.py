@@ -1,7 +1,7 @@
 """Plans what becomes of each selected letter. A plan has a digest, so that it is applied only as it was printed."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sluicegate.dead_letters.header_values import number_of
 from sluicegate.dead_letters.letter import Headers, Letter, StoredRecord
 from sluicegate.dead_letters.marks import Marks, MarkState
+from sluicegate.dead_letters.repairs import LetterRepair, RepairFailed, repaired
 from sluicegate.dead_letters.verdicts import LetterValidator
 from sluicegate.dead_letters.writable import why_unwritable
 from sluicegate.validation.policy import TimeFix
@@ -32,13 +33,16 @@ class RemainsBecause(StrEnum):
     NO_PARTITION = "no_such_partition"
     SENSITIVE = "sensitive_fields"
     UNWRITABLE = "unwritable_record"
+    REPAIR_FAILED = "repair_failed"
+    LEFT_OUT = "left_out_by_repair"
 
 
 class PlannedRecord(NamedTuple):
     """A record to write.
 
-    `source` is the letter's record. `partition` is `BY_KEY` if the key decides. `is_corrected` is whether its time was
-    corrected.
+    `source` is the letter's record, with the key and the value to write. `partition` is `BY_KEY` if the key decides.
+    `is_corrected` is whether its time was corrected. `unrepaired` is the letter before repairs have changed it, if any
+    has.
     """
 
     source: StoredRecord
@@ -47,6 +51,7 @@ class PlannedRecord(NamedTuple):
     timestamp: int
     headers: Headers
     is_corrected: bool
+    unrepaired: Letter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Planner:
     - `partitions`: the number of partitions of each topic to which letters may go.
     - `fix`: the correction of times, or None for that of the policy. `most_attempts` is the limit of attempts.
     - `keeps_partition`: whether a record goes to its original partition, or to that of its key.
+    - `repairs`: changes of the records before they are validated.
     """
 
     validator: LetterValidator
@@ -64,14 +70,14 @@ class Planner:
     fix: TimeFix | None
     most_attempts: int
     keeps_partition: bool
+    repairs: Sequence[LetterRepair] = ()
 
     def decide(self, letter: Letter, plan: str) -> PlannedRecord | str:
         """Return the record to write, or the code of the reason why the letter remains.
 
         What the plan with the digest `plan` has done already does not count, so its digest stays the same.
         """
-        record = letter.record
-        state = self.marks.state_of(record.partition, record.offset, plan)
+        state = self.marks.state_of(letter.record.partition, letter.record.offset, plan)
         if state is not None:
             return RemainsBecause.REDRIVEN if state is MarkState.REDRIVEN else RemainsBecause.GIVEN_UP
         if letter.obstacle is not None:
@@ -82,17 +88,29 @@ class Planner:
         partition = self._partition_of(letter)
         if isinstance(partition, RemainsBecause):
             return partition
-        verdict = self.validator.verdict(letter, self.fix)
+        try:
+            changed = repaired(letter, self.repairs)
+        except RepairFailed as error:
+            return f"{RemainsBecause.REPAIR_FAILED}: {error}"
+        if changed is None:
+            return RemainsBecause.LEFT_OUT
+        return self._written(letter, changed, partition, attempts)
+
+    def _written(self, letter: Letter, changed: Letter, partition: int, attempts: int) -> PlannedRecord | str:
+        verdict = self.validator.verdict(changed, self.fix)
         if not verdict.is_valid:
             return f"rule {', '.join(verdict.rules)}" if verdict.rules else verdict.code
         if verdict.is_masked:
             return RemainsBecause.SENSITIVE
-        headers = tuple(each for each in letter.headers if each[0] != ATTEMPTS_HEADER)
+        headers = tuple(each for each in changed.headers if each[0] != ATTEMPTS_HEADER)
         if why_unwritable(verdict.timestamp, headers) is not None:
             return RemainsBecause.UNWRITABLE
         counted = (*headers, (ATTEMPTS_HEADER, str(attempts + 1).encode()))
-        is_corrected = verdict.timestamp != self.validator.time_of(letter)
-        return PlannedRecord(record, letter.topic, partition, verdict.timestamp, counted, is_corrected)
+        is_corrected = verdict.timestamp != self.validator.time_of(changed)
+        unrepaired = None if changed is letter else letter
+        return PlannedRecord(
+            changed.record, letter.topic, partition, verdict.timestamp, counted, is_corrected, unrepaired
+        )
 
     def _partition_of(self, letter: Letter) -> int | RemainsBecause:
         partitions = self.partitions.get(letter.topic)
@@ -109,11 +127,14 @@ class PlanSummary:
     """Counts decisions, and computes the digest of a plan.
 
     `terms` are what the plan depends on besides the letters. The digest does not depend on the moment: it contains
-    whether a time is corrected, not the corrected time.
+    whether a time is corrected, not the corrected time. `repaired` is the number of records that repairs have changed,
+    and `example` is the first of them.
     """
 
     def __init__(self, terms: str) -> None:
         self.targets: Counter[str] = Counter()
+        self.repaired = 0
+        self.example: PlannedRecord | None = None
         self.remaining: Counter[str] = Counter()
         self._hash = sha256(terms.encode())
 
@@ -126,6 +147,10 @@ class PlanSummary:
         source = decision.source
         place = (source.partition, source.offset, decision.topic, decision.partition, decision.is_corrected)
         self._hash.update(repr((place, decision.headers)).encode())
+        if decision.unrepaired is not None:
+            self.repaired += 1
+            self.example = self.example or decision
+            self._hash.update(repr((source.key, source.value)).encode())
 
     @property
     def count(self) -> int:

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sluicegate.dead_letters.cluster import Cluster
 from sluicegate.dead_letters.formats import read_letter
@@ -11,7 +12,6 @@ from sluicegate.dead_letters.marks import Mark, MarkState, ranges_of_offsets
 from sluicegate.dead_letters.plan import PlannedRecord, Planner
 from sluicegate.dead_letters.reading import read_records
 from sluicegate.dead_letters.selection import Selection
-from sluicegate.dead_letters.transactional_writer import TransactionalWriter
 
 NO_LETTER = "not_a_dead_letter"
 MOST_RECORDS = 1000
@@ -64,15 +64,22 @@ class Pace:
     most_rejections: int | None = None
 
 
-class Redrive:
-    """Writes planned records in transactions of at most 1,000 records of one partition, with the marks on them.
+class LetterWriter(Protocol):
+    """Writes records and the marks on their letters."""
 
-    A transaction with a rejected record is aborted and repeated in halves, until the rejected record is alone. It is
+    def write(self, records: Sequence[PlannedRecord], marks: Sequence[Mark]) -> str | None:
+        """Write records and marks. Return the code of the error if a record is rejected, and then write no mark."""
+
+
+class Redrive:
+    """Writes planned records in steps of at most 1,000 records of one partition, with the marks on them.
+
+    A step with a rejected record is repeated in halves, until the rejected record is alone. It is
     marked as given up. `now_ms` is the clock. Every method raises Fenced and ClusterUnavailable.
     """
 
     def __init__(
-        self, writer: TransactionalWriter, planner: Planner, origin: Origin, pace: Pace, now_ms: Callable[[], int]
+        self, writer: LetterWriter, planner: Planner, origin: Origin, pace: Pace, now_ms: Callable[[], int]
     ) -> None:
         self._writer = writer
         self._planner = planner

@@ -10,20 +10,11 @@ from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable
 from sluicegate.dead_letters.delivery_reports import serve
 from sluicegate.dead_letters.marks import Mark
 from sluicegate.dead_letters.plan import PlannedRecord
+from sluicegate.dead_letters.producing import REJECTIONS, producer_settings, send_mark, send_record
 
 _SECONDS = 60.0
 _PAUSE_SECONDS = 0.5
 _GIVE_UP_SECONDS = 300.0
-_QUEUED = 200_000
-_LARGEST_BYTES = 100_000_000
-REJECTIONS = {
-    KafkaError.INVALID_MSG_SIZE: "invalid_message_size",
-    KafkaError.INVALID_RECORD: "invalid_record",
-    KafkaError.INVALID_TIMESTAMP: "invalid_timestamp",
-    KafkaError.MSG_SIZE_TOO_LARGE: "message_too_large",
-    KafkaError.POLICY_VIOLATION: "policy_violation",
-}
-"""Errors that blame the record. All others end the run or are retried."""
 _FENCED = frozenset(
     {KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED, KafkaError._FATAL}
 )
@@ -44,14 +35,8 @@ class TransactionalWriter:
         self._errors: list[KafkaError] = []
         self._producer = Producer(
             {
-                **cluster.settings,
+                **producer_settings(cluster),
                 "transactional.id": f"sluicegate-redrive.{topic}",
-                "acks": "all",
-                "compression.type": "lz4",
-                "partitioner": "murmur2_random",  # that of Java's clients
-                "message.max.bytes": _LARGEST_BYTES,  # the topics' own limits apply
-                "queue.buffering.max.messages": _QUEUED,
-                "linger.ms": 20,
             }
         )
         self._until_done(lambda: self._producer.init_transactions(_SECONDS))
@@ -82,27 +67,9 @@ class TransactionalWriter:
 
     def _send(self, records: Sequence[PlannedRecord], marks: Sequence[Mark]) -> None:
         for record in records:
-            headers: list[Any] = [(name.decode(), value) for name, value in record.headers]
-            source = record.source
-            self._produce(
-                record.topic,
-                source.value,
-                source.key,
-                record.partition,
-                self._delivered,
-                timestamp=record.timestamp,
-                headers=headers,
-            )
+            send_record(self._producer, record, self._delivered, self._errors)
         for mark in marks:
-            self._produce(self._mark_topic, mark.value(), mark.key(), 0, self._delivered)
-
-    def _produce(self, *record: Any, **options: Any) -> None:
-        while True:
-            try:
-                self._producer.produce(*record, **options)
-                return
-            except BufferError:
-                serve(lambda: self._producer.poll(0.1), self._errors)
+            send_mark(self._producer, self._mark_topic, mark, self._delivered, self._errors)
 
     def _commit(self) -> None:
         serve(lambda: self._producer.flush(_SECONDS), self._errors)

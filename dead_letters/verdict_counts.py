@@ -1,9 +1,11 @@
-"""Counts the verdicts on letters, with the corrections that would help. The memory is bounded."""
+"""Counts the verdicts on letters, with the corrections and repairs that would help. The memory is bounded."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from sluicegate.dead_letters.groups import MOST_GROUPS, OTHERS
 from sluicegate.dead_letters.letter import Letter
+from sluicegate.dead_letters.repairs import LetterRepair, RepairFailed, repaired
 from sluicegate.dead_letters.verdicts import LetterValidator, LetterVerdict
 
 Kind = tuple[bool, str, tuple[str, ...]]
@@ -11,10 +13,14 @@ Kind = tuple[bool, str, tuple[str, ...]]
 
 
 class VerdictCounts:
-    """Counts verdicts. `fixes` has the number of letters of each kind that each correction makes valid."""
+    """Counts verdicts.
 
-    def __init__(self, validator: LetterValidator) -> None:
+    `fixes` has the number of letters of each kind that each correction of times, and each of the repairs, makes valid.
+    """
+
+    def __init__(self, validator: LetterValidator, repairs: Sequence[LetterRepair] = ()) -> None:
         self._validator = validator
+        self._repairs = repairs
         self.counts: Counter[Kind] = Counter()
         self.fixes: dict[Kind, Counter[str]] = {}
         self.obstacles: Counter[str] = Counter()
@@ -29,9 +35,22 @@ class VerdictCounts:
         if kind not in self.counts and len(self.counts) >= MOST_GROUPS:
             kind = (verdict.is_accepted, OTHERS, ())
         self.counts[kind] += 1
-        for fix in self._validator.helpful_fixes(letter, verdict):
-            self.fixes.setdefault(kind, Counter())[fix.value] += 1
+        fixes = [f"fix {fix.value}" for fix in self._validator.helpful_fixes(letter, verdict)]
+        for name in (*fixes, *self._helpful_repairs(letter, verdict)):
+            self.fixes.setdefault(kind, Counter())[name] += 1
         return verdict
+
+    def _helpful_repairs(self, letter: Letter, verdict: LetterVerdict) -> Iterator[str]:
+        """Yield the names of the repairs after which a letter that is not valid now is valid."""
+        if verdict.is_valid:
+            return
+        for repair in self._repairs:
+            try:
+                changed = repaired(letter, [repair])
+            except RepairFailed:
+                continue
+            if changed is not None and self._validator.verdict(changed).is_valid:
+                yield repair.name
 
     @property
     def accepted(self) -> int:

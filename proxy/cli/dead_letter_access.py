@@ -51,6 +51,22 @@ ClientConfig = Annotated[
 ]
 
 
+ToBootstrap = Annotated[
+    str | None,
+    typer.Option(
+        "--to-bootstrap",
+        metavar="HOST:PORT",
+        help="Address for the original topics, if they are in another cluster or records go through a proxy.",
+    ),
+]
+ToClientConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--to-client-config", metavar="FILE", help="A .properties file with your login for the original topics."
+    ),
+]
+
+
 class Dimension(StrEnum):
     """What `show` groups letters by."""
 
@@ -153,6 +169,16 @@ def desk(config: Path | None, bootstrap: str | None, client_config: Path | None)
             yield Desk(Cluster(client_settings(loaded.config.upstream, copies)), loaded, config is not None)
         except ClusterUnavailable as error:
             end([f"sluicegate dead-letters: {error}"], USAGE)
+
+
+@contextmanager
+def target_desk(source: Desk, config: Path, bootstrap: str | None, client_config: Path | None) -> Iterator[Desk]:
+    """Connect to the cluster of the original topics, which is that of the dead letters without an option."""
+    if bootstrap is None and client_config is None:
+        yield source
+    else:
+        with desk(config, bootstrap, client_config) as target:
+            yield target
 
 
 def records_of(cluster: "Cluster", topic: str, partitions: int) -> "Iterator[StoredRecord]":

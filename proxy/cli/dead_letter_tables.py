@@ -88,7 +88,7 @@ def verdicts_lines(topic: str, counts: VerdictCounts) -> Iterator[str]:
     yield f"{topic}: a proxy would accept {counts.accepted:,} of {letters:,} dead letters now"
     rows = [("verdict", "letters", "valid after")]
     for kind, count in counts.counts.most_common():
-        fixes = ", ".join(f"fix {fix} {number:,}" for fix, number in counts.fixes.get(kind, Counter()).most_common())
+        fixes = ", ".join(f"{name} {number:,}" for name, number in counts.fixes.get(kind, Counter()).most_common())
         rows.append((_verdict_text(kind), f"{count:,}", fixes or "-"))
     rows += [(f"cannot be validated: {code}", f"{count:,}", "-") for code, count in counts.obstacles.most_common()]
     yield from _table(rows)

@@ -16,9 +16,13 @@ from sluicegate.proxy.cli.dead_letter_access import (
     PolicyConfig,
     RecordTime,
     TargetPartition,
+    ToBootstrap,
+    ToClientConfig,
     desk,
     records_of,
+    target_desk,
 )
+from sluicegate.proxy.cli.dead_letter_repairs import FunctionOption, PatchOption, SchemaIdOption, repairs_of
 
 if TYPE_CHECKING:
     from sluicegate.dead_letters.cluster import Cluster
@@ -101,22 +105,26 @@ def validate(
     client_config: ClientConfig = None,
     time: Annotated[
         RecordTime,
-        TargetPartition,
         typer.Option("--time", help="The timestamp of each record: its original one, or the present time."),
     ] = RecordTime.RECORD,
+    patch: PatchOption = None,
+    repair: FunctionOption = None,
+    schema_id: SchemaIdOption = None,
     as_json: _AsJson = False,
 ) -> None:
     """Validate the dead letters of a topic as a proxy would validate their records now.
 
-    Prints how many are valid, and how many of the others would be valid after which correction of their timestamps.
+    Prints how many are valid, and how many of the others would be valid after which correction of their timestamps,
+    and after each of the given repairs.
     """
     from sluicegate.dead_letters.formats import read_letter
     from sluicegate.dead_letters.verdict_counts import VerdictCounts
     from sluicegate.proxy.cli.dead_letter_tables import verdicts_json, verdicts_lines
     from sluicegate.proxy.server.clock import now_ms
 
+    repairs = repairs_of(patch, repair, schema_id)
     with desk(config, bootstrap, client_config) as opened:
-        counts = VerdictCounts(opened.validator(now_ms(), time))
+        counts = VerdictCounts(opened.validator(now_ms(), time), repairs)
         for record in records_of(opened.cluster, topic, _partitions(opened.cluster, topic)):
             letter = read_letter(record)
             if letter is not None:
@@ -159,6 +167,9 @@ def redrive(
         FixTime | None,
         typer.Option("--fix", help="Correct timestamps that violate the policy. Default: its own `fix`."),
     ] = None,
+    patch: PatchOption = None,
+    repair: FunctionOption = None,
+    schema_id: SchemaIdOption = None,
     partition: Annotated[
         TargetPartition, typer.Option("--partition", help="The original partition, or that of the key.")
     ] = TargetPartition.SAME,
@@ -174,22 +185,51 @@ def redrive(
     marks: Annotated[
         str, typer.Option("--marks", metavar="TOPIC", help="The compacted topic of marks. --apply creates it.")
     ] = "sluicegate-dead-letter-marks",
+    to_bootstrap: ToBootstrap = None,
+    to_client_config: ToClientConfig = None,
+    at_least_once: Annotated[
+        bool,
+        typer.Option(
+            "--at-least-once", help="Write without transactions. Required if the original topics are elsewhere."
+        ),
+    ] = False,
     apply: Annotated[
         str | None, typer.Option("--apply", metavar="DIGEST", help="Write the records of the plan with this digest.")
     ] = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Write dead letters back to their original topics, each exactly once. Without --apply nothing is written.
+    """Write dead letters back to their original topics. Without --apply nothing is written.
+
+    Each record is written exactly once, or with --at-least-once possibly twice after a crash.
 
     Exit status: 0 if all records of the plan are written, 1 if one is rejected or the plan has changed, 2 if the
     cluster cannot be used.
     """
     from sluicegate.proxy.cli.dead_letter_redrive import Asked, redrive_topic
 
-    with desk(config, bootstrap, client_config) as opened:
-        asked = Asked(topic, group, offsets, since, until, key, header, time, fix, partition, max_attempts, marks)
+    repairs = repairs_of(patch, repair, schema_id)
+    with (
+        desk(config, bootstrap, client_config) as opened,
+        target_desk(opened, config, to_bootstrap, to_client_config) as target,
+    ):
+        asked = Asked(
+            topic,
+            group,
+            offsets,
+            since,
+            until,
+            key,
+            header,
+            time,
+            fix,
+            partition,
+            max_attempts,
+            marks,
+            repairs,
+            at_least_once,
+        )
         _partitions(opened.cluster, topic)
-        raise typer.Exit(redrive_topic(opened, asked, apply, rate, stop_after, as_json))
+        raise typer.Exit(redrive_topic(opened, target, asked, apply, rate, stop_after, as_json))
 
 
 def _partitions(cluster: "Cluster", topic: str) -> int:

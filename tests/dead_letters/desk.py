@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from sluicegate.dead_letters import Headers
 from sluicegate.proxy.cli.commands import app
+from tests.dead_letters.letters import CONNECT
 
 SECONDS = 60
 
@@ -57,6 +58,18 @@ def write(
 def from_topic(headers: Headers, topic: str) -> Headers:
     """Return the headers with another original topic."""
     return tuple((name, topic.encode() if value == b"orders" else value) for name, value in headers)
+
+
+def letters_for(topic: str, partition: int = 0) -> Headers:
+    """Return the headers of a letter of Connect for one partition of the topic."""
+    headers = from_topic(CONNECT, topic)
+    return tuple((name, str(partition).encode() if name.endswith(b".partition") else text) for name, text in headers)
+
+
+def planned(dead: str, file: str, *options: str) -> tuple[list[str], Any]:
+    """Return the options that apply the plan, and the plan."""
+    plan = run_json("redrive", dead, "--config", file, *options)
+    return ["redrive", dead, "--config", file, *options, "--offsets", plan["offsets"], "--apply", plan["digest"]], plan
 
 
 def configuration(folder: Path, bootstrap: str, **sections: Any) -> str:

@@ -1,36 +1,15 @@
 """`sluicegate dead-letters redrive` writes each record once, whatever ends it, and no rejected record stops others."""
 
-import os
-import random
-import signal
-import subprocess
 import time
-from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
-from sluicegate.dead_letters import Headers
 from sluicegate.dead_letters.cluster import Cluster
 from sluicegate.dead_letters.marks import Mark, MarkState, mark_of
 from sluicegate.dead_letters.transactional_writer import Fenced, TransactionalWriter
-from tests.broker.proxy_process import COMMAND
-from tests.dead_letters.desk import SECONDS, configuration, from_topic, new_topic, run, run_json, stored, write
-from tests.dead_letters.letters import CONNECT, OWN
-
-
-def letters_for(topic: str, partition: int = 0) -> Headers:
-    """Return the headers of a letter of Connect for one partition of the topic."""
-    headers = from_topic(CONNECT, topic)
-    return tuple((name, str(partition).encode() if name.endswith(b".partition") else text) for name, text in headers)
-
-
-def planned(dead: str, file: str, *options: str) -> tuple[list[str], Any]:
-    """Return the options that apply the plan, and the plan."""
-    plan = run_json("redrive", dead, "--config", file, *options)
-    return ["redrive", dead, "--config", file, *options, "--offsets", plan["offsets"], "--apply", plan["digest"]], plan
+from tests.dead_letters.desk import configuration, letters_for, new_topic, planned, run, run_json, stored, write
+from tests.dead_letters.letters import OWN
 
 
 def test_redrives_as_planned_and_once(kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -173,57 +152,3 @@ def test_a_second_run_fences_the_first(kafka_bootstrap: str) -> None:
     with pytest.raises(Fenced):
         first.write((), [mark])
     assert [mark_of(each.value()) for each in stored(kafka_bootstrap, marks)] == [mark]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("records", [1_000_000 if os.environ.get("SLUICEGATE_THOROUGH") else 3000])
-def test_each_record_is_written_once_and_in_order_by_killed_runs(
-    records: int, kafka_bootstrap: str, tmp_path: Path
-) -> None:
-    original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead", 2)
-    by_target = [letters_for(original, each) for each in range(3)]
-    for partition in range(2):
-        some = range(partition, records, 2)
-        rows = [(f"{i % 100}".encode(), f"{i}".encode(), by_target[i % 100 % 3]) for i in some]
-        write(kafka_bootstrap, dead, rows, partition)
-    file = configuration(tmp_path, kafka_bootstrap)
-    apply, plan = planned(dead, file)
-    assert plan["redrive"] == {original: records}
-
-    kills = killed_runs(kafka_bootstrap, apply, original, records)
-    done = subprocess.run([COMMAND, "dead-letters", *apply], capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr
-    assert kills > 0
-    found = stored(kafka_bootstrap, original)
-    assert sorted(int(each.value()) for each in found) == list(range(records))
-    by_key = defaultdict(list)
-    for each in found:
-        by_key[each.key(), int(each.value()) % 2].append(int(each.value()))
-    assert all(values == sorted(values) for values in by_key.values())
-
-
-def killed_runs(bootstrap: str, apply: list[str], topic: str, records: int) -> int:
-    """Kill (SIGKILL) up to ten runs at random moments after their first record; return the number of killed runs."""
-    chance = random.Random(1)
-    rate = ["--rate", str(records / 15)]
-    for kill in range(10):
-        before = end_of(bootstrap, topic)
-        process = subprocess.Popen([COMMAND, "dead-letters", *apply, *rate], stdout=subprocess.DEVNULL)
-        while end_of(bootstrap, topic) == before and process.poll() is None:
-            time.sleep(0.05)  # the run writes in its own time
-        time.sleep(chance.random())
-        if process.poll() is not None:
-            return kill
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    return 10
-
-
-def end_of(bootstrap: str, topic: str) -> int:
-    """Return the sum of the ends of a topic's partitions, with open transactions."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "isolation.level": "read_uncommitted"})
-    try:
-        return sum(consumer.get_watermark_offsets(TopicPartition(topic, each), SECONDS)[1] for each in range(3))
-    finally:
-        consumer.close()

@@ -154,7 +154,9 @@ def test_validates_as_a_proxy_responds(kafka_bootstrap: str, tmp_path: Path) -> 
     timed = by_code["timestamp_in_future"] + by_code["timestamp_too_old"]
     assert responses == {0: found["accepted"], 32: timed, 87: by_code["rule_violated"]}
     in_future = next(each for each in found["verdicts"] if each["code"] == "timestamp_in_future")
-    assert in_future["valid_after"] == {"unit": 3, "clamp": 6, "now": 6}, "nanoseconds are a unit, two hours are not"
+    assert in_future["valid_after"] == {"fix unit": 3, "fix clamp": 6, "fix now": 6}, (
+        "nanoseconds are a unit, two hours are not"
+    )
     assert f"a proxy would accept {found['accepted']} of {len(records)} dead letters now" in text
     assert at_present["accepted"] == sum(value != b"no JSON" for _, value in records)
 
@@ -191,6 +193,6 @@ def test_reads_what_a_proxy_has_quarantined_and_redrives_it_fixed(kafka_bootstra
     assert group["example"]["from_timestamp_ms"] == nanoseconds
     assert group["example"]["from_topic"] == original
     assert list(group["clients"]) == ["rdkafka"]
-    assert (verdict["code"], verdict["valid_after"]["unit"]) == ("timestamp_in_future", 1)
+    assert (verdict["code"], verdict["valid_after"]["fix unit"]) == ("timestamp_in_future", 1)
     assert run_json("redrive", dead, "--config", file, *options)["written"] == 1
     assert sum(each.timestamp()[1] == nanoseconds // 1_000_000 for each in stored(kafka_bootstrap, original)) == 1
