@@ -1,22 +1,58 @@
-"""Dead letters of any writer: their formats, groups and contents. No Spark, and nothing of the proxy.
+"""Dead letters of any writer: iterate over them, group them, validate them, and redrive them. No Spark.
 
-`Cluster(settings)` connects, `read_records` reads a topic, `read_letter` returns the letter of a record, and `Groups`
-counts letters by their cause.
+    from sluicegate.dead_letters import Cluster, RedriveJob, RedriveRequest, group_letters, letters_of
+    from sluicegate.proxy.reload.letter_policies import read_policies
+
+`letters_of` iterates, `group_letters` groups, a `LetterValidator` (from `read_policies`) validates, and a `RedriveJob`
+redrives. docs/dead-letters.md has an example. Everything else of the package is internal.
 """
 
+from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable, Range
 from sluicegate.dead_letters.formats import read_letter
+from sluicegate.dead_letters.function_repair import FunctionRepair, read_function
 from sluicegate.dead_letters.groups import Group, Groups
+from sluicegate.dead_letters.iterating import group_letters, letters_of
 from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, Obstacle, StoredRecord
-from sluicegate.dead_letters.repairs import LetterContent
+from sluicegate.dead_letters.redrive_job import DifferentClusters, Plan, PlanChanged, RedriveJob, RedriveRequest
+from sluicegate.dead_letters.redriving import Pace, Redriven
+from sluicegate.dead_letters.repairs import LetterContent, LetterRepair, RepairFailed
+from sluicegate.dead_letters.selection import Selection
+from sluicegate.dead_letters.transactional_writer import Fenced
+from sluicegate.dead_letters.value_repairs import BadRepair, JsonPatch, SchemaId, read_patch
+from sluicegate.dead_letters.verdicts import LetterValidator, LetterVerdict
 
 __all__ = [
+    "BadRepair",
+    "Cluster",
+    "ClusterUnavailable",
+    "DifferentClusters",
+    "Fenced",
+    "FunctionRepair",
     "Group",
     "Groups",
     "Headers",
+    "JsonPatch",
     "Letter",
     "LetterContent",
     "LetterFormat",
+    "LetterRepair",
+    "LetterValidator",
+    "LetterVerdict",
     "Obstacle",
+    "Pace",
+    "Plan",
+    "PlanChanged",
+    "Range",
+    "RedriveJob",
+    "RedriveRequest",
+    "Redriven",
+    "RepairFailed",
+    "SchemaId",
+    "Selection",
     "StoredRecord",
+    "group_letters",
+    "letters_of",
+    "read_function",
     "read_letter",
+    "read_patch",
 ]

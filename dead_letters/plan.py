@@ -141,7 +141,7 @@ class PlanSummary:
     def add(self, decision: PlannedRecord | str) -> None:
         """Count the decision about the next letter."""
         if isinstance(decision, str):
-            self.remaining[decision] += 1
+            self.remaining[str(decision)] += 1
             return
         self.targets[decision.topic] += 1
         source = decision.source

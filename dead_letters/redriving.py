@@ -63,6 +63,10 @@ class Pace:
     records_per_second: float | None = None
     most_rejections: int | None = None
 
+    def is_over(self, result: Redriven) -> bool:
+        """Return whether there are as many rejections as the run accepts."""
+        return self.most_rejections is not None and result.given_up.total() >= self.most_rejections
+
 
 class LetterWriter(Protocol):
     """Writes records and the marks on their letters."""
@@ -101,7 +105,7 @@ class Redrive:
             if pending and (is_full or record.source.partition != pending[0].source.partition):
                 self._write(pending)
                 pending, size = [], 0
-                if self.is_stopped:
+                if self._pace.is_over(self.result):
                     return self.result
             pending.append(record)
             size += bytes_of
@@ -109,18 +113,12 @@ class Redrive:
             self._write(pending)
         return self.result
 
-    @property
-    def is_stopped(self) -> bool:
-        """Return whether there are as many rejections as the run accepts."""
-        most = self._pace.most_rejections
-        return most is not None and self.result.given_up.total() >= most
-
     def _is_done(self, record: PlannedRecord) -> bool:
         return self._planner.marks.state_of(record.source.partition, record.source.offset) is not None
 
     def _write(self, records: Sequence[PlannedRecord]) -> None:
         """Write records in their order."""
-        if self.is_stopped:
+        if self._pace.is_over(self.result):
             return
         error = self._writer.write(records, [self._mark(records, MarkState.REDRIVEN, None)])
         if error is None:

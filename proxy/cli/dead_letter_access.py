@@ -1,7 +1,7 @@
 """The options of `sluicegate dead-letters`: the cluster, the login, and the policies of the original topics."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from sluicegate.dead_letters.cluster import Cluster
     from sluicegate.dead_letters.letter import StoredRecord
     from sluicegate.dead_letters.verdicts import LetterValidator
-    from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+    from sluicegate.proxy.reload.letter_policies import LetterPolicies
+    from sluicegate.validation.policy import TopicPolicy
 
 USAGE = 2
 _LISTEN = "127.0.0.1:19092"
 _STEPS = 10_000
-_MOST_POLICIES = 1000
 
 ConfigOption = Annotated[
     Path | None,
@@ -106,15 +106,16 @@ class Desk:
         self.cluster = cluster
         self.has_policies = has_policies
         self._loaded = loaded
-        self._policies: dict[str, TopicPolicy] = {}
-        self._existing: Mapping[str, int] | None = None
+        self._known: LetterPolicies | None = None
 
     @property
-    def limits(self) -> "ValidationLimits":
-        """Return the limits of the configuration."""
-        from sluicegate.validation.from_keys import limits_of
+    def policies(self) -> "LetterPolicies":
+        """Return the policies of the configuration."""
+        from sluicegate.proxy.reload.letter_policies import LetterPolicies
 
-        return limits_of(self._loaded.config)
+        if self._known is None:
+            self._known = LetterPolicies(self._loaded, self.cluster.topics())
+        return self._known
 
     def owner_of(self, topic: str) -> str:
         """Return the team that owns a topic; "" if the configuration names none."""
@@ -123,32 +124,13 @@ class Desk:
 
     def policy_of(self, topic: str) -> "TopicPolicy":
         """Return the policy of a topic with the cluster's settings, as a running proxy applies it."""
-        if topic not in self._policies:
-            if len(self._policies) >= _MOST_POLICIES:  # anyone may write letters with any topic
-                self._policies.clear()
-            self._policies[topic] = self._compiled(topic)
-        return self._policies[topic]
+        return self.policies.of(topic)
 
     def validator(self, now_ms: int, time: RecordTime) -> "LetterValidator":
         """Return a validator of letters as of a moment (Unix time, ms)."""
-        from sluicegate.dead_letters.verdicts import LetterValidator, own_time
+        from sluicegate.dead_letters.verdicts import own_time
 
-        return LetterValidator(
-            self.policy_of, self.limits, now_ms, own_time if time is RecordTime.RECORD else lambda _: now_ms
-        )
-
-    def _compiled(self, topic: str) -> "TopicPolicy":
-        from sluicegate.proxy.cluster.topics import read_settings_now
-        from sluicegate.proxy.registry.registries import Registries
-        from sluicegate.proxy.registry.schema_rules import SchemaRules
-        from sluicegate.proxy.reload.topic_explanation import NOT_ASKED, TopicExplanation
-
-        maker = SchemaRules(Registries().by_name(self._loaded.config.registries))
-        if self._existing is None:
-            self._existing = self.cluster.topics()
-        exists = topic in self._existing
-        settings = read_settings_now(self._loaded.config.upstream, topic) if exists else NOT_ASKED
-        return TopicExplanation(topic, self._loaded, settings, maker=maker).policy
+        return self.policies.validator(own_time if time is RecordTime.RECORD else lambda _: now_ms, now_ms)
 
 
 @contextmanager

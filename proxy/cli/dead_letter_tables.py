@@ -185,7 +185,9 @@ def _group_json(group: Group, desk: Desk) -> dict[str, Any]:
 
 def _contents(group: Group, desk: Desk) -> dict[str, Any] | None:
     shown = (
-        shown_contents(group.example, desk.policy_of(group.example.topic), desk.limits) if desk.has_policies else None
+        shown_contents(group.example, desk.policy_of(group.example.topic), desk.policies.limits)
+        if desk.has_policies
+        else None
     )
     return None if shown is None else {"key": shown_beginning(shown.key), "value": shown_beginning(shown.value)}
 

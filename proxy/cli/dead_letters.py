@@ -48,10 +48,10 @@ def list_topics(
     as_json: _AsJson = False,
 ) -> None:
     """List the topics with dead letters. The headers of their newest records decide."""
-    from sluicegate.dead_letters.survey import topics_with_letters
-    from sluicegate.proxy.cli.dead_letter_tables import survey_json, survey_lines
-
     with desk(config, bootstrap, client_config) as opened:
+        from sluicegate.dead_letters.survey import topics_with_letters
+        from sluicegate.proxy.cli.dead_letter_tables import survey_json, survey_lines
+
         names = opened.cluster.topics()
         if topic is not None:
             names = {name: _partitions(opened.cluster, name) for name in topic}
@@ -76,11 +76,11 @@ def show(
     The beginnings of one record of each group are shown if the policy of its original topic has `samples`, and its
     value is masked if that policy has `sensitive`.
     """
-    from sluicegate.dead_letters.formats import read_letter
-    from sluicegate.dead_letters.groups import Groups
-    from sluicegate.proxy.cli.dead_letter_tables import counts_lines, groups_json, groups_lines
-
     with desk(config, bootstrap, client_config) as opened:
+        from sluicegate.dead_letters.formats import read_letter
+        from sluicegate.dead_letters.groups import Groups
+        from sluicegate.proxy.cli.dead_letter_tables import counts_lines, groups_json, groups_lines
+
         groups, others = Groups(), 0
         for record in records_of(opened.cluster, topic, _partitions(opened.cluster, topic)):
             letter = read_letter(record)
@@ -117,14 +117,13 @@ def validate(
     Prints how many are valid, and how many of the others would be valid after which correction of their timestamps,
     and after each of the given repairs.
     """
-    from sluicegate.dead_letters.formats import read_letter
-    from sluicegate.dead_letters.verdict_counts import VerdictCounts
-    from sluicegate.proxy.cli.dead_letter_tables import verdicts_json, verdicts_lines
-    from sluicegate.proxy.server.clock import now_ms
-
-    repairs = repairs_of(patch, repair, schema_id)
     with desk(config, bootstrap, client_config) as opened:
-        counts = VerdictCounts(opened.validator(now_ms(), time), repairs)
+        from sluicegate.dead_letters.formats import read_letter
+        from sluicegate.dead_letters.verdict_counts import VerdictCounts
+        from sluicegate.proxy.cli.dead_letter_tables import verdicts_json, verdicts_lines
+        from sluicegate.proxy.server.clock import now_ms
+
+        counts = VerdictCounts(opened.validator(now_ms(), time), repairs_of(patch, repair, schema_id))
         for record in records_of(opened.cluster, topic, _partitions(opened.cluster, topic)):
             letter = read_letter(record)
             if letter is not None:
@@ -205,13 +204,14 @@ def redrive(
     Exit status: 0 if all records of the plan are written, 1 if one is rejected or the plan has changed, 2 if the
     cluster cannot be used.
     """
-    from sluicegate.proxy.cli.dead_letter_redrive import Asked, redrive_topic
-
-    repairs = repairs_of(patch, repair, schema_id)
     with (
         desk(config, bootstrap, client_config) as opened,
         target_desk(opened, config, to_bootstrap, to_client_config) as target,
     ):
+        from sluicegate.dead_letters.redriving import Pace
+        from sluicegate.proxy.cli.dead_letter_redrive import Asked, redrive_topic
+
+        repairs = repairs_of(patch, repair, schema_id)
         asked = Asked(
             topic,
             group,
@@ -229,7 +229,7 @@ def redrive(
             at_least_once,
         )
         _partitions(opened.cluster, topic)
-        raise typer.Exit(redrive_topic(opened, target, asked, apply, rate, stop_after, as_json))
+        raise typer.Exit(redrive_topic(opened, target, asked, apply, Pace(rate, stop_after), as_json))
 
 
 def _partitions(cluster: "Cluster", topic: str) -> int:

@@ -1,0 +1,34 @@
+"""Iterates over the dead letters of a topic, and groups them."""
+
+from collections.abc import Iterable, Iterator
+
+from sluicegate.dead_letters.cluster import Cluster
+from sluicegate.dead_letters.formats import read_letter
+from sluicegate.dead_letters.groups import Group, Groups
+from sluicegate.dead_letters.letter import Letter
+from sluicegate.dead_letters.reading import read_records
+from sluicegate.dead_letters.redrive_job import present_ranges
+
+
+def letters_of(cluster: Cluster, topic: str) -> Iterator[Letter]:
+    """Yield the dead letters that a topic has now, in the order of each partition. Other records are left out.
+
+    The memory is constant. Raises ClusterUnavailable.
+    """
+    ranges = present_ranges(cluster, topic)
+    consumer = cluster.consumer()
+    try:
+        for record in read_records(consumer, topic, ranges):
+            letter = read_letter(record)
+            if letter is not None:
+                yield letter
+    finally:
+        consumer.close()
+
+
+def group_letters(letters: Iterable[Letter]) -> list[Group]:
+    """Return letters in groups by their cause, the largest first. The memory is bounded."""
+    groups = Groups()
+    for letter in letters:
+        groups.add(letter)
+    return groups.ordered()

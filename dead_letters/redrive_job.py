@@ -1,0 +1,170 @@
+"""Plans the redrive of a topic of dead letters, and applies a plan that was printed."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sluicegate.dead_letters.at_least_once_writer import AtLeastOnceWriter
+from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable, Range, ranges_of
+from sluicegate.dead_letters.mark_topic import DEFAULT_MARKS, create_marks, read_marks, topic_id_of
+from sluicegate.dead_letters.plan import Planner, PlanSummary
+from sluicegate.dead_letters.redriving import LetterWriter, Origin, Pace, Redrive, Redriven, decisions
+from sluicegate.dead_letters.repairs import LetterRepair
+from sluicegate.dead_letters.selection import Selection
+from sluicegate.dead_letters.transactional_writer import TransactionalWriter
+from sluicegate.dead_letters.verdicts import LetterValidator, own_time
+from sluicegate.validation.policy import TimeFix
+
+_NO_LIMITS = Pace()
+
+
+class PlanChanged(Exception):
+    """Raised if a plan to apply is not the plan of now, whose digest is `digest`. Nothing was written."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(f"the plan has changed (its digest is {digest}); print it again")
+        self.digest = digest
+
+
+class DifferentClusters(Exception):
+    """Raised if the original topics are in another cluster than the dead letters, and a transaction is required."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveRequest:
+    """What to redrive, and how.
+
+    - `topic`: the topic of dead letters. `selection`: its letters; None are all that it has when the plan is made.
+    - `fix`: the correction of timestamps; None is that of the policy. `repairs`: changes before validation, in order.
+    - `keeps_partition`: whether records go to their original partition, or to that of their key.
+    - `most_attempts`: records that were redriven this often remain.
+    - `marks`: the topic of marks, in the cluster of the dead letters.
+    - `is_at_least_once`: whether to write without transactions, which another cluster requires.
+    """
+
+    topic: str
+    selection: Selection | None = None
+    fix: TimeFix | None = None
+    repairs: Sequence[LetterRepair] = ()
+    keeps_partition: bool = True
+    most_attempts: int = 3
+    marks: str = DEFAULT_MARKS
+    is_at_least_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan: the selected letters, with all offsets, and what becomes of them."""
+
+    selection: Selection
+    summary: PlanSummary
+
+    @property
+    def digest(self) -> str:
+        """Return the digest, which is the same for the same plan."""
+        return self.summary.digest
+
+
+class RedriveJob:
+    """Redrives the letters of one topic.
+
+    `source` has the dead letters and their marks. `validator` validates records by the policies of the original topics.
+    `target` has the original topics, if they are in another cluster. Raises DifferentClusters and ClusterUnavailable.
+    """
+
+    def __init__(
+        self, source: Cluster, request: RedriveRequest, validator: LetterValidator, target: Cluster | None = None
+    ) -> None:
+        self._source = source
+        self._target = source if target is None else target
+        self._request = request
+        self._validator = validator
+        self._other_cluster = self._id_of_other_cluster()
+        self._topic_id = topic_id_of(source, request.topic)
+
+    def plan(self) -> Plan:
+        """Return the plan. Writes nothing. Raises ClusterUnavailable."""
+        return self._planned(self._planner(), "")
+
+    def apply(self, digest: str, actor: str, pace: Pace = _NO_LIMITS) -> Redriven:
+        """Write the records of the plan with this digest, and marks with the name of the person `actor`.
+
+        Continues if an earlier run with the same plan has ended early. Raises PlanChanged, Fenced and
+        ClusterUnavailable.
+        """
+        request = self._request
+        create_marks(self._source, request.marks)
+        writer = self._writer()  # before the marks are read, so that an earlier run adds none after that
+        planner = self._planner()
+        plan = self._planned(planner, digest)
+        if plan.digest != digest:
+            raise PlanChanged(plan.digest)
+        redrive = Redrive(writer, planner, Origin(request.topic, self._topic_id, digest, actor), pace, _now_ms)
+        return redrive.run(decisions(self._source, request.topic, plan.selection, planner, digest))
+
+    def _planned(self, planner: Planner, digest: str) -> Plan:
+        topic = self._request.topic
+        selection = self._request.selection or Selection(present_ranges(self._source, topic))
+        summary = PlanSummary(self._terms(selection))
+        for decision in decisions(self._source, topic, selection, planner, digest):
+            summary.add(decision)
+        return Plan(selection, summary)
+
+    def _planner(self) -> Planner:
+        request = self._request
+        return Planner(
+            self._validator,
+            read_marks(self._source, request.marks, request.topic, self._topic_id),
+            self._target.topics(),
+            request.fix,
+            request.most_attempts,
+            request.keeps_partition,
+            request.repairs,
+        )
+
+    def _terms(self, selection: Selection) -> str:
+        """Return what a plan depends on besides the letters and the policies."""
+        request = self._request
+        fix = None if request.fix is None else request.fix.value
+        has_own_time = self._validator.time_of is own_time
+        repairs = [repair.identity for repair in request.repairs]
+        options = [has_own_time, fix, request.keeps_partition, repairs]
+        return json.dumps([request.topic, self._topic_id, self._other_cluster, selection.text(), *options])
+
+    def _writer(self) -> LetterWriter:
+        request = self._request
+        if request.is_at_least_once:
+            return AtLeastOnceWriter(self._target, self._source, request.marks)
+        return TransactionalWriter(self._target, request.topic, request.marks)
+
+    def _id_of_other_cluster(self) -> str | None:
+        """Return the id of the cluster with the original topics; None if it has the dead letters too."""
+        if self._target is self._source:
+            return None
+        source, target = self._source.cluster_id(), self._target.cluster_id()
+        if source == target:
+            return None
+        if not self._request.is_at_least_once:
+            raise DifferentClusters(
+                f"{self._request.topic} is in the cluster {source}, and the original topics are in {target}. One "
+                "transaction cannot include both clusters; with --at-least-once, records may be written twice after a "
+                "crash"
+            )
+        return target
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def present_ranges(cluster: Cluster, topic: str) -> tuple[Range, ...]:
+    """Return the offsets that a topic has now. Raises ClusterUnavailable."""
+    partitions = cluster.topics().get(topic)
+    if partitions is None:
+        raise ClusterUnavailable(f"there is no topic {topic} that this login may read")
+    consumer = cluster.consumer()
+    try:
+        return tuple(each for each in ranges_of(consumer, topic, partitions) if each.start < each.end)
+    finally:
+        consumer.close()
