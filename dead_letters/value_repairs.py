@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,11 @@ def _reject_constant(text: str) -> Any:
 
 def _float(text: str) -> float:
     number = float(text)
-    if not math.isfinite(number) or Decimal(repr(number)) != Decimal(text):
+    try:
+        is_exact = math.isfinite(number) and Decimal(repr(number)) == Decimal(text)
+    except InvalidOperation:  # the exponent has too many digits
+        is_exact = False
+    if not is_exact:
         raise ValueError("a number has more digits than a double")
     return number
 

@@ -47,6 +47,8 @@ def test_a_test_operation_leaves_records_out(tmp_path: Path) -> None:
         pytest.param(b'{"id": 1, "id": 2}', id="a name twice"),
         pytest.param(b'{"id": 1, "x": 0.12345678901234567890}', id="more digits than a double"),
         pytest.param(b'{"id": 1, "x": 1e999}', id="no double"),
+        pytest.param(b'{"id": 1, "x": 1e-99999999999999999999}', id="no exponent of a decimal"),
+        pytest.param(b'{"id": 1, "x": ' + b"9" * 5000 + b"}", id="no integer of Python"),
         pytest.param(b'{"id": 1, "x": NaN}', id="a constant of Python"),
         pytest.param(b"[" * 100_000, id="deep"),
     ],
