@@ -71,6 +71,7 @@ class ApiHandling(Enum):
     OPAQUE = "bytes are forwarded in both directions"
     GUARD = "as OPAQUE, except that changes of the proxies' own topics are refused, and topic settings are stored"
     DESCRIBE = "as OPAQUE, except that topic settings which sluicegate stores are added to the response"
+    HEARTBEAT = "as OPAQUE, except that heartbeats are rejected in front of a mock cluster (`sluicegate sandbox`)"
     VALIDATE = "the request is gathered and validated; its response may be merged"
     REWRITE = "the response is gathered and the addresses in it are rewritten"
     WATCH = "request and response are gathered, read and forwarded unchanged"
@@ -269,13 +270,13 @@ APIS = apis_by_key(
         Api(64, "UnregisterBroker", 0, 0, code=_AFTER_THROTTLE),
         Api(65, "DescribeTransactions", 0, 0),
         Api(66, "ListTransactions", 2, 0, code=_AFTER_THROTTLE),
-        Api(68, "ConsumerGroupHeartbeat", 1, 0, code=_AFTER_THROTTLE),
+        Api(68, "ConsumerGroupHeartbeat", 1, 0, ApiHandling.HEARTBEAT, code=_AFTER_THROTTLE),
         Api(69, "ConsumerGroupDescribe", 1, 0),
         Api(71, "GetTelemetrySubscriptions", 0, 0, code=_AFTER_THROTTLE),
         Api(72, "PushTelemetry", 0, 0, code=_AFTER_THROTTLE),
         Api(74, "ListConfigResources", 1, 0, code=_AFTER_THROTTLE),
         Api(75, "DescribeTopicPartitions", 0, 0),
-        Api(76, "ShareGroupHeartbeat", 1, 0, code=_AFTER_THROTTLE),
+        Api(76, "ShareGroupHeartbeat", 1, 0, ApiHandling.HEARTBEAT, code=_AFTER_THROTTLE),
         Api(77, "ShareGroupDescribe", 1, 0),
         rewritten(
             Api(78, "ShareFetch", 2, 0, code=_AFTER_THROTTLE),

@@ -4,36 +4,84 @@ Clients do not send a request that a broker does not offer, and their own error 
 these APIs to the clients of a mock cluster, and rejects each request with a message.
 
 The mock cluster names node 0 as its controller (2.16), which does not exist, so admin clients would wait for it.
+
+It also offers versions with which only librdkafka's own clients work, and APIs that can end its process. The proxy does
+not offer these.
 """
 
 from collections.abc import Callable
 from struct import Struct
 
-from sluicegate.protocol.api import APIS, ApiHandling, ApiKey
+from sluicegate.protocol.api import APIS, Api, ApiKey
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
+from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
+from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.response_walks import addresses_in
+from sluicegate.protocol.strings import encode_string
 from sluicegate.protocol.walk import Walk
 from sluicegate.proxy.responses.api_versions import cut_down_versions
+from sluicegate.proxy.responses.refused_changes import MOST_ELEMENTS, TOPIC_CHANGES, TopicRefusal, refusal_of_all
 from sluicegate.proxy.responses.rewriting import ClientId, ResponseRewriter, no_client_id
 
-REJECTED_APIS = tuple(
-    api
-    for api in APIS.values()
-    if api.handling is ApiHandling.GUARD
-    and api.name
-    in ("CreateTopics", "DeleteTopics", "DeleteRecords", "CreatePartitions", "AlterConfigs", "IncrementalAlterConfigs")
+_BY_NAME = {api.name: api for api in APIS.values()}
+
+
+def _describe_nothing(request: Value, refusal: TopicRefusal) -> Value:
+    return {
+        "throttle_time_ms": 0,
+        "results": [
+            {
+                "resource_type": each["resource_type"],
+                "resource_name": each["resource_name"],
+                "configs": [],
+                **refusal.error_of(each["resource_name"]),
+            }
+            for each in request["resources"]
+        ],
+    }
+
+
+_REJECTIONS = {
+    name: (TOPIC_CHANGES[name].request, TOPIC_CHANGES[name].response, TOPIC_CHANGES[name].rejection)
+    for name in (
+        "CreateTopics",
+        "DeleteTopics",
+        "DeleteRecords",
+        "CreatePartitions",
+        "AlterConfigs",
+        "IncrementalAlterConfigs",
+    )
+} | {"DescribeConfigs": (DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE, _describe_nothing)}
+# The mock cluster supports these groups for librdkafka alone. A heartbeat of Java's consumer fails an assertion, which
+# ends the process (validate_subscription, 2.16).
+_HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat")
+REJECTED_APIS = tuple(_BY_NAME[name] for name in (*_REJECTIONS, *_HEARTBEATS))
+_WORKING_VERSIONS = {
+    _BY_NAME[name].key: version
+    for name, version in (
+        ("Metadata", 8),  # a later response has a byte too many, which sarama rejects
+        ("OffsetFetch", 1),  # an array of topics that is null in a later request is null in the response too
+        ("JoinGroup", 5),  # the mock cluster closes the connection after a later request of Java's consumer
+        ("Heartbeat", 3),
+        ("LeaveGroup", 2),  # a later response has no members
+        ("SyncGroup", 3),
+    )
+}
+# Acknowledging needs a group of the rejected kind, and telemetry has no use here.
+_NOT_OFFERED = frozenset(
+    _BY_NAME[name].key for name in ("GetTelemetrySubscriptions", "PushTelemetry", "ShareFetch", "ShareAcknowledge")
 )
-_NONE = ErrorCode.NONE.to_bytes(2, "big")
+_NONE, _UNSUPPORTED = (code.to_bytes(2, "big") for code in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION))
 _MOST_ELEMENTS = 1000
 _CONTROLLER_SINCE, _CLUSTER_ID_SINCE = 1, 2
 _INT32 = Struct(">i")
 
 
 def versions_with_rejected_apis(version: int, frame: bytearray) -> Parts:
-    """Return a mock cluster's ApiVersions response with the APIs that the proxy rejects.
+    """Return a mock cluster's ApiVersions response with the APIs that the proxy rejects, and without those that fail.
 
     Raises MalformedMessage.
     """
@@ -42,12 +90,26 @@ def versions_with_rejected_apis(version: int, frame: bytearray) -> Parts:
         return head, body
     value = API_VERSIONS_RESPONSE.parse(bytes(body), version, _MOST_ELEMENTS)
     offered = {each["api_key"] for each in value["api_keys"]}
+    value["api_keys"] = [
+        {**each, "max_version": min(each["max_version"], _WORKING_VERSIONS.get(each["api_key"], each["max_version"]))}
+        for each in value["api_keys"]
+        if each["api_key"] not in _NOT_OFFERED
+    ]
     value["api_keys"] += [
         {"api_key": api.key, "min_version": 0, "max_version": api.max_version}
         for api in REJECTED_APIS
         if api.key not in offered
     ]
     return head, API_VERSIONS_RESPONSE.build(value, version)
+
+
+def rejection_of(api: Api, version: int, body: memoryview, message: str) -> bytes:
+    """Return the body of the response to a request of one of `REJECTED_APIS`. Raises MalformedMessage."""
+    if api.name in _HEARTBEATS:
+        member = b"\0" + bytes(8) + b"\xff"  # no id, epoch 0, interval 0, no assignment
+        return bytes(4) + _UNSUPPORTED + encode_string(message, flexible=True) + member + b"\0"
+    request, response, rejection = _REJECTIONS[api.name]
+    return response.build(rejection(request.parse(body, version, MOST_ELEMENTS), refusal_of_all(message)), version)
 
 
 class MockClusterRewriter(ResponseRewriter):

@@ -56,6 +56,7 @@ def sarif(violations: ViolationList, configuration: Path) -> bytes:
             {
                 "id": code,
                 "shortDescription": {"text": violation.event["reason_text"]},
+                "fullDescription": {"text": violation.event["reason_text"]},  # GitHub rejects a rule without it
                 "help": {"text": violation.fix},
             }
             for code, violation in rules.items()

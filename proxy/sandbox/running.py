@@ -27,8 +27,8 @@ from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_r
 _FOR_BROKERS = 2  # the report has the port after the bootstrap port, and brokers have the ports after that
 _ADVERTISED = "localhost"
 _MOCK_ADVICE = (
-    "the mock cluster of the sandbox does not support this: use --topics to create topics, or give the sandbox a "
-    "broker with --upstream HOST:PORT"
+    "the mock cluster of the sandbox does not support this: use --topics to create topics and classic groups to "
+    "consume, or give the sandbox a broker with --upstream HOST:PORT"
 )
 _MOST_DIGITS = 9
 

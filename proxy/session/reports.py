@@ -67,6 +67,9 @@ class SessionLines(Protocol):
     def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None, /) -> None:
         """A request that would have changed one of the proxies' own topics was rejected."""
 
+    def request_not_supported(self, identity: ClientIdentity, api: str, advice: str, /) -> None:
+        """A request was rejected because the mock cluster does not support its API."""
+
     def topic_settings_changed(self, identity: ClientIdentity, api: str, topics: str, keys: str, /) -> None:
         """A client has changed topic settings of sluicegate."""
 

@@ -11,9 +11,8 @@ from tests.oracle.kafka_java import ROOT
 _READERS = {
     "proxy/cluster/response_bodies.py": "`read_response`, which all others call",
     "proxy/session/handlers/topic_change_handler.py": "requests of clients",
-    "proxy/session/handlers/mock_cluster_handler.py": "requests of clients",
     "proxy/responses/api_versions.py": "responses to clients, of which the proxy writes a copy",
-    "proxy/responses/mock_cluster.py": "the same, of a mock cluster",
+    "proxy/responses/mock_cluster.py": "the same, of a mock cluster, and requests of clients",
     "pipeline/kafka/connection.py": "the pipeline's own client",
 }
 

@@ -32,6 +32,7 @@ class SessionLog:
         self._lines = Aggregator(_INTERVAL_SECONDS, self._emit, _wider)
         self._faults = Aggregator(_INTERVAL_SECONDS, self._emit_fault, _wider)
         self._changes = Aggregator(_INTERVAL_SECONDS, self._emit_change, _wider)
+        self._unsupported = Aggregator(_INTERVAL_SECONDS, self._emit_fault, _wider)
 
     def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError) -> None:
         """Log that a client violated the protocol and its connection is closed."""
@@ -94,6 +95,14 @@ class SessionLog:
             "advice": "this topic has the state that the proxies share: change it at the cluster itself",
         }
         self._note("change of a state topic refused", (_host(identity.peer), api, str(topic)), details)
+
+    def request_not_supported(self, identity: ClientIdentity, api: str, advice: str) -> None:
+        """Log a rejected request, because the mock cluster does not support its API. Some clients do not show the
+        message of the response.
+        """
+        details = {"client_address": identity.peer, "client_id": identity.client_id, "api": api, "advice": advice}
+        event = "request not supported by mock cluster"
+        self._unsupported.note((event, _host(identity.peer), api), 0, time.monotonic(), _line, event, details)
 
     def topic_settings_changed(self, identity: ClientIdentity, api: str, topics: str, keys: str) -> None:
         """Log that a client changed topic settings of sluicegate. `keys` are their names, without values."""
@@ -231,12 +240,14 @@ class SessionLog:
         self._lines.sweep(now)
         self._faults.sweep(now)
         self._changes.sweep(now)
+        self._unsupported.sweep(now)
 
     def flush(self) -> None:
         """Write all pending lines before shutdown."""
         self._lines.flush()
         self._faults.flush()
         self._changes.flush()
+        self._unsupported.flush()
 
     def _note(self, event: str, key: tuple[str, ...], details: dict[str, Any]) -> None:
         self._lines.note((event, *map(cut, key)), 0, time.monotonic(), _line, event, details)

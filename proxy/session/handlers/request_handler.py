@@ -28,14 +28,16 @@ from sluicegate.proxy.session.request_runner import RequestRunner
 
 # These are globals, because looking up an enum member costs more than the comparison.
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
-_OPAQUE, _GUARD, _DESCRIBE, _REWRITE, _VALIDATE, _NEGOTIATE = (
+_OPAQUE, _GUARD, _DESCRIBE, _HEARTBEAT, _REWRITE, _VALIDATE, _NEGOTIATE = (
     ApiHandling.OPAQUE,
     ApiHandling.GUARD,
     ApiHandling.DESCRIBE,
+    ApiHandling.HEARTBEAT,
     ApiHandling.REWRITE,
     ApiHandling.VALIDATE,
     ApiHandling.NEGOTIATE,
 )
+_MAY_CHANGE = (_GUARD, _DESCRIBE, _HEARTBEAT)
 _RAW_TOKENS = SaslStage.RAW_TOKENS
 # At most this many requests of one connection are read before other connections get their turn.
 _REQUESTS_A_TURN = 64
@@ -198,8 +200,9 @@ class RequestHandler:
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         handling = api.handling
-        is_gathered = handling in (_GUARD, _DESCRIBE) and self._changes is not None and self._changes.gathers(handling)
-        if handling is _OPAQUE or (handling in (_GUARD, _DESCRIBE) and not is_gathered):
+        may_change = handling in _MAY_CHANGE
+        is_gathered = may_change and self._changes is not None and self._changes.gathers(handling)
+        if handling is _OPAQUE or (may_change and not is_gathered):
             self._passes(api, version, InFlightRequest(correlation_id))
             return _STREAM
         if handling is _REWRITE:

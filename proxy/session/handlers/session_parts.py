@@ -222,7 +222,7 @@ def _change_handler(
     shared, perform, settings = given.requests.produce, effects.perform, None
     stored, mock_advice = shared.topic_settings, given.requests.mock_advice
     if mock_advice is not None:
-        return MockClusterHandler(mock_advice, identity, runner, effects, given.counts, shared.clock)
+        return MockClusterHandler(mock_advice, identity, runner, effects, given.counts, shared.clock, given.log)
     if stored is not None:
         perform = SettingEffects(shared, stored, identity, account, forwarding, delivery, perform).perform
         reports = SettingReports(identity, given.counts, given.log)

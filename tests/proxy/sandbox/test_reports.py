@@ -13,6 +13,8 @@ from sluicegate.proxy.sandbox.violations import ViolationList, allowance_of
 from tests.proxy.reporting.events.test_violation_writer import one_violation
 
 HOSTILE = "a\x1b[2J\n::error::b%0A,:"
+# What GitHub's code scanning requires of a rule (GH2012 of Microsoft's validator, sarif-multitool 5.7).
+RULE = {"required": ["id", "shortDescription", "fullDescription", "help"]}
 # The required properties of a SARIF log, run and result (OASIS, SARIF 2.1.0, sections 3.13, 3.14 and 3.27).
 SARIF = {
     "type": "object",
@@ -26,7 +28,9 @@ SARIF = {
                 "properties": {
                     "tool": {
                         "required": ["driver"],
-                        "properties": {"driver": {"required": ["name"], "properties": {"rules": {"type": "array"}}}},
+                        "properties": {
+                            "driver": {"required": ["name"], "properties": {"rules": {"type": "array", "items": RULE}}}
+                        },
                     },
                     "results": {
                         "type": "array",

@@ -2,8 +2,6 @@
 
 import signal
 import subprocess
-import sys
-import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sluicegate.proxy.sandbox.process import SandboxFailed, SandboxProcess
 from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
-from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND
-from tests.oracle.kafka_java import KAFKA_NEW
 
 POLICIES = """
 defaults: {message.timestamp.after.max.ms: 1h}
@@ -184,66 +180,6 @@ def test_a_mistake_is_one_line_and_exit_status_2(
 def test_a_sandbox_that_does_not_start_gives_its_reason(tmp_path: Path) -> None:
     with pytest.raises(SandboxFailed, match=r"the folder has no sluicegate\.yaml"):
         SandboxProcess(tmp_path)
-
-
-def test_nothing_is_left_if_the_caller_is_killed(policies: Path, tmp_path: Path) -> None:
-    caller = textwrap.dedent(f"""
-        import time
-        from sluicegate.proxy.sandbox.process import SandboxProcess
-        sandbox = SandboxProcess({str(policies)!r})
-        print(sandbox.process.pid, flush=True)
-        time.sleep(600)
-        """)
-    with subprocess.Popen([sys.executable, "-c", caller], stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        pid = int(running.stdout.readline())
-        running.kill()
-
-    eventually(lambda: not _runs(pid), 60)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
-@pytest.mark.long
-def test_a_hundred_starts_leave_nothing_behind(policies: Path, tmp_path: Path) -> None:
-    """Nothing is left in the folder for temporary files, no process, and no open file of this process."""
-    files = len(list(Path("/proc/self/fd").iterdir()))
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TMPDIR", str(temporary))
-        pids = []
-        for _ in range(100):
-            with SandboxProcess(policies) as sandbox:
-                pids.append(sandbox.process.pid)
-            assert sandbox.process.returncode == 0
-
-    assert list(temporary.iterdir()) == []
-    assert [pid for pid in pids if _runs(pid)] == []
-    assert len(list(Path("/proc/self/fd").iterdir())) == files
-
-
-@pytest.mark.long
-def test_a_sandbox_in_front_of_a_broker_creates_topics_and_validates(policies: Path, tmp_path: Path) -> None:
-    broker = Kafka(KAFKA_NEW, tmp_path / "kafka")
-    try:
-        broker.start()
-        with SandboxProcess(policies, upstream=[broker.bootstrap], topics=["more"]) as sandbox:
-            admin = AdminClient({"bootstrap.servers": sandbox.bootstrap})
-            assert {"payments.tested", "more"} <= set(admin.list_topics(timeout=60).topics)
-            admin.create_topics([NewTopic("new", 1, 1)])["new"].result(60)
-            assert send(sandbox.bootstrap, "payments.tested", "key") is None
-            assert send(sandbox.bootstrap, "payments.tested", None) == "INVALID_RECORD"
-            sandbox.stop()
-        assert sandbox.process.returncode == 1
-    finally:
-        broker.stop()
 
 
 def test_an_upstream_without_a_broker_is_one_line(policies: Path) -> None:

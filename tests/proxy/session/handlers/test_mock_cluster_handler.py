@@ -8,7 +8,11 @@ import pytest
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.headers import build_response_header, response_body_at
-from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
+from sluicegate.protocol.messages.cluster import (
+    DESCRIBE_CONFIGS_REQUEST,
+    DESCRIBE_CONFIGS_RESPONSE,
+    METADATA_RESPONSE,
+)
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.mock_cluster import REJECTED_APIS, MockClusterRewriter
@@ -20,9 +24,12 @@ from tests.wire.topic_changes import REQUESTS, codes_in
 
 ADVICE = "use --upstream"
 UNSUPPORTED_VERSION = 35
-VERSIONS = [(api.name, version) for api in REJECTED_APIS for version in range(api.max_version + 1)]
+HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat")
+CHANGES = [api for api in REJECTED_APIS if api.name not in ("DescribeConfigs", *HEARTBEATS)]
+VERSIONS = [(api.name, version) for api in CHANGES for version in range(api.max_version + 1)]
 # What librdkafka's mock cluster lists (2.16.0), in part.
-MOCK_APIS = {0: (0, 10), 1: (0, 16), 3: (0, 13), 18: (0, 2), 22: (0, 4), 24: (0, 1)}
+MOCK_APIS = {0: (0, 10), 1: (0, 16), 3: (0, 13), 9: (0, 6), 11: (0, 6), 18: (0, 2), 22: (0, 4), 24: (0, 1), 68: (1, 1)}
+TELEMETRY = {71: (0, 0), 72: (0, 0)}
 
 
 def mock_cluster() -> Playbook:
@@ -30,7 +37,8 @@ def mock_cluster() -> Playbook:
 
 
 def versions_response(version: int, error: int = 0) -> bytes:
-    keys = [{"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in MOCK_APIS.items()]
+    offered = MOCK_APIS | TELEMETRY
+    keys = [{"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in offered.items()]
     body = API_VERSIONS_RESPONSE.build({"error_code": error, "api_keys": keys}, version)
     frame = build_response_header(7, 0) + body
     return struct.pack(">i", len(frame)) + frame
@@ -55,6 +63,43 @@ def test_the_advice_is_in_the_error_message() -> None:
     assert (topic["name"], topic["error_message"]) == ("orders", ADVICE)
 
 
+@pytest.mark.parametrize("version", range(APIS[32].max_version + 1))
+def test_describing_settings_is_rejected_with_advice(version: int) -> None:
+    play = mock_cluster()
+    asked = [
+        {"resource_type": kind, "resource_name": name, "configuration_keys": None}
+        for kind, name in ((2, "t"), (4, "1"))
+    ]
+
+    body = DESCRIBE_CONFIGS_REQUEST.build({"resources": asked}, version)
+    play.from_client(sized_request(32, version, body, correlation_id=7))
+
+    frame = bytes(play.client.sent[4:])
+    body = frame[response_body_at(frame, APIS[32].response_header_version(version)) :]
+    results = DESCRIBE_CONFIGS_RESPONSE.parse(body, version)["results"]
+    assert [(each["error_code"], each["error_message"], each["resource_name"]) for each in results] == [
+        (UNSUPPORTED_VERSION, ADVICE, "t"),
+        (UNSUPPORTED_VERSION, ADVICE, "1"),
+    ]
+    assert play.broker.sent == b""
+
+
+@pytest.mark.parametrize("key", [68, 76])
+def test_a_heartbeat_of_a_new_kind_of_group_is_rejected(key: int) -> None:
+    """Java's would end the process of the mock cluster. Clients read the response in test_sandbox_clients.py."""
+    play, other = mock_cluster(), Playbook()
+    frame = sized_request(key, 1, b"", correlation_id=7)
+
+    play.from_client(frame)
+    other.from_client(frame)
+
+    response = bytes(play.client.sent)
+    assert response[:15] == struct.pack(">iibih", len(response) - 4, 7, 0, 0, UNSUPPORTED_VERSION)
+    assert ADVICE.encode() in response
+    assert play.broker.sent == b""
+    assert other.broker.sent == frame
+
+
 def test_a_transaction_is_forwarded() -> None:
     play = mock_cluster()
     frame = frame_of("AddPartitionsToTxn", 1, REQUESTS["AddPartitionsToTxn"]("orders"))
@@ -73,8 +118,19 @@ def test_clients_see_the_rejected_apis_in_api_versions() -> None:
     body = bytes(play.client.sent[8:])
     listed = {each["api_key"]: each["max_version"] for each in API_VERSIONS_RESPONSE.parse(body, 2)["api_keys"]}
     assert listed.items() >= {api.key: api.max_version for api in REJECTED_APIS}.items()
-    assert listed.keys() - {api.key for api in REJECTED_APIS} == set(MOCK_APIS)
+    assert listed.keys() == set(MOCK_APIS) | {api.key for api in REJECTED_APIS}
     assert (listed[0], listed[1]) == (10, APIS[1].max_version)
+
+
+def test_clients_see_only_the_versions_of_the_mock_cluster_that_work() -> None:
+    play = mock_cluster()
+    play.from_client(sized_request(18, 2, b"", correlation_id=7))
+
+    play.from_broker(versions_response(2))
+
+    value = API_VERSIONS_RESPONSE.parse(bytes(play.client.sent[8:]), 2)
+    listed = {each["api_key"]: each["max_version"] for each in value["api_keys"]}
+    assert (listed[3], listed[9], listed[11], listed[22]) == (8, 1, 5, 4)
 
 
 def test_a_rejected_version_of_api_versions_stays_as_it_is() -> None:
@@ -88,8 +144,8 @@ def test_a_rejected_version_of_api_versions_stays_as_it_is() -> None:
 
 
 def test_the_names_of_the_rejected_apis_are_guarded() -> None:
-    assert {api.name for api in REJECTED_APIS} <= set(REQUESTS)
-    assert len(REJECTED_APIS) == 6
+    assert {api.name for api in CHANGES} <= set(REQUESTS)
+    assert len(CHANGES) == 6
     assert all(KEYS[api.name] == api.key for api in REJECTED_APIS)
 
 
