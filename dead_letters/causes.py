@@ -1,7 +1,9 @@
 """Finds the cause of a letter: the error without the parts of its text that differ from record to record."""
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 from sluicegate.dead_letters.letter import Letter
@@ -14,12 +16,17 @@ _VARIABLE = re.compile(
     r"""
     (?P<uuid>\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b)
     | (?P<hex>\b0x[0-9a-fA-F]+ | @[0-9a-f]{4,16}\b | \b(?=[0-9a-f]{0,40}[0-9])[0-9a-f]{12,64}\b)
-    | (?P<number>(?<![A-Za-z_])[0-9][0-9.,:TZ+-]*[0-9Z] | [0-9]+)
+    | (?P<number>(?:(?<![\w.)\]-])-)?(?:(?<![A-Za-z_])[0-9][0-9.,:TZ+-]*[0-9Z] | [0-9]+))
+    | (?P<braces>\{[^{}]{1,200}\})
     """,
     re.VERBOSE,
 )
-_QUOTED = re.compile(r"""'[^']{1,200}'|"[^"]{1,200}"|`[^`]{1,200}`|\[[^\[\]]{1,200}\]|\{[^{}]{1,200}\}""")
-_NAMES = {"uuid": "<id>", "hex": "<hex>", "number": "<n>"}
+# An apostrophe after a letter is part of a word ("field's").
+_QUOTED = re.compile(r"""(?<!\w)'[^']{1,200}'|"[^"]{1,200}"|`[^`]{1,200}`|\[[^\[\]]{1,200}\]""")
+_PART = "<…>"
+_NAMES = {"uuid": "<id>", "hex": "<hex>", "number": "<n>", "braces": _PART}
+MOST_QUOTES = 4
+"""The quotes that are told apart. All further quotes of a text count as one."""
 
 
 class Cause(NamedTuple):
@@ -46,4 +53,22 @@ def cause_of(letter: Letter) -> Cause:
 def _without_variables(text: str) -> tuple[str, str]:
     first = text.lstrip().partition("\n")[0].strip()[:_MOST_CHARACTERS]
     exact = _VARIABLE.sub(lambda found: _NAMES[found.lastgroup or "number"], first)
-    return _QUOTED.sub("<…>", exact), exact
+    return _QUOTED.sub(_PART, exact), exact
+
+
+def quotes_in(cause: Cause) -> tuple[str, ...]:
+    """Return the texts in quotes by their positions: the first `MOST_QUOTES`, and all further ones as one."""
+    found = _QUOTED.findall(cause.exact)
+    return (*found[:MOST_QUOTES], "".join(found[MOST_QUOTES:])) if len(found) > MOST_QUOTES else tuple(found)
+
+
+def without_quotes(cause: Cause, positions: Collection[int]) -> Cause:
+    """Return the cause without the texts in quotes at some positions."""
+    if not positions:
+        return cause
+    counted = count()
+    return cause._replace(
+        exact=_QUOTED.sub(
+            lambda found: _PART if min(next(counted), MOST_QUOTES) in positions else found[0], cause.exact
+        )
+    )

@@ -1,11 +1,12 @@
 """Counts letters in groups by their cause. The memory is bounded, whatever the letters contain."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
+from itertools import combinations
 
-from sluicegate.dead_letters.causes import Cause, cause_of
+from sluicegate.dead_letters.causes import Cause, cause_of, quotes_in, without_quotes
 from sluicegate.dead_letters.letter import Letter
 
 MOST_GROUPS = 1000
@@ -85,55 +86,75 @@ def group_id(cause: Cause) -> str:
     return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:_ID_CHARACTERS]
 
 
-def ids_of(letter: Letter) -> tuple[str, str]:
-    """Return the ids of the groups to which a letter can belong: with the text in quotes, and without it."""
+def ids_of(letter: Letter) -> frozenset[str]:
+    """Return the ids of the groups to which a letter can belong: each combination of its texts in quotes."""
     cause = cause_of(letter)
-    return group_id(cause), group_id(_general(cause))
+    positions = range(len(quotes_in(cause)))
+    every = (chosen for size in range(len(positions) + 1) for chosen in combinations(positions, size))
+    return frozenset(group_id(without_quotes(cause, chosen)) for chosen in every)
 
 
-def _general(cause: Cause) -> Cause:
-    return cause._replace(exact=cause.text)
+class _SimilarGroups:
+    """Groups whose texts differ only in quotes. `_variable` are the positions of quotes with parts of records."""
+
+    def __init__(self) -> None:
+        self.groups: dict[Cause, Group] = {}
+        self._firsts: dict[Cause, Cause] = {}
+        self._variable: frozenset[int] = frozenset()
+
+    def add(self, cause: Cause, letter: Letter) -> None:
+        """Count a letter."""
+        known = without_quotes(cause, self._variable)
+        while known not in self.groups and len(self.groups) >= _MOST_TEXTS:
+            self._add_variable(cause)
+            known = without_quotes(cause, self._variable)
+        group = self.groups.get(known)
+        if group is None:
+            time = letter.record.timestamp
+            group = self.groups[known] = Group(known, letter, time, time)
+            self._firsts[known] = cause
+        group.add(letter)
+
+    def _add_variable(self, cause: Cause) -> None:
+        """Make the position with the most different texts a variable one, and merge the groups that become equal."""
+        quotes = [quotes_in(each) for each in (*self._firsts.values(), cause)]
+        texts = {
+            position: {each[position] for each in quotes if position < len(each)}
+            for position in range(max(map(len, quotes)))
+            if position not in self._variable
+        }
+        self._variable |= {max(texts, key=lambda position: len(texts[position]))}
+        groups, firsts = self.groups, self._firsts
+        self.groups, self._firsts = {}, {}
+        for known, group in groups.items():
+            merged = without_quotes(firsts[known], self._variable)
+            if merged in self.groups:
+                self.groups[merged].merge(group)
+            else:
+                self.groups[merged] = replace(group, cause=merged)
+                self._firsts[merged] = firsts[known]
 
 
 class Groups:
     """Counts letters by their cause.
 
     Letters with texts that differ only in quotes are in separate groups, because a text in quotes may be the name of a
-    field. If there are more than eight such groups, it is a part of the record, and they become one.
+    field. If there are more than eight such groups, the quotes that differ most are parts of records, and groups that
+    differ only in them become one.
     """
 
     def __init__(self) -> None:
-        self._groups: dict[Cause, dict[Cause, Group]] = {}
+        self._similar: dict[Cause, _SimilarGroups] = {}
 
     def add(self, letter: Letter) -> None:
         """Count a letter."""
         cause = cause_of(letter)
-        general = _general(cause)
-        similar = self._groups.get(general)
-        if similar is None:
-            if len(self._groups) >= MOST_GROUPS:
-                cause = general = Cause(OTHERS, (), "", "", "")
-            similar = self._groups.setdefault(general, {})
-        if general not in similar and cause not in similar and len(similar) >= _MOST_TEXTS:
-            _make_one(similar, general)
-        if general in similar:
-            cause = general
-        group = similar.get(cause)
-        if group is None:
-            time = letter.record.timestamp
-            group = similar[cause] = Group(cause, letter, time, time)
-        group.add(letter)
+        general = cause._replace(exact=cause.text)
+        if general not in self._similar and len(self._similar) >= MOST_GROUPS:
+            cause = general = Cause(OTHERS, (), "", "", "")
+        self._similar.setdefault(general, _SimilarGroups()).add(cause, letter)
 
     def ordered(self) -> list[Group]:
         """Return the groups by their counts."""
-        groups = [group for similar in self._groups.values() for group in similar.values()]
+        groups = [group for similar in self._similar.values() for group in similar.groups.values()]
         return sorted(groups, key=lambda group: (-group.count, group.id))
-
-
-def _make_one(similar: dict[Cause, Group], general: Cause) -> None:
-    oldest = next(iter(similar.values()))
-    whole = Group(general, oldest.example, oldest.first, oldest.last)
-    for group in similar.values():
-        whole.merge(group)
-    similar.clear()
-    similar[general] = whole
