@@ -6,6 +6,7 @@ AUDITWHEEL_VERSION := 6.8.2
 CYCLONEDX_VERSION := 7.5.0
 PIP_AUDIT_VERSION := 2.10.1
 KAFKA_VERSIONS := 4.3.1 3.9.1 4.4.0
+LETTER_JARS := .writers/kafka/.complete .writers/spring/.complete
 KAFKAS := 3.7.2 3.8.1 3.9.1 4.0.0 4.1.1 4.2.0 4.3.1 4.4.0
 SPARK_MINOR := 4.0
 SPARKS := 4.1.4 4.2.1 4.3.0
@@ -99,7 +100,7 @@ bench-pipeline: $(VENV)/.spark kafka .spark/$(SPARK_MINOR)/.complete ## compares
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete
 registry: .registry/.complete
 SHORT_JARS := $(KAFKA_VERSIONS:%=.kafka/%/.complete) $(patsubst %,.%/.complete,registry schemas serializers/glue serializers/apicurio spark/$(SPARK_MINOR))
-jars: $(SHORT_JARS) .kafka/jmx/.complete .tables/$(SPARK_MINOR)/.complete .store/$(SPARK_MINOR)/.complete .streams/.complete
+jars: $(SHORT_JARS) .kafka/jmx/.complete .tables/$(SPARK_MINOR)/.complete .store/$(SPARK_MINOR)/.complete .streams/.complete $(LETTER_JARS)
 brokers: ; $(MAKE) -j1 $(SHORT_JARS) .kafka/$(firstword $(KAFKA_VERSIONS)).jsa
 archives: # writes Java's class archives, with which brokers and Spark start in half the time; Spark's archive takes as long as five starts
 	$(MAKE) -j1 jars $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/$(SPARK_MINOR)/classes.jsa
@@ -127,5 +128,5 @@ image: ## builds the container images, plain and with the extras rules and topic
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --tag sluicegate:$(VERSION) .
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --target rules --tag sluicegate:$(VERSION)-rules .
 clean: ## removes everything that these commands created
-	rm -rf $(VENV) .kafka .registry .schemas .serializers .spark .sparks .pythons .tables .store .streams .clients .collector .suites .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .registry .schemas .serializers .spark .sparks .pythons .tables .store .streams .writers .clients .collector .suites .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol proxy validation \( -name '*.so' -o -name '*.c' \) -delete

@@ -10,13 +10,25 @@ from sluicegate.dead_letters.letter import Letter, LetterFormat, StoredRecord
 _PREFIX = b"kafka_dlt-"
 TOPIC = b"kafka_dlt-original-topic"
 _ATTEMPTS = b"retry_topic-attempts"
-_OF_RETRIES = frozenset({_ATTEMPTS, b"retry_topic-backoff-timestamp", b"retry_topic-original-timestamp"})
+_DELIVERY = b"kafka_deliveryAttempt"
+_OTHERS = frozenset(
+    {
+        _ATTEMPTS,
+        b"retry_topic-backoff-timestamp",
+        b"retry_topic-original-timestamp",
+        _DELIVERY,
+        b"kafka_listenerInfo",
+        b"springDeserializerExceptionKey",
+        b"springDeserializerExceptionValue",
+    }
+)
+"""Headers of retry topics, and those that a listener's container adds to the record before the listener fails."""
 _INT, _LONG = 4, 8
 
 
 def is_added(name: bytes) -> bool:
     """Return whether Spring Kafka has added a header of this name."""
-    return name.startswith(_PREFIX) or name in _OF_RETRIES
+    return name.startswith(_PREFIX) or name in _OTHERS
 
 
 def read(record: StoredRecord, values: Values) -> Letter | None:
@@ -43,6 +55,9 @@ def read(record: StoredRecord, values: Values) -> Letter | None:
 
 
 def _attempts(values: Values) -> int | None:
-    """Return the number of attempts of a retry topic, which Spring writes in as few bytes as it needs."""
-    value = values.get(_ATTEMPTS)
+    """Return the number of attempts: of retry topics, in as few bytes as it needs, or else of the last container.
+
+    A container with `deliveryAttemptHeader` adds one header with each attempt.
+    """
+    value = values.get(_ATTEMPTS) or values.get(_DELIVERY)
     return None if not value or len(value) > _LONG else int.from_bytes(value, "big", signed=True)
