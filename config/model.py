@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from sluicegate.config.dead_letter_topics import DeadLetterTopic
 from sluicegate.config.files.source import Path
 from sluicegate.config.limits import Limits
 from sluicegate.config.listen import Listen
@@ -52,6 +53,7 @@ POLICIES = frozenset(
     {
         "client_owners",
         "contracts",
+        "dead_letter_topics",
         "defaults",
         "exempt",
         "floor",
@@ -263,6 +265,13 @@ class Config:
     client_owners: tuple[ClientOwner, ...] = described(
         "The owners of clients, by principal or client id. A violation of a topic without an owner names the owner "
         "of the client.",
+        default=(),
+    )
+
+    dead_letter_topics: tuple[DeadLetterTopic, ...] = described(
+        "Topics of dead letters whose writer `sluicegate dead-letters` does not know, with the meaning of their "
+        "headers ([dead letters](dead-letters.md#topics-of-other-writers)). The first entry with a pattern that "
+        "matches applies. The proxy does not use it.",
         default=(),
     )
 

@@ -8,22 +8,23 @@ Values = Mapping[bytes, bytes | None]
 _NAME_BYTES = 1024
 _TEXT_BYTES = 4096
 _DIGITS = 20
+_LONG_BYTES = 8
 
 
-def text_of(values: Values, name: bytes, most_bytes: int = _NAME_BYTES) -> str | None:
-    """Return the beginning of a text; None if the header is absent or null."""
-    value = values.get(name)
+def text_of(values: Values, name: bytes | None, most_bytes: int = _NAME_BYTES) -> str | None:
+    """Return the beginning of a text; None if the header is absent or null, or if no header has the field."""
+    value = None if name is None else values.get(name)
     return None if value is None else value[:most_bytes].decode(errors="replace")
 
 
-def long_text_of(values: Values, name: bytes) -> str:
+def long_text_of(values: Values, name: bytes | None) -> str:
     """Return the beginning of a message, empty if the header is absent or null."""
     return text_of(values, name, _TEXT_BYTES) or ""
 
 
-def number_of(values: Values, name: bytes) -> int | None:
+def number_of(values: Values, name: bytes | None) -> int | None:
     """Return an int64 that is written as text; None for anything else."""
-    value = values.get(name)
+    value = None if name is None else values.get(name)
     if value is None or not 0 < len(value) <= _DIGITS or not value.removeprefix(b"-").isdigit():
         return None
     found = int(value)
@@ -34,3 +35,9 @@ def big_endian_of(values: Values, name: bytes, size: int) -> int | None:
     """Return a signed number of `size` bytes; None for anything else."""
     value = values.get(name)
     return None if value is None or len(value) != size else int.from_bytes(value, "big", signed=True)
+
+
+def number_in_bytes(values: Values, name: bytes | None) -> int | None:
+    """Return a signed number of one to eight bytes; None for anything else."""
+    value = None if name is None else values.get(name)
+    return None if not value or len(value) > _LONG_BYTES else int.from_bytes(value, "big", signed=True)

@@ -1,5 +1,6 @@
 """Represents a dead letter of any format: the stored record, its origin, and the error that its writer reports."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -81,3 +82,7 @@ class Letter:
     attempts: int | None = None
     client: str | None = None
     obstacle: Obstacle | None = None
+
+
+ReadLetter = Callable[[StoredRecord], Letter | None]
+"""Returns the letter of a record; None if the record is none."""

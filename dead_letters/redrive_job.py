@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sluicegate.dead_letters.at_least_once_writer import AtLeastOnceWriter
 from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable, Range, ranges_of
+from sluicegate.dead_letters.formats import read_letter
+from sluicegate.dead_letters.letter import ReadLetter
 from sluicegate.dead_letters.mark_topic import DEFAULT_MARKS, create_marks, read_marks, topic_id_of
 from sluicegate.dead_letters.plan import Planner, PlanSummary
 from sluicegate.dead_letters.redriving import LetterWriter, Origin, Pace, Redrive, Redriven, decisions
@@ -41,6 +43,7 @@ class RedriveRequest:
     - `most_attempts`: records that were redriven this often remain.
     - `marks`: the topic of marks, in the cluster of the dead letters.
     - `is_at_least_once`: whether to write without transactions, which another cluster requires.
+    - `read_letter`: returns the letter of a record; the default knows only the formats of known writers.
     """
 
     topic: str
@@ -51,6 +54,7 @@ class RedriveRequest:
     most_attempts: int = 3
     marks: str = DEFAULT_MARKS
     is_at_least_once: bool = False
+    read_letter: ReadLetter = read_letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +105,13 @@ class RedriveJob:
         if plan.digest != digest:
             raise PlanChanged(plan.digest)
         redrive = Redrive(writer, planner, Origin(request.topic, self._topic_id, digest, actor), pace, _now_ms)
-        return redrive.run(decisions(self._source, request.topic, plan.selection, planner, digest))
+        return redrive.run(decisions(self._source, request.topic, plan.selection, planner, digest, request.read_letter))
 
     def _planned(self, planner: Planner, digest: str) -> Plan:
         topic = self._request.topic
         selection = self._request.selection or Selection(present_ranges(self._source, topic))
         summary = PlanSummary(self._terms(selection))
-        for decision in decisions(self._source, topic, selection, planner, digest):
+        for decision in decisions(self._source, topic, selection, planner, digest, self._request.read_letter):
             summary.add(decision)
         return Plan(selection, summary)
 

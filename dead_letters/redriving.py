@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluicegate.dead_letters.cluster import Cluster
-from sluicegate.dead_letters.formats import read_letter
+from sluicegate.dead_letters.letter import ReadLetter
 from sluicegate.dead_letters.marks import Mark, MarkState, ranges_of_offsets
 from sluicegate.dead_letters.plan import PlannedRecord, Planner
 from sluicegate.dead_letters.reading import read_records
@@ -19,7 +19,7 @@ _MOST_BYTES = 8 << 20
 
 
 def decisions(
-    cluster: Cluster, topic: str, selection: Selection, planner: Planner, plan: str
+    cluster: Cluster, topic: str, selection: Selection, planner: Planner, plan: str, read_letter: ReadLetter
 ) -> Iterator[PlannedRecord | str]:
     """Yield the decision about each selected letter: partition by partition, in the order of the offsets.
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sluicegate.dead_letters.cluster import Cluster, Range, ranges_of
-from sluicegate.dead_letters.formats import read_letter
 from sluicegate.dead_letters.groups import BoundedCounts
-from sluicegate.dead_letters.letter import Letter
+from sluicegate.dead_letters.letter import Letter, ReadLetter
 from sluicegate.dead_letters.reading import read_records
 
 _INTERNAL = "__"
@@ -42,7 +41,9 @@ class LetterTopic:
         return counts.ordered()
 
 
-def topics_with_letters(cluster: Cluster, names: dict[str, int], sample: int) -> Iterator[LetterTopic]:
+def topics_with_letters(
+    cluster: Cluster, names: dict[str, int], sample: int, read_letter: ReadLetter
+) -> Iterator[LetterTopic]:
     """Yield the topics of `names` with dead letters. `names` has the numbers of partitions.
 
     Reads the oldest record and the newest `sample` records of each topic. Raises ClusterUnavailable.

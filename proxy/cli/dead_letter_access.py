@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ from sluicegate.proxy.cli.console import end, read, read_checked
 
 if TYPE_CHECKING:
     from sluicegate.dead_letters.cluster import Cluster
-    from sluicegate.dead_letters.letter import StoredRecord
+    from sluicegate.dead_letters.letter import ReadLetter, StoredRecord
     from sluicegate.dead_letters.verdicts import LetterValidator
     from sluicegate.proxy.reload.letter_policies import LetterPolicies
     from sluicegate.validation.policy import TopicPolicy
@@ -107,6 +108,14 @@ class Desk:
         self.has_policies = has_policies
         self._loaded = loaded
         self._known: LetterPolicies | None = None
+
+    @cached_property
+    def read_letter(self) -> "ReadLetter":
+        """Return the function that reads letters, also those of the configuration's `dead_letter_topics`."""
+        from sluicegate.dead_letters.formats import LetterReader
+        from sluicegate.dead_letters.mapped_format import mapped_format
+
+        return LetterReader([mapped_format(entry) for entry in self._loaded.config.dead_letter_topics]).read
 
     @property
     def policies(self) -> "LetterPolicies":

@@ -60,7 +60,7 @@ def redrive_topic(desk: Desk, target: Desk, asked: Asked, apply: str | None, pac
     """
     try:
         job = RedriveJob(
-            desk.cluster, _request(desk.cluster, asked), target.validator(now_ms(), asked.time), target.cluster
+            desk.cluster, _request(desk, asked), target.validator(now_ms(), asked.time), target.cluster
         )
         if apply is None:
             _print_plan(target, asked, job.plan(), as_json)
@@ -79,16 +79,17 @@ def redrive_topic(desk: Desk, target: Desk, asked: Asked, apply: str | None, pac
     return 1 if result.given_up else 0
 
 
-def _request(cluster: Cluster, asked: Asked) -> RedriveRequest:
+def _request(desk: Desk, asked: Asked) -> RedriveRequest:
     return RedriveRequest(
         asked.topic,
-        _selection(cluster, asked),
+        _selection(desk.cluster, asked),
         None if asked.fix is None else TimeFix(asked.fix.value),
         asked.repairs,
         asked.partition is TargetPartition.SAME,
         asked.max_attempts,
         asked.marks,
         asked.is_at_least_once,
+        desk.read_letter,
     )
 
 

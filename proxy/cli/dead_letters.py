@@ -55,7 +55,7 @@ def list_topics(
         names = opened.cluster.topics()
         if topic is not None:
             names = {name: _partitions(opened.cluster, name) for name in topic}
-        found = list(topics_with_letters(opened.cluster, names, sample))
+        found = list(topics_with_letters(opened.cluster, names, sample, opened.read_letter))
         if as_json:
             typer.echo(json.dumps(survey_json(found, opened)))
         else:
@@ -77,13 +77,12 @@ def show(
     value is masked if that policy has `sensitive`.
     """
     with desk(config, bootstrap, client_config) as opened:
-        from sluicegate.dead_letters.formats import read_letter
         from sluicegate.dead_letters.groups import Groups
         from sluicegate.proxy.cli.dead_letter_tables import counts_lines, groups_json, groups_lines
 
         groups, others = Groups(), 0
         for record in records_of(opened.cluster, topic, _partitions(opened.cluster, topic)):
-            letter = read_letter(record)
+            letter = opened.read_letter(record)
             if letter is None:
                 others += 1
             else:
@@ -118,14 +117,13 @@ def validate(
     and after each of the given repairs.
     """
     with desk(config, bootstrap, client_config) as opened:
-        from sluicegate.dead_letters.formats import read_letter
         from sluicegate.dead_letters.verdict_counts import VerdictCounts
         from sluicegate.proxy.cli.dead_letter_tables import verdicts_json, verdicts_lines
         from sluicegate.proxy.server.clock import now_ms
 
         counts = VerdictCounts(opened.validator(now_ms(), time), repairs_of(patch, repair, schema_id))
         for record in records_of(opened.cluster, topic, _partitions(opened.cluster, topic)):
-            letter = read_letter(record)
+            letter = opened.read_letter(record)
             if letter is not None:
                 counts.add(letter)
         if as_json:

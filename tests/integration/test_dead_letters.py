@@ -196,3 +196,26 @@ def test_reads_what_a_proxy_has_quarantined_and_redrives_it_fixed(kafka_bootstra
     assert (verdict["code"], verdict["valid_after"]["fix unit"]) == ("timestamp_in_future", 1)
     assert run_json("redrive", dead, "--config", file, *options)["written"] == 1
     assert sum(each.timestamp()[1] == nanoseconds // 1_000_000 for each in stored(kafka_bootstrap, original)) == 1
+
+
+def test_reads_letters_that_the_configuration_describes(kafka_bootstrap: str, tmp_path: Path) -> None:
+    original, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
+    headers = ((b"trace", b"7"), (b"x-topic", original.encode()), (b"x-code", b"E42"), (b"x-error-at", b"line 7"))
+    write(kafka_bootstrap, dead, [(b"a", b"1", headers), (b"b", b"2", headers)])
+    described = {"match": dead, "headers": {"topic": "x-topic", "error": "x-code"}, "prefixes": ["x-error-"]}
+    file = configuration(tmp_path, kafka_bootstrap, dead_letter_topics=[described])
+
+    (topic,) = run_json("list", "--config", file, "--topic", dead)
+    (group,) = run_json("show", dead, "--config", file)["groups"]
+    validated = run_json("validate", dead, "--config", file)
+    plan = run_json("redrive", dead, "--config", file, "--partition", "key")
+    applied = ["--partition", "key", "--offsets", plan["offsets"], "--apply", plan["digest"]]
+    result = run_json("redrive", dead, "--config", file, *applied)
+
+    assert (topic["formats"], topic["from_topics"]) == (["mapped"], {original: 2})
+    assert (group["error"], group["letters"]) == ("E42", 2)
+    assert validated["accepted"] == 2
+    assert result["written"] == 2
+    names = [{name for name, _ in each.headers()} for each in stored(kafka_bootstrap, original)]
+    assert names == [{"trace", "sluicegate.redrive.attempts"}] * 2
+    assert run_json("list", "--bootstrap", kafka_bootstrap, "--topic", dead) == []
