@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Sequence
 
-from sluicegate.dead_letters import own_format, spring_format
+from sluicegate.dead_letters import own_format
 from sluicegate.dead_letters.header_values import Values
 from sluicegate.dead_letters.letter import Letter, StoredRecord
 from sluicegate.dead_letters.mapped_format import MappedFormat
+from sluicegate.dead_letters.spring_format import SPRING, SPRING_RETRY_TOPIC
 from sluicegate.dead_letters.text_formats import CONFLUENT_RULE, CONNECT, SHARE_GROUP, STREAMS
 
 _MOST_TOPICS = 10_000
 _Read = Callable[[StoredRecord, Values], Letter | None]
 _READERS: dict[bytes, _Read] = {
     own_format.TOPIC: own_format.read,
-    spring_format.TOPIC: spring_format.read,
-    **{each.topic: each.read for each in (CONNECT, STREAMS, SHARE_GROUP, CONFLUENT_RULE)},
+    **{each.topic: each.read for each in (CONNECT, STREAMS, SHARE_GROUP, CONFLUENT_RULE, SPRING, SPRING_RETRY_TOPIC)},
 }
 """Readers by the header that contains the original topic, which all formats have."""
 

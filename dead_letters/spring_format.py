@@ -1,19 +1,20 @@
 """Reads the letters of Spring Kafka's DeadLetterPublishingRecoverer, with numbers in big-endian bytes.
 
 With its default settings each further failure appends headers of the same names; the last ones are of the last failure.
-Source: KafkaHeaders and DeadLetterPublishingRecoverer of Spring Kafka.
+Retry topics (`@RetryableTopic`) have other names for most headers. Source: KafkaHeaders, RetryTopicHeaders and
+DeadLetterPublishingRecoverer of Spring Kafka.
 """
 
-from sluicegate.dead_letters.header_values import Values, big_endian_of, long_text_of, text_of
+from dataclasses import dataclass
+
+from sluicegate.dead_letters.header_values import Values, big_endian_of, long_text_of, number_in_bytes, text_of
 from sluicegate.dead_letters.letter import Letter, LetterFormat, StoredRecord
 
-_PREFIX = b"kafka_dlt-"
-TOPIC = b"kafka_dlt-original-topic"
-_ATTEMPTS = b"retry_topic-attempts"
-_DELIVERY = b"kafka_deliveryAttempt"
+_PREFIXES = (b"kafka_dlt-", b"kafka_original-", b"kafka_exception-", b"kafka_key-exception-")
+_RETRY, _DELIVERY = b"retry_topic-attempts", b"kafka_deliveryAttempt"
 _OTHERS = frozenset(
     {
-        _ATTEMPTS,
+        _RETRY,
         b"retry_topic-backoff-timestamp",
         b"retry_topic-original-timestamp",
         _DELIVERY,
@@ -28,36 +29,53 @@ _INT, _LONG = 4, 8
 
 def is_added(name: bytes) -> bool:
     """Return whether Spring Kafka has added a header of this name."""
-    return name.startswith(_PREFIX) or name in _OTHERS
+    return name.startswith(_PREFIXES) or name in _OTHERS
 
 
-def read(record: StoredRecord, values: Values) -> Letter | None:
-    """Return the letter; None without the name of a topic."""
-    topic = text_of(values, TOPIC)
-    if not topic:
-        return None
-    thrown = text_of(values, b"kafka_dlt-exception-fqcn") or text_of(values, b"kafka_dlt-key-exception-fqcn")
-    cause = text_of(values, b"kafka_dlt-exception-cause-fqcn")
-    text = long_text_of(values, b"kafka_dlt-exception-message")
-    return Letter(
-        LetterFormat.SPRING,
-        record,
-        topic,
-        big_endian_of(values, b"kafka_dlt-original-partition", _INT),
-        big_endian_of(values, b"kafka_dlt-original-offset", _LONG),
-        big_endian_of(values, b"kafka_dlt-original-timestamp", _LONG),
-        tuple(each for each in record.headers if not is_added(each[0])),
-        cause or thrown or "",
-        text or long_text_of(values, b"kafka_dlt-key-exception-message"),
-        attempts=_attempts(values),
-        client=text_of(values, b"kafka_dlt-original-consumer-group"),
-    )
+@dataclass(frozen=True, slots=True)
+class SpringFormat:
+    """The format with one prefix of names: `kafka_dlt-`, or `kafka_` of retry topics."""
+
+    prefix: bytes
+
+    @property
+    def topic(self) -> bytes:
+        """Return the name of the header that identifies the format."""
+        return self.prefix + b"original-topic"
+
+    def read(self, record: StoredRecord, values: Values) -> Letter | None:
+        """Return the letter; None without the name of a topic."""
+        topic = text_of(values, self.topic)
+        if not topic:
+            return None
+        prefix = self.prefix
+        thrown = text_of(values, prefix + b"exception-fqcn") or text_of(values, prefix + b"key-exception-fqcn")
+        cause = text_of(values, prefix + b"exception-cause-fqcn")
+        text = long_text_of(values, prefix + b"exception-message")
+        return Letter(
+            LetterFormat.SPRING,
+            record,
+            topic,
+            big_endian_of(values, prefix + b"original-partition", _INT),
+            big_endian_of(values, prefix + b"original-offset", _LONG),
+            big_endian_of(values, prefix + b"original-timestamp", _LONG),
+            tuple(each for each in record.headers if not is_added(each[0])),
+            cause or thrown or "",
+            text or long_text_of(values, prefix + b"key-exception-message"),
+            attempts=_attempts(values),
+            client=text_of(values, b"kafka_dlt-original-consumer-group"),
+        )
+
+
+SPRING = SpringFormat(b"kafka_dlt-")
+SPRING_RETRY_TOPIC = SpringFormat(b"kafka_")
 
 
 def _attempts(values: Values) -> int | None:
-    """Return the number of attempts: of retry topics, in as few bytes as it needs, or else of the last container.
+    """Return the number of attempts that failed.
 
-    A container with `deliveryAttemptHeader` adds one header with each attempt.
+    A retry topic has the number of the next attempt. A container with `deliveryAttemptHeader` adds one header with each
+    attempt.
     """
-    value = values.get(_ATTEMPTS) or values.get(_DELIVERY)
-    return None if not value or len(value) > _LONG else int.from_bytes(value, "big", signed=True)
+    following = number_in_bytes(values, _RETRY)
+    return number_in_bytes(values, _DELIVERY) if following is None else following - 1

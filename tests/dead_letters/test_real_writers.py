@@ -47,6 +47,14 @@ pytestmark = pytest.mark.long
 
 COUNT = 100_020 if os.environ.get("SLUICEGATE_THOROUGH") else 1200
 KINDS = 12
+DELIVERIES = 5
+RETRY_TOPIC_ATTEMPTS = 3
+RELEASED = "Offset delivery count exceeded the threshold."
+REJECTED = "Offset rejected by client."
+# Kafka 4.3.1's JsonConverter and NumberConverter.
+NOT_JSON = "Converting byte[] to Kafka Connect data failed due to serialization error: "
+NOT_AN_INTEGER = "Failed to deserialize integer: "
+DATA_EXCEPTION = "org.apache.kafka.connect.errors.DataException"
 
 
 def numbers() -> Iterator[Original]:
@@ -111,13 +119,27 @@ def test_spring(kafka_bootstrap: str) -> None:
     assert listed(kafka_bootstrap, dead) == (failures, failures)
 
 
-DELIVERIES = 5
-RELEASED = "Offset delivery count exceeded the threshold."
-REJECTED = "Offset rejected by client."
-# Kafka 4.3.1's JsonConverter and NumberConverter.
-NOT_JSON = "Converting byte[] to Kafka Connect data failed due to serialization error: "
-NOT_AN_INTEGER = "Failed to deserialize integer: "
-DATA_EXCEPTION = "org.apache.kafka.connect.errors.DataException"
+def test_retry_topics_of_spring(kafka_bootstrap: str) -> None:
+    topic = new_topic(kafka_bootstrap, "orders")
+    records = [
+        Original(TIME + 7 * i, f"{i}".encode() if i % 3 else None, f"{i}".encode(), HEADERS[i % len(HEADERS)])
+        for i in range(COUNT // KINDS)
+    ]
+    originals = write_originals(kafka_bootstrap, topic, records)
+
+    lines = lines_of(jars_of("spring"), "SpringRetryTopics", kafka_bootstrap, topic, str(len(records)))
+    found = letters_of(kafka_bootstrap, f"{topic}-dlt", len(records), LetterFormat.SPRING)
+
+    assert sorted(int(words[1]) for words in lines) == list(range(len(records)))
+    errors = {
+        place: Error(
+            "java.lang.IllegalStateException",
+            f"Listener failed; order {(record.value or b'').decode()} has no lines",
+            attempts=RETRY_TOPIC_ATTEMPTS,
+        )
+        for place, record in originals.items()
+    }
+    assert found == expected_letters(topic, originals, errors, "packers")
 
 
 def connect_records() -> Iterator[Original]:
