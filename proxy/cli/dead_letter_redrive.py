@@ -59,9 +59,7 @@ def redrive_topic(desk: Desk, target: Desk, asked: Asked, apply: str | None, pac
     `desk` has the dead letters and the marks, and `target` the original topics.
     """
     try:
-        job = RedriveJob(
-            desk.cluster, _request(desk, asked), target.validator(now_ms(), asked.time), target.cluster
-        )
+        job = RedriveJob(desk.cluster, _request(desk, asked), target.validator(now_ms(), asked.time), target.cluster)
         if apply is None:
             _print_plan(target, asked, job.plan(), as_json)
             return 0
