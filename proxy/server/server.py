@@ -2,10 +2,9 @@
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -47,12 +46,11 @@ from sluicegate.proxy.server.housekeeping import Housekeeping, repeat_forever
 from sluicegate.proxy.server.registry_watch import RegistryWatch
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.server.server_state import ServerState
-from sluicegate.proxy.server.startup import CHANGE_SECONDS, CannotStart, Outputs, open_state, open_violations
-from sluicegate.proxy.server.topic_policies import Commit, TopicPoliciesInForce
+from sluicegate.proxy.server.settings_store import Commit, SettingsStore
+from sluicegate.proxy.server.startup import CannotStart, Outputs, open_state, open_violations
+from sluicegate.proxy.server.topic_policies import TopicPoliciesInForce
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
-from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
 from sluicegate.proxy.state.settings_table import TopicValues
-from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status, Successes
 from sluicegate.validation.from_keys import file_policies_of
@@ -122,7 +120,6 @@ class Server:
         self.reload: Reload | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
-        self._shared_state: SharedState | None = None
         self._frontend = Frontend(config, bind, self.counters)
         self._listeners, self._book = self._frontend.listeners, self._frontend.book
         self._started: _Started | None = None
@@ -135,7 +132,7 @@ class Server:
         self._schema_watch: SchemaWatch | None = None
         self._change_settings = change_settings
         self._settings_at_start = settings
-        self._storing: set[asyncio.Task[dict[str, str]]] = set()
+        self._store = SettingsStore()
 
     @property
     def bootstrap_address(self) -> HostPort:
@@ -179,6 +176,10 @@ class Server:
             parts.observer.configure(exact_names(config))
 
         return activate_policies
+
+    def settings_read(self) -> None:
+        """Respond about topic settings from now on, because those in the state topic are in force."""
+        self._running.topics.first_read.done()
 
     async def adopt_settings(self, changes: Mapping[str, TopicValues | None]) -> None:
         """Put changed topic settings of the cluster in force. None stands for a topic without settings."""
@@ -240,15 +241,36 @@ class Server:
         state = ServerState(config, parts, self._book, self._probes, self.status)
         self._started = _Started(parts, outputs, state, topics)
         await topics.adopt(self._settings_at_start)
+        topics.first_read.start()
         enforcement = Enforcement(self.status, self.suspend)
         try:
             self._listeners.open_bootstrap()
             query = self._query_of_policies()
             if self._change_settings is None:
-                self._shared_state = open_state(
-                    config, enforcement, topics.adopt, query, self.status, outputs.reports, state.snapshot
+                self._store.shared = open_state(
+                    config,
+                    enforcement,
+                    topics.adopt,
+                    topics.first_read.done,
+                    query,
+                    self.status,
+                    outputs.reports,
+                    state.snapshot,
                 )
-            self._serve_admin(query, enforcement, state)
+            if config.admin.listen is not None:
+                from sluicegate.proxy.admin.opening import open_admin  # noqa: PLC0415  # workers have none
+
+                self._admin = open_admin(
+                    config,
+                    state.snapshot,
+                    self.status,
+                    state.live_state,
+                    query,
+                    enforcement,
+                    self._store.shared,
+                    self.reload,
+                    self._pages,
+                )
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         for node_id in self._book.node_ids:
@@ -303,19 +325,6 @@ class Server:
                 exempt=[exempt.given for exempt in config.exempt],
             )
 
-    def _serve_admin(self, query: PolicyQuery, enforcement: Enforcement, state: ServerState) -> None:
-        """Open the admin endpoint, if one is configured. Raises CannotListen."""
-        config = self._config
-        if config.admin.listen is None:
-            return
-        from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
-        from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
-
-        changes = changes_of(config, query, enforcement, self._shared_state, state.live_state, self.reload)
-        self._admin = serve(
-            config, config.admin.listen, state.snapshot, self.status, state.live_state, query, changes, self._pages
-        )
-
     def _steps_of_one_process(self, parts: ProxyParts, state: ServerState) -> list[Callable[[], Awaitable[None]]]:
         """Return the periodic work that one process of a proxy does for all workers."""
         config, status = self._config, self.status
@@ -356,8 +365,8 @@ class Server:
         parts.log.flush()
         await asyncio.to_thread(parts.observer.close)
         await outputs.end_pushes()
-        if self._shared_state is not None:
-            await asyncio.to_thread(self._shared_state.close)
+        if self._store.shared is not None:
+            await asyncio.to_thread(self._store.shared.close)
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 
@@ -384,7 +393,7 @@ class Server:
         )
         configured = self._configured(config, self._source)
         rules = RulesInForce(Rulebook(configured.file))
-        topics = TopicPoliciesInForce(rules, configured, self.status, self._change_settings or self._store_settings)
+        topics = TopicPoliciesInForce(rules, configured, self.status, self._change_settings or self._store.commit)
         runtime = replace(runtime, topic_settings=None if config.state is None else topics)
         violations = self._violations
         if violations is None:
@@ -392,18 +401,6 @@ class Server:
         parts = assemble_proxy(config, runtime, rules, self.counters, self._book, self._leading_back, violations)
         self._frontend.serve(parts, sockets)
         return parts, outputs, topics
-
-    def _store_settings(
-        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Mapping[str, str]], None]
-    ) -> None:
-        """Store topic settings in the state topic, in a thread."""
-        shared, loop = self._shared_state, asyncio.get_running_loop()
-        assert shared is not None  # topic_policies need it
-        store = partial(shared.change_settings, changes, requester, CHANGE_SECONDS)
-        task = loop.create_task(in_daemon_thread(store))
-        task.add_done_callback(lambda done: report(done.result()))
-        self._storing.add(task)
-        task.add_done_callback(self._storing.discard)
 
     def _make_settings(self, rules: RulesInForce) -> TopicSettingsReader:
         return TopicSettingsReader(self._config.upstream, self._broker_tls, rules)

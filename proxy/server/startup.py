@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from errno import ENOENT, EROFS
 from functools import partial
 from pathlib import Path
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 AdoptSettings = Callable[[Mapping[str, TopicValues | None]], Coroutine[Any, Any, None]]
 """Puts changed topic settings in force; None stands for a topic without settings."""
-CHANGE_SECONDS = 10.0
-"""The time (s) within which changes of topic settings must be stored and in force."""
 _ADOPT_SECONDS = 60.0
 # After this timeout of a quarantine write, the producer gets a retriable error.
 _KEEP_SECONDS = 10.0
@@ -106,6 +105,7 @@ def open_state(
     config: Config,
     enforcement: Enforcement,
     adopt_settings: AdoptSettings,
+    settings_read: Callable[[], None],
     query: PolicyQuery,
     status: Status,
     health: WriteHealth,
@@ -113,9 +113,9 @@ def open_state(
 ) -> SharedState | None:
     """Start to read `state.topic`, and return None if no such topic is configured.
 
-    Its state is put in force on this event loop; `adopt_settings` does so with changed topic settings. Changes of the
-    state and of the policies of `query` are written to the history. `snapshot` returns the counters that this proxy
-    announces. Raises CannotStart.
+    Its state is put in force on this event loop; `adopt_settings` does so with changed topic settings. `settings_read`
+    is called after the first state that was read. Changes of the state and of the policies of `query` are written to
+    the history. `snapshot` returns the counters that this proxy announces. Raises CannotStart.
     """
     if config.state is None:
         return None
@@ -136,11 +136,17 @@ def open_state(
             return
         known = state.settings
 
+    def on_read() -> None:
+        with suppress(RuntimeError):  # the event loop is closed
+            loop.call_soon_threadsafe(settings_read)
+
     def write_down(reload: PolicyReload) -> None:
         shared.add_reload(reload.time_ms, reload.named_files, dict(reload.changes or {}))
 
     announcement = announcement_of_proxy(config, query, snapshot, status)
-    shared = SharedState(config.state, config.upstream, proxy_name(config), adopt, status, health, announcement)
+    shared = SharedState(
+        config.state, config.upstream, proxy_name(config), adopt, status, health, announcement, on_read
+    )
     query.history.on_added = write_down
     shared.start()
     return shared

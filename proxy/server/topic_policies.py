@@ -12,7 +12,9 @@ from sluicegate.proxy.reload.topic_policies import (
     Configured,
     topic_policies_of,
 )
-from sluicegate.proxy.session.topic_settings import Requester, SettingRefusal, SettingsChange
+from sluicegate.proxy.server.first_read import FirstRead
+from sluicegate.proxy.server.settings_store import Commit
+from sluicegate.proxy.session.topic_settings import SettingRefusal
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -24,9 +26,6 @@ MOST_CHARACTERS = 48_000
 """The maximum number of characters of all settings of one topic."""
 _MOST_NAMED = 20
 
-Commit = Callable[[Sequence[SettingsChange], Requester, Callable[[Mapping[str, str]], None]], None]
-"""Stores changes without blocking; see `TopicSettings.commit`."""
-
 
 class TopicPoliciesInForce:
     """The topic settings of one process and their policies. Belongs to the event loop; any thread may read it."""
@@ -35,6 +34,7 @@ class TopicPoliciesInForce:
         self._rules = rules
         self._status = status
         self.commit = commit
+        self.first_read = FirstRead()
         self.configured = configured
         self._values: dict[str, TopicValues] = {}
         self.compiled = CompiledTopicPolicies()
@@ -67,6 +67,15 @@ class TopicPoliciesInForce:
     def close(self) -> None:
         """End the thread."""
         self._compiling.close()
+
+    @property
+    def are_known(self) -> bool:
+        """Whether the settings in the state topic are in force."""
+        return self.first_read.is_done
+
+    def await_known(self, report: Callable[[], None]) -> None:
+        """Call `report` when the settings in the state topic are in force, or some seconds after the start."""
+        self.first_read.wait(report)
 
     def settings_of(self, topic: str) -> Mapping[str, str]:
         """Return the settings of a topic; an empty mapping if it has none."""

@@ -42,6 +42,13 @@ class Requester:
 class TopicSettings(Protocol):
     """The topic settings of the cluster that sluicegate keeps."""
 
+    @property
+    def are_known(self) -> bool:
+        """Whether this proxy has read the settings since its start."""
+
+    def await_known(self, report: Callable[[], None]) -> None:
+        """Call `report` on the event loop when the settings are known, or when this takes too long."""
+
     def settings_of(self, topic: str) -> Mapping[str, str]:
         """Return the settings of a topic, by their names with the prefix; an empty mapping if it has none."""
 

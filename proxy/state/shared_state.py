@@ -37,8 +37,9 @@ _AGAIN_SECONDS = 0.05
 class SharedState:
     """Reads the state topic after `start`, and writes a history entry for each change that it applies.
 
-    `proxy` is the name of this proxy. `on_state` receives each state in the reading thread. `health` records the
-    results of writes to the other two topics. `announcement` returns this proxy's announcement.
+    `proxy` is the name of this proxy. `on_state` receives each state in the reading thread, in which `on_read` is
+    called after the first state that was read from the topic. `health` records the results of writes to the other two
+    topics. `announcement` returns this proxy's announcement.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class SharedState:
         status: Status,
         health: WriteHealth,
         announcement: Callable[[], Presence],
+        on_read: Callable[[], None],
     ) -> None:
         self._proxy = proxy
         self.history = HistoryTopic(keys.history, upstream, health)
@@ -61,6 +63,7 @@ class SharedState:
             self._add_change,
             status,
             lambda client, table: deleted.changes(client, table, _now_ms()),
+            on_read,
         )
         _, _, plan = plans_of(keys)
         self.presence = PresenceTopic(plan, upstream, announcement, health)

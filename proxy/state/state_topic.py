@@ -72,7 +72,8 @@ class StateTopic:
 
     `on_state` receives each state, and returns when it is in force. `on_change` receives each change since the last
     known state, with that state. `deleted_topics` returns the changes that delete the settings of topics which are
-    gone. All are called in the reading thread. `status` contains the conditions about the topic.
+    gone. `on_read` is called once, when the state was read from the topic and is in force. All are called in the
+    reading thread. `status` contains the conditions about the topic.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class StateTopic:
         on_change: Callable[[StateChange, AgreedState], None],
         status: Status,
         deleted_topics: Callable[[Any, SettingsTable], Sequence[StateChange]],
+        on_read: Callable[[], None],
         now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6,
     ) -> None:
         self._topic = keys.topic
@@ -92,6 +94,7 @@ class StateTopic:
         self._on_change = on_change
         self._status = status
         self._now_ms = now_ms
+        self._on_read: Callable[[], None] | None = on_read
         self._file = None if keys.snapshot_file is None else SnapshotFile(keys.snapshot_file, keys.topic)
         self._log = structlog.get_logger("sluicegate.state")
         self._known: StateSnapshot | None = None
@@ -291,6 +294,9 @@ class StateTopic:
         if is_new:
             self._on_state(state)
             self._log.info("state applied", topic=self._topic, offset=state.offset, suspensions=len(state.suspensions))
+        if self._on_read is not None:
+            self._on_read()
+            self._on_read = None
         for change_id in applied:
             if event := self._awaited.get(change_id):
                 event.set()

@@ -29,6 +29,7 @@ class Command(Enum):
 
     REPORT = auto()
     DRAIN = auto()
+    SETTINGS_READ = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,10 @@ from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.server.housekeeping import report_failing
-from sluicegate.proxy.server.startup import CHANGE_SECONDS, CannotStart, check_telemetry, metric_push, open_state
+from sluicegate.proxy.server.settings_store import SettingsStore
+from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push, open_state
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.proxy.state.settings_table import TopicValues
-from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.workers.messages import (
@@ -107,7 +107,8 @@ class Supervisor:
         self._settings: dict[str, TopicValues] = {}
         self._settings_number = 0
         self._changing: set[asyncio.Task[None]] = set()
-        self._shared_state: SharedState | None = None
+        self._store = SettingsStore()
+        self._are_settings_read = False
         self.counters = Counters()
         self._reports = WorkerReports(self._workers, self.status, self.counters)
         self._pushes = WriteHealth()
@@ -125,31 +126,28 @@ class Supervisor:
         choose_socket_folder()
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
-            self._shared_state = open_state(
+            self._store.shared = open_state(
                 self._config,
                 self._enforcement,
                 self.adopt_settings,
+                self._settings_read,
                 self._query,
                 self.status,
                 self._pushes,
                 self._reports.snapshot,
             )
             if self._config.admin.listen is not None:
-                from sluicegate.proxy.admin.changes import changes_of  # noqa: PLC0415  # workers have none
-                from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
+                from sluicegate.proxy.admin.opening import open_admin  # noqa: PLC0415  # workers have none
 
-                listen, query = self._config.admin.listen, self._query
-                changes = changes_of(
-                    self._config, query, self._enforcement, self._shared_state, self._reports.live_state, self.reload
-                )
-                self._admin = serve(
+                self._admin = open_admin(
                     self._config,
-                    listen,
                     self._reports.snapshot,
                     self.status,
                     self._reports.live_state,
-                    query,
-                    changes,
+                    self._query,
+                    self._enforcement,
+                    self._store.shared,
+                    self.reload,
                 )
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
@@ -231,13 +229,12 @@ class Supervisor:
 
     async def _change_settings(self, worker: WorkerProcess, message: ChangeSettings) -> None:
         """Store changes of topic settings for a worker, and respond when they are in force in all workers."""
-        shared = self._shared_state
-        if shared is None:
-            failed = dict.fromkeys((each.topic for each in message.changes), "the proxy is starting")
-        else:
-            change = partial(shared.change_settings, message.changes, message.requester, CHANGE_SECONDS)
-            failed = await asyncio.to_thread(change)
+        failed = await self._store.stored(message.changes, message.requester)
         worker.outbox.send(SettingsChanged(failed, message.number))
+
+    def _settings_read(self) -> None:
+        self._are_settings_read = True
+        self._workers.send(Command.SETTINGS_READ)
 
     def _suspend(self, suspended: SuspendedTopics) -> None:
         self._suspensions += 1
@@ -285,6 +282,8 @@ class Supervisor:
         now = time.monotonic()
         outbox = Outbox(here, f"outbox-of-worker-{index}")
         outbox.send(Suspend(self._enforcement.in_force, self._suspensions))
+        if self._are_settings_read:
+            outbox.send(Command.SETTINGS_READ)
         worker = WorkerProcess(index, process, here, outbox, now, now, adopted=self._adoptions)
         self._workers.add(worker)
         on_message, ended = partial(self._on_message, worker), partial(self._ended, worker)
@@ -352,8 +351,8 @@ class Supervisor:
             await asyncio.to_thread(worker.close)
         self._workers.clear()
         self._reserved.close()
-        if self._shared_state is not None:
-            await asyncio.to_thread(self._shared_state.close)
+        if self._store.shared is not None:
+            await asyncio.to_thread(self._store.shared.close)
         if self._metric_push is not None:
             await asyncio.to_thread(self._metric_push.close)
         if self._admin is not None:

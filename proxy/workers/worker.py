@@ -139,6 +139,8 @@ class _Worker:
                 self._settings_task = asyncio.get_running_loop().create_task(
                     self._adopt_settings(message, self._settings_task)
                 )
+            case Command.SETTINGS_READ:
+                self._settings_task = asyncio.get_running_loop().create_task(self._settings_read(self._settings_task))
             case SettingsChanged(failed, number):
                 self._awaited.pop(number)(failed)
             case Compile() | Adopt():
@@ -153,6 +155,11 @@ class _Worker:
         self._requests += 1
         self._awaited[self._requests] = report
         self._outbox.send(ChangeSettings(tuple(changes), requester, self._requests))
+
+    async def _settings_read(self, before: "asyncio.Task[None] | None") -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        self._server.settings_read()
 
     async def _adopt_settings(self, message: AdoptSettings, before: "asyncio.Task[None] | None") -> None:
         if before is not None:

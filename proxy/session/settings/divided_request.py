@@ -34,6 +34,16 @@ _TOO_LARGE = Refusal(
     ),
     After.NO_CHECK,
 )
+# Of the errors for "not now", this is the one after which Java's AdminClient and others send the request again.
+# librdkafka takes REQUEST_TIMED_OUT for a success of CreateTopics.
+_NOT_KNOWN = Refusal(
+    ChangeError(
+        ErrorCode.NOT_CONTROLLER,
+        "the proxy has not read state.topic yet, in which sluicegate settings are stored; nothing was changed: repeat "
+        "the request",
+    ),
+    After.ALL_CHECKS,
+)
 
 
 @dataclass(slots=True)
@@ -131,6 +141,8 @@ class _Division:
             return
         asked = requested_values(self._api, item.settings, current)
         refusal = asked if isinstance(asked, Refusal) else self._refusal(item.name, asked, current)
+        if refusal is None and ours and not self._stored.are_known:
+            refusal = _NOT_KNOWN
         if refusal is not None:
             if ours:  # otherwise the broker finds the same error
                 self._divided.refused[number] = refusal

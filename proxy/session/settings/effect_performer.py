@@ -15,7 +15,13 @@ from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.request_runner import Perform, Resume, Wait
-from sluicegate.proxy.session.settings.effects import AskClientsBroker, Deliver, InBackground, StoreSettings
+from sluicegate.proxy.session.settings.effects import (
+    AskClientsBroker,
+    AwaitSettings,
+    Deliver,
+    InBackground,
+    StoreSettings,
+)
 from sluicegate.proxy.session.topic_settings import Requester, TopicSettings
 
 _UNNAMED = "unknown"
@@ -65,6 +71,9 @@ class SettingEffects:
         with suppress(RuntimeError):  # the event loop has ended
             self._shared.from_thread(resume, result, error)
 
+    def _await_settings(self, _: AwaitSettings) -> Wait:
+        return Wait(PauseReason.SETTINGS, lambda resume: self._stored.await_known(partial(resume, None)))
+
     def _store(self, effect: StoreSettings) -> Wait:
         identity = self._identity
         principal = identity.principal if identity.is_verified else None
@@ -82,6 +91,7 @@ def _pass_on(resume: Resume, response: bytearray) -> None:
 _PERFORM: dict[type, Callable[[SettingEffects, Any], object]] = {
     AskClientsBroker: SettingEffects._ask_broker,
     InBackground: SettingEffects._in_background,
+    AwaitSettings: SettingEffects._await_settings,
     StoreSettings: SettingEffects._store,
     Deliver: SettingEffects._deliver,
 }

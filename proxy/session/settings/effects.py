@@ -36,6 +36,11 @@ class InBackground(Effect[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitSettings(Effect[None]):
+    """Wait until this proxy knows the topic settings, for at most some seconds after its start."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSettings(Effect[Mapping[str, str]]):
     """Store changes of topic settings. The result has the reason for each topic whose change failed."""
 

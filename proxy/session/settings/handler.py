@@ -23,7 +23,13 @@ from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.settings.client_response import BrokersResponse, client_response, refusing_response
 from sluicegate.proxy.session.settings.described_topics import asked_topics, described
 from sluicegate.proxy.session.settings.divided_request import DividedRequest, divide
-from sluicegate.proxy.session.settings.effects import AskClientsBroker, Deliver, InBackground, StoreSettings
+from sluicegate.proxy.session.settings.effects import (
+    AskClientsBroker,
+    AwaitSettings,
+    Deliver,
+    InBackground,
+    StoreSettings,
+)
 from sluicegate.proxy.session.settings.followed_changes import topics_that_lose_settings, with_failures
 from sluicegate.proxy.session.settings.setting_reports import SettingReports
 from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
@@ -52,9 +58,12 @@ class TopicSettingHandler:
         """Handle a complete request. Raises SenderError if the request is malformed."""
         body_at = read_header(self._identity, api, version, frame).body_at
         request = _Request(api, version, correlation_id, frame, body_at, self._clock.now())
+        names_settings = api.key in _WITH_SETTINGS and (yield from _may_name_settings(frame))
+        if (names_settings or api.key in _ABOUT_KNOWN) and not self._stored.are_known:
+            yield from AwaitSettings()
         if api.key == ApiKey.DESCRIBE_CONFIGS:
             yield from self._describe(request)
-        elif api.key in _WITH_SETTINGS and (yield from _may_name_settings(frame)):
+        elif names_settings:
             yield from self._change(request)
         elif api.key in _FOLLOWED:
             yield from self._follow(request)
@@ -146,6 +155,8 @@ class _Request:
 
 
 _WITH_SETTINGS = frozenset({ApiKey.CREATE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
+# A request of these APIs depends on settings that it does not name.
+_ABOUT_KNOWN = frozenset({ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS})
 _FOLLOWED = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.ALTER_CONFIGS})
 HANDLED_APIS = _WITH_SETTINGS | _FOLLOWED | {ApiKey.DESCRIBE_CONFIGS}
 """The APIs of the requests that the handler takes."""

@@ -31,6 +31,7 @@ class StoredSettings:
     """Topic settings in memory. A value `bad`, and a key that is not in KEYS, is refused.
 
     `reason` is why nothing can be stored, if it is set. `report_later` keeps the reports of `commit` in `reports`.
+    `are_known` is false before the settings are read; then `waiting` has the reports of `await_known`.
     """
 
     def __init__(self, settings: Mapping[str, Mapping[str, str]]) -> None:
@@ -41,6 +42,11 @@ class StoredSettings:
         self.reason: str | None = None
         self.report_later = False
         self.reports: list[Callable[[], None]] = []
+        self.are_known = True
+        self.waiting: list[Callable[[], None]] = []
+
+    def await_known(self, report: Callable[[], None]) -> None:
+        self.waiting.append(report)
 
     def settings_of(self, topic: str) -> Mapping[str, str]:
         return self.settings.get(topic, {})

@@ -10,8 +10,17 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.proxy.scheduling.background_thread import BackgroundJob
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.pause_reason import PauseReason
-from tests.proxy.session.settings.scene import MODE, OWNER, Scene
-from tests.proxy.session.settings.test_altering import SET, alteration, errors_in, resource, results
+from tests.proxy.session.settings.scene import CLIENTS, MODE, OWNER, Scene
+from tests.proxy.session.settings.test_altering import (
+    APPEND,
+    DELETE,
+    SET,
+    alteration,
+    errors_in,
+    resource,
+    results,
+)
+from tests.proxy.session.settings.test_creating import RETENTION, creation, topic
 from tests.proxy.session.settings.test_describing import described, description, ours_in, responses
 
 _SECONDS = 30
@@ -112,3 +121,74 @@ def test_settings_are_stored_though_the_client_has_left() -> None:
     scene.play.loop.until(lambda: bool(scene.stored.commits))
 
     assert [change.topic for change in scene.stored.commits] == ["a"]
+
+
+def test_a_change_waits_until_the_settings_are_known() -> None:
+    """Its values depend on those that are stored, such as the list to which it appends."""
+    scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
+    scene.stored.are_known = False
+    scene.play.from_client(scene.frame(alteration(resource("a", (CLIENTS, APPEND, "web")))))
+    scene.play.loop.turns()
+    assert scene.play.broker.sent == b""
+    assert scene.play.session.client.pause_reasons == (PauseReason.SETTINGS,)
+
+    scene.stored.settings["a"] = {CLIENTS: "billing"}
+    scene.stored.are_known = True
+    scene.stored.waiting.pop()()
+    scene.play.loop.until(lambda: bool(scene.play.broker.sent))
+    scene.broker_sends(scene.response_frame(results(("a", 0, None))))
+
+    assert [change.values for change in scene.stored.commits] == [{CLIENTS: "billing,web"}]
+    assert errors_in(scene.clients_response()) == [("a", 0, None)]
+
+
+@pytest.mark.parametrize("operation", [SET, DELETE])
+def test_a_change_gets_a_retriable_error_if_the_settings_are_not_known_in_time(operation: int) -> None:
+    """After NOT_CONTROLLER (41), Java's AdminClient sends the request again."""
+    scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
+    scene.stored.are_known = False
+    scene.play.from_client(scene.frame(alteration(resource("a", (MODE, operation, "observe")))))
+    scene.stored.waiting.pop()()
+    scene.play.loop.until(lambda: bool(scene.play.broker.sent))
+    assert scene.brokers_request() == alteration(resource("a"), validate=True)
+
+    scene.broker_sends(scene.response_frame(results(("a", 0, None))))
+
+    ((name, code, text),) = errors_in(scene.clients_response())
+    assert (name, code) == ("a", 41)
+    assert text is not None
+    assert text.endswith("nothing was changed: repeat the request")
+    assert scene.stored.commits == []
+
+
+def test_a_description_waits_until_the_settings_are_known() -> None:
+    scene = Scene(ApiKey.DESCRIBE_CONFIGS, 4)
+    scene.stored.are_known = False
+    scene.play.from_client(scene.frame(description(("orders", None))))
+    scene.play.loop.turns()
+    assert scene.play.broker.sent == b""
+
+    scene.stored.settings["orders"] = {MODE: "mark"}
+    scene.stored.are_known = True
+    scene.stored.waiting.pop()()
+    scene.play.loop.until(lambda: bool(scene.play.broker.sent))
+    scene.broker_sends(scene.response_frame(responses(described("orders"))))
+
+    assert ours_in(scene.clients_response()["results"][0])
+
+
+@pytest.mark.parametrize("api", [ApiKey.CREATE_TOPICS, ApiKey.INCREMENTAL_ALTER_CONFIGS])
+def test_a_request_without_a_setting_of_sluicegate_does_not_wait(api: ApiKey) -> None:
+    scene = Scene(api, 1)
+    scene.stored.are_known = False
+    request = (
+        alteration(resource("a", ("retention.ms", SET, "1")))
+        if api is ApiKey.INCREMENTAL_ALTER_CONFIGS
+        else creation(topic("a", RETENTION))
+    )
+
+    frame = scene.frame(request)
+    scene.sends_frame(frame)
+
+    assert scene.play.broker.sent == frame
+    assert scene.stored.waiting == []

@@ -1,0 +1,48 @@
+"""Requests about topic settings wait for the first read of the state topic, for some seconds after the start."""
+
+import asyncio
+
+from sluicegate.proxy.server.first_read import FirstRead
+
+
+async def test_requests_wait_until_the_topic_was_read() -> None:
+    first_read, reported = FirstRead(), list[int]()
+    first_read.start(60)
+    for number in (1, 2):
+        first_read.wait(lambda number=number: reported.append(number))
+    await asyncio.sleep(0)
+    assert (reported, first_read.is_done) == ([], False)
+
+    first_read.done()
+
+    assert (reported, first_read.is_done) == ([1, 2], True)
+    first_read.wait(lambda: reported.append(3))
+    assert reported == [1, 2, 3]
+
+
+async def test_requests_wait_only_for_some_seconds_after_the_start() -> None:
+    first_read, ended = FirstRead(), asyncio.Event()
+    first_read.start(0.01)
+
+    first_read.wait(ended.set)
+    await asyncio.wait_for(ended.wait(), 30)
+
+    assert not first_read.is_done
+    reported = []
+    first_read.wait(lambda: reported.append(True))
+    assert reported == [True]
+    first_read.done()
+    assert first_read.is_done
+    assert reported == [True]
+
+
+async def test_a_request_may_wait_again_while_it_is_reported_to() -> None:
+    first_read, reported = FirstRead(), list[str]()
+
+    def report() -> None:
+        reported.append("first")
+        first_read.wait(lambda: reported.append("next"))
+
+    first_read.wait(report)
+    first_read.done()
+    assert reported == ["first", "next"]

@@ -1,0 +1,71 @@
+"""Changes of topic settings always get a response, with the reason if they are not stored."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluicegate.config.loading import config_of
+from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
+from sluicegate.proxy.state.shared_state import SharedState
+from sluicegate.proxy.state.state_topic import StateUnwritable
+from sluicegate.proxy.status.status import Status
+
+ID = bytes(range(16))
+CHANGES = [SettingsChange(topic, ID, {"sluicegate.owner": "payments"}) for topic in ("orders", "payments")]
+REQUESTER = Requester("terraform", "192.0.2.1:50000")
+
+
+@pytest.fixture
+def shared() -> SharedState:
+    """The shared state of a proxy that has not started to read it."""
+    config = config_of(
+        {
+            "upstream": {"bootstrap": "127.0.0.1:1"},
+            "listen": {"bootstrap": "127.0.0.1:0", "broker_port_base": 29_000},
+            "state": {"topic": "state"},
+        }
+    )
+    assert config.state is not None
+    nothing: Callable[..., Any] = lambda *_: None  # noqa: E731
+    return SharedState(config.state, config.upstream, "a", nothing, Status(), WriteHealth(), nothing, nothing)
+
+
+@pytest.mark.internal_error
+def test_an_unexpected_error_is_the_reason_for_each_topic_and_is_logged(shared: SharedState) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("42")
+
+    shared.commit = fail
+    with capture_logs() as lines:
+        failed = shared.change_settings(CHANGES, REQUESTER, 1)
+
+    assert failed == dict.fromkeys(("orders", "payments"), "internal error: ZeroDivisionError")
+    (line,) = lines
+    assert (line["log_level"], line["event"]) == ("error", "internal error: topic settings not stored")
+    assert isinstance(line["exc_info"], ZeroDivisionError)
+
+
+@pytest.mark.internal_error
+def test_a_change_after_an_unexpected_error_is_stored(shared: SharedState) -> None:
+    """The lock for one call at a time is free again."""
+    stored: list[list[Any]] = []
+    outcomes: list[Callable[[list[Any]], None]] = [lambda changes: 1 // 0, stored.append]  # type: ignore[arg-type, return-value]
+    shared.commit = lambda changes, _: outcomes.pop(0)(list(changes))
+    shared.change_settings(CHANGES, REQUESTER, 1)
+
+    assert shared.change_settings(CHANGES, REQUESTER, 1) == {}
+    assert [change.operation.topic for change in stored[0]] == ["orders", "payments"]
+
+
+def test_a_topic_that_cannot_be_written_is_the_reason_for_each_topic(shared: SharedState) -> None:
+    def refuse(*_: object) -> None:
+        raise StateUnwritable("state.topic state cannot be written: no leader")
+
+    shared.commit = refuse
+
+    failed = shared.change_settings(CHANGES, REQUESTER, 1)
+
+    assert failed == dict.fromkeys(("orders", "payments"), "state.topic state cannot be written: no leader")
