@@ -12,6 +12,7 @@ _IN_CODE = re.compile(r"ErrorCode\.([A-Z_]+)")
 _BROKERS_OWN = {
     *("NONE", "DUPLICATE_SEQUENCE_NUMBER", "UNKNOWN_TOPIC_OR_PARTITION"),
     *("UNSUPPORTED_VERSION", "INVALID_CONFIG", "INVALID_REQUEST", "CLUSTER_AUTHORIZATION_FAILED"),
+    "NOT_CONTROLLER",
 }
 """Codes that are no verdicts about a batch, but about the broker or the proxy itself."""
 

@@ -41,6 +41,7 @@ def started(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path
         "topic_policies": [{"topics": ["orders-*"], "keys": ["*"]}],
     }
     process.start(ready=False)
+    process.wait_for_line('"event": "started"')  # all workers accept connections
     yield process
     process.stop()
 

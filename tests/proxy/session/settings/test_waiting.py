@@ -128,7 +128,7 @@ def test_a_change_waits_until_the_settings_are_known() -> None:
     scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
     scene.stored.are_known = False
     scene.play.from_client(scene.frame(alteration(resource("a", (CLIENTS, APPEND, "web")))))
-    scene.play.loop.turns()
+    scene.play.loop.run_steps()
     assert scene.play.broker.sent == b""
     assert scene.play.session.client.pause_reasons == (PauseReason.SETTINGS,)
 
@@ -165,7 +165,7 @@ def test_a_description_waits_until_the_settings_are_known() -> None:
     scene = Scene(ApiKey.DESCRIBE_CONFIGS, 4)
     scene.stored.are_known = False
     scene.play.from_client(scene.frame(description(("orders", None))))
-    scene.play.loop.turns()
+    scene.play.loop.run_steps()
     assert scene.play.broker.sent == b""
 
     scene.stored.settings["orders"] = {MODE: "mark"}
