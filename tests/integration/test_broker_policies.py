@@ -81,7 +81,9 @@ def replace(bootstrap: str, topic: str, settings: dict[str, str]) -> None:
     """Replace all settings of a topic (AlterConfigs). Raises KafkaException."""
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, set_config=settings)
     client = AdminClient({"bootstrap.servers": bootstrap})
-    client.alter_configs([resource])[resource].result(60)
+    with pytest.warns(DeprecationWarning, match="alter_configs"):
+        futures = client.alter_configs([resource])
+    futures[resource].result(60)
 
 
 def change(bootstrap: str, topic: str, settings: dict[str, str]) -> None:
@@ -101,7 +103,9 @@ def test_a_policy_for_new_topics_sees_the_brokers_settings_alone(cluster: Cluste
 
     create(cluster.proxy.bootstrap, through, {RETENTION: "7200000", MODE: "observe"})
 
-    assert cluster.seen_of(through) == cluster.seen_of(direct) == ["create {retention.ms=7200000}"]
+    assert cluster.seen_of(through) == cluster.seen_of(direct)
+    assert "create {retention.ms=7200000}" in cluster.seen_of(through)
+    assert not [line for line in cluster.seen_of(through) if MODE in line]
     assert set_values(cluster.proxy.bootstrap, through) == {MODE: "observe"}
 
 
@@ -115,7 +119,8 @@ def test_a_policy_for_alterations_sees_the_brokers_settings_alone(cluster: Clust
     make_change(cluster.proxy.bootstrap, through, {RETENTION: "7200000", MODE: "observe"})
 
     assert cluster.seen_of(through) == cluster.seen_of(direct)
-    assert cluster.seen_of(through)[1:] == ["alter {retention.ms=7200000}"]
+    assert "alter {retention.ms=7200000}" in cluster.seen_of(through)
+    assert not [line for line in cluster.seen_of(through) if MODE in line]
     assert set_values(cluster.proxy.bootstrap, through) == {MODE: "observe"}
     eventually(lambda: through in history(cluster), what="an entry of the history")
 
@@ -151,6 +156,6 @@ def is_without_history(cluster: Cluster, topic: str) -> bool:
 
 
 def history(cluster: Cluster) -> str:
-    status, text = cluster.proxy.get("/api/history?days=1")
+    status, text = cluster.proxy.get("/api/changes?days=1")
     assert status == 200
     return text
