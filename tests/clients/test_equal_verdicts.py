@@ -20,7 +20,9 @@ from sluicegate.proxy.sandbox.process import SandboxProcess
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import UNVALIDATED, create_topic
+from tests.clients.programs import PROGRAMS, Program
+from tests.clients.test_matrix import COMPACTED, lines_without_varying_parts
+from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 
 pytestmark = pytest.mark.long
@@ -157,3 +159,43 @@ def test_sandbox_proxy_and_try_agree_about_500_records(broker: Kafka, tmp_path: 
         "timestamp_in_future",
         "timestamp_too_old",
     }
+
+
+@pytest.fixture(scope="module")
+def endpoints(
+    broker: Kafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[ProxyProcess, SandboxProcess, dict[str, str]]]:
+    """A proxy in front of the broker, a sandbox with its policies, and a topic for each client."""
+    topics = {each.name: create_topic(broker.bootstrap, UNVALIDATED, partitions=1, prefix="keyed") for each in PROGRAMS}
+    limits = {name: int(value) for name, value in VALIDATED.items()}
+    policies = {"defaults": limits, "topics": [{"match": "keyed-*", **COMPACTED}]}
+    folder = tmp_path_factory.mktemp("policies")
+    (folder / "sluicegate.yaml").write_text(yaml.safe_dump(policies))
+    proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), broker.bootstrap, policies)
+    try:
+        proxy.start()
+        with SandboxProcess(folder, topics=list(topics.values())) as sandbox:
+            yield proxy, sandbox, topics
+    finally:
+        proxy.stop()
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_a_client_reports_the_same_errors_in_sandbox_and_proxy(
+    program: Program, endpoints: tuple[ProxyProcess, SandboxProcess, dict[str, str]]
+) -> None:
+    if program.version is None:
+        pytest.skip(f"requires {program.requirements}")
+    proxy, sandbox, topics = endpoints
+    topic = topics[program.name]
+
+    shown = [
+        lines_without_varying_parts(program.run("reject", bootstrap, topic), topic)
+        for bootstrap in (proxy.bootstrap, sandbox.bootstrap)
+    ]
+
+    assert shown[0] == shown[1] != []
+    (written, *_) = proxy.wait_for_violations(topic, 1)
+    (reported, *_) = [each.event for each in sandbox.violations() if each.event["topic"] == topic]
+    for field in ("reason", "error", "bad_records", "mode"):
+        assert reported[field] == written[field]
