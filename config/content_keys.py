@@ -34,7 +34,7 @@ class Schema:
     file: FileName | None = described(
         "The file with the schema. Set exactly one of `file`, `text` and `registry`.", default=None
     )
-    text: Text | None = described("The schema itself, with `format: json` or `format: avro`.", default=None)
+    text: Text | None = described("The schema itself. Protobuf is the text of a `.proto` file.", default=None)
     registry: Text | None = described(
         "The name of an entry of `registries`. Each record contains the id of its schema in that registry.",
         default=None,
@@ -46,7 +46,7 @@ class Schema:
         "The prefix before the data, with `file` or `text`: `none`, or `confluent` (a zero byte and a schema id).",
         default=None,
     )
-    message: Text | None = described("The full name of the message, with a Protobuf file.", default=None)
+    message: Text | None = described("The full name of the message, with Protobuf in `file` or `text`.", default=None)
     subject: Literal["topic", "record", "topic-record", "any"] | None = described(
         "The strategy that gives the subject under which a schema must be registered, with `registry`. Default: "
         "`topic`.",
@@ -85,8 +85,8 @@ class Schema:
     def _mistakes(self) -> Iterator[str]:
         if self.file is not None and self.format is None:
             yield "format is required with file: json, avro or protobuf"
-        if self.text is not None and self.format not in ("json", "avro"):
-            yield "format is required with text: json or avro; the schema of Protobuf data is a file"
+        if self.text is not None and self.format is None:
+            yield "format is required with text: json, avro or protobuf"
         if self.registry is not None and self.envelope is not None:
             yield "envelope belongs to file; records written with a registry contain the schema id"
         if self.registry is None and self.conditions:
@@ -101,8 +101,8 @@ class Schema:
             yield "formats belongs to JSON Schemas, whose format is json"
         if self.registry is None and self.subject is not None:
             yield "subject belongs to registry"
-        if (self.message is not None) != (self.file is not None and self.format == "protobuf"):
-            yield "message (a full name) belongs to a Protobuf file, and is required there"
+        if (self.message is not None) != (self.registry is None and self.format == "protobuf"):
+            yield "message (a full name) belongs to Protobuf in file or text, and is required there"
 
 
 @section

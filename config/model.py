@@ -256,8 +256,8 @@ class Config:
     )
 
     contracts: ContractFiles = described(
-        "Data contracts of the Open Data Contract Standard 3, which add rules and an owner to their topics "
-        "([data contracts](how-to/data-contracts.md)). An item is a section, or only its `path`, for example "
+        "Data contracts (Open Data Contract Standard 3; AsyncAPI 2 and 3), which add rules and an owner to their "
+        "topics ([data contracts](how-to/data-contracts.md)). An item is a section, or only its `path`, for example "
         "`contracts/*.odcs.yaml`. Needs `pip install 'sluicegate[rules]'`.",
         default=(),
     )

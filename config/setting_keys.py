@@ -78,7 +78,7 @@ def _keys() -> list[SettingKey]:
         for inner in inside:
             name = key.name if required == [inner.name] else f"{key.name}.{inner.name}"
             found.append(_key(name, (key.name, inner.name), inner))
-    words = "A data contract (Open Data Contract Standard 3), whose rules for the topic are added to the others."
+    words = "A data contract (ODCS 3 or AsyncAPI), whose rules for the topic are added to the others."
     return [*found, SettingKey(CONTRACT, ("contract",), SettingType.STRING, None, words)]
 
 

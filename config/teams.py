@@ -108,8 +108,8 @@ class ContractFile:
         corrections=MODES,
     )
     registry: Text | None = described(
-        "The name of an entry of `registries`. Records follow its schemas if their contract has the format `avro` "
-        "or `protobuf`.",
+        "The name of an entry of `registries`. Records follow its schemas if they are Avro or Protobuf by their "
+        "contract.",
         default=None,
     )
     owner: Owner | None = described(

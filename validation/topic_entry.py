@@ -6,10 +6,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.contracts.document import checked_contract, value_of
-from sluicegate.config.contracts.topics import topics_of
+from sluicegate.config.contracts.contract_file import contract_in_text, topics_in
 from sluicegate.config.files.source import Source
-from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.keys import annotation_at, each_key_of, note_of, takes_none
 from sluicegate.config.loading import InvalidSection, read_section
 from sluicegate.config.model import Config
@@ -18,6 +16,7 @@ from sluicegate.config.setting_keys import CONTRACT, SETTING_KEYS, SettingKey, S
 from sluicegate.config.topic_policies import TopicPolicies, delegated_keys
 from sluicegate.config.topics import Topic
 from sluicegate.config.validation_words import problems_of
+from sluicegate.config.values.contract import contract_of
 from sluicegate.config.values.glob_cover import is_within
 from sluicegate.config.values.kinds import NamesFile
 from sluicegate.config.values.quantity import is_none
@@ -113,11 +112,11 @@ def _read(topic: str, values: Mapping[str, str], delegated: Mapping[str, TopicPo
 
 def _contract_in(topic: str, text: str) -> Topic:
     """Return the rules and the owner that a data contract gives a topic. Raises SettingUnusable."""
-    source = checked_contract(read_yaml(text, CONTRACT, value_of))
-    contracts = [] if source.problems else topics_of(source, FilePath(CONTRACT), None, "reject")
+    source = contract_in_text(text, CONTRACT)
+    contracts = [] if source.problems else topics_in(source, FilePath(CONTRACT), None, "reject")
     if source.problems:
         raise SettingUnusable(CONTRACT, str(source.problems[0]))
-    contract = next((each for each in contracts if each.topic == topic), None)
+    contract = contract_of({each.topic: each for each in contracts}, topic)
     if contract is None:
         names = ", ".join(each.topic for each in contracts[:_MOST_NAMED]) or "no topic"
         raise SettingUnusable(CONTRACT, f"the contract has no rule for {topic}; it names {names}")

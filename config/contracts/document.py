@@ -1,4 +1,4 @@
-"""Reads a contract: a YAML file that follows the JSON Schema of the Open Data Contract Standard, version 3.
+"""Reads a contract of the Open Data Contract Standard: a YAML file that follows the standard's JSON Schema, version 3.
 
 The schema comes with the package `open-data-contract-standard` (extra `rules`).
 """

@@ -5,27 +5,31 @@ with the contract's rules appended. So a contract only adds rules: the mode, the
 and of teams stay.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.contracts.document import checked_contract, value_of
-from sluicegate.config.contracts.topics import topics_of
+from sluicegate.config.contracts.contract_file import contract_in_file, missing_topics, topics_in
+from sluicegate.config.contracts.document import value_of
+from sluicegate.config.contracts.referenced_files import references_of
 from sluicegate.config.files.included_files import forget, read_included
 from sluicegate.config.files.patterns import CONTRACTS, MOST_FILES, bound
 from sluicegate.config.files.scopes import Scope, item_at, problem_at, scopes_of
-from sluicegate.config.files.source import Path, Problem, Source, printable
+from sluicegate.config.files.source import Path, Problem, Source, dotted, printable
 from sluicegate.config.files.topic_files import files_of
 from sluicegate.config.values.contract import TopicContract
-from sluicegate.config.values.glob_cover import is_within
-from sluicegate.config.values.topic_pattern import compile_expression, regular_expression_of
+from sluicegate.config.values.glob_cover import is_within, may_share
+from sluicegate.config.values.topic_pattern import compile_expression, exact_name_of, regular_expression_of
 
 _TOPICS = "topics"
 _RULES = "rules"
 _OWNER = "owner"
 _MODES = ("reject", "observe")
+_VARIABLE = re.compile(r"\[\^\.\]\+|\([^()]*\)")
 
 
 def include_contracts(source: Source, folder: FilePath) -> None:
@@ -51,25 +55,31 @@ def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequenc
 
     If the file is missing, the topics that another contract names are left out.
     """
-    held = checked_contract(read_included(source, file, value_of))
+    held = contract_in_file(read_included(source, file, value_of), file)
     if held.problems:
         source.problems += held.problems
         return
     is_missing = file in source.missing
     item = item_at(source, items[0])
     registry, mode, owner = (item.get(key) for key in ("registry", "mode", _OWNER))
-    topics = topics_of(
-        held, file, registry if isinstance(registry, str) else None, mode if mode in _MODES else "reject"
+    known = set(source.missing)
+    topics = topics_in(
+        held,
+        file,
+        registry if isinstance(registry, str) else None,
+        mode if mode in _MODES else "reject",
+        partial(references_of, source),
     )
     source.problems += held.problems
+    source.remarks += held.remarks
+    source.missing |= {each: [contract.topic for contract in topics] for each in source.missing.keys() - known}
     if is_missing:
         topics = [contract for contract in topics if contract.topic not in source.contracts]
         source.missing[file] = [contract.topic for contract in topics]
         if not topics:
             forget(source, file)
     elif not topics and not held.problems:
-        words = "the contract has no rule for a topic: no server of type kafka, and no schema of physicalType topic"
-        source.remarks.append(printable(f"{file}: {words}"))
+        source.remarks.append(printable(f"{file}: the contract has no rule for a topic: {missing_topics(held)}"))
     for contract in topics:
         beyond = next((scope for scope in scopes if not is_within(contract.topic, scope.patterns)), None)
         other = source.contracts.get(contract.topic)
@@ -94,7 +104,8 @@ class _Entries:
         given = source.data.get(_TOPICS)
         self._is_list = given is None or isinstance(given, list)
         self._old: list[Any] = list(given) if isinstance(given, list) else []
-        self._patterns = [(i, compile_expression(text)) for i, text in self._expressions()]
+        self._matches = list(self._valid_matches())
+        self._patterns = [(i, compile_expression(regular_expression_of(text))) for i, text in self._matches]
         self._places: dict[Path, list[tuple[Path, str]]] = defaultdict(list)
         for path, place in source.places.items():
             if path[0] == "defaults" and path[:2] == ("defaults", _RULES):
@@ -102,28 +113,59 @@ class _Entries:
             elif path[0] == _TOPICS and len(path) > 2:
                 self._places[path[:2]].append((path[2:], place))
 
-    def _expressions(self) -> Iterator[tuple[int, str]]:
+    def _valid_matches(self) -> Iterator[tuple[int, str]]:
         for i, entry in enumerate(self._old):
             match = entry.get("match") if isinstance(entry, dict) else None
             if isinstance(match, str):
                 try:
-                    yield i, regular_expression_of(match)
+                    regular_expression_of(match)
                 except ValueError:
                     continue  # reported later, as an invalid value
+                yield i, match
 
     def add(self, contracts: Sequence[TopicContract]) -> None:
         """Insert an entry for each of the contracts before the other entries."""
         if not self._is_list:
             return  # reported later, as a value of the wrong type
-        source, more = self._source, len(contracts)
-        deciding = [self._deciding(contract.topic) for contract in contracts]
+        named = [contract for contract in contracts if exact_name_of(contract.topic) is not None]
+        names = {contract.topic for contract in named}
+        placed = [(contract.topic, contract, self._deciding(contract.topic)) for contract in named]
+        for contract in contracts:
+            if exact_name_of(contract.topic) is None:
+                placed += [(match, contract, base) for match, base in self._divided(contract) if match not in names]
+        source, more = self._source, len(placed)
         self._move(more)
         source.data[_TOPICS] = [None] * more + self._old
-        for i, (contract, base) in enumerate(zip(contracts, deciding, strict=True)):
-            source.data[_TOPICS][i] = self._entry(i, contract, None if base is None else base + more)
+        for i, (match, contract, base) in enumerate(placed):
+            source.data[_TOPICS][i] = self._entry(i, match, contract, None if base is None else base + more)
 
     def _deciding(self, topic: str) -> int | None:
         return next((i for i, pattern in self._patterns if pattern.fullmatch(topic) is not None), None)
+
+    def _divided(self, contract: TopicContract) -> Iterator[tuple[str, int | None]]:
+        """Yield the entries of a contract for a pattern of topics, each with the position of the entry that it copies.
+
+        A topic with an entry of its own gets an entry before the others. It is reported in `problems` if another entry
+        applies to some of the topics, and it is unknown to which.
+        """
+        match = contract.topic
+        pattern = compile_expression(regular_expression_of(match))
+        for i, text in self._matches:
+            name = exact_name_of(text)
+            if name is not None:
+                if pattern.fullmatch(name) is not None:
+                    yield name, i
+            elif is_within(match, (text,)):
+                yield match, i
+                return
+            elif may_share(_glob_of(match), text):
+                words = (
+                    f"some topics of {match} have the entry {text}, and others have not: list the values of the "
+                    "parameters (enum), or write a wider entry before"
+                )
+                self._source.problems.append(Problem(dotted(contract.path), contract.place, words))
+                return
+        yield match, None
 
     def _move(self, more: int) -> None:
         """Move the recorded places of the old entries by `more` positions."""
@@ -139,13 +181,13 @@ class _Entries:
         source.folders = {moved(path): folder for path, folder in source.folders.items()}
         self._places = defaultdict(list, {moved(path): held for path, held in self._places.items()})
 
-    def _entry(self, i: int, contract: TopicContract, base: int | None) -> dict[str, Any]:
-        """Return the entry of a contract, for position `i`.
+    def _entry(self, i: int, match: str, contract: TopicContract, base: int | None) -> dict[str, Any]:
+        """Return the entry of a contract for the topics `match`, for position `i`.
 
         `base` is the position of the entry that applies to the topic without the contract; None if no entry does.
         """
         source, at = self._source, (_TOPICS, i)
-        entry: dict[str, Any] = {"match": contract.topic}
+        entry: dict[str, Any] = {"match": match}
         source.places[at] = source.places[*at, "match"] = contract.place
         source.elsewhere[at] = source.elsewhere[*at, "match"] = contract.path
         if base is not None:
@@ -165,7 +207,7 @@ class _Entries:
             entry[_RULES] = rules
         if entry.get(_OWNER) is None and contract.owner is not None:
             entry[_OWNER] = dict(contract.owner)
-            source.places[*at, _OWNER], source.elsewhere[*at, _OWNER] = contract.place, ("team",)
+            source.places[*at, _OWNER], source.elsewhere[*at, _OWNER] = contract.place, contract.owner_path
         return entry
 
     def _rules_before(self, at: Path, base: int | None) -> list[Any]:
@@ -190,3 +232,8 @@ class _Entries:
         for path, place in self._places[section]:
             if path[: len(key)] == key:
                 source.places[(*to, *path[len(key) :])] = place
+
+
+def _glob_of(match: str) -> str:
+    """Return a glob that matches all topics of a contract's pattern, in which parameters are the only variables."""
+    return _VARIABLE.sub("*", match[1:-1]).replace("\\", "")

@@ -53,6 +53,12 @@ def stat_now(path: Path) -> os.stat_result:
     return path.stat()
 
 
+def real_path(path: Path) -> Path:
+    """Return a path without symbolic links. Raises OSError, and FileUnreadable if a file system does not respond."""
+    note_file(path)
+    return within_deadline((path, "real path"), path.resolve)
+
+
 def is_unreadable(path: Path) -> bool:
     """Return whether a file is missing or cannot be opened. Has no deadline."""
     note_file(path)

@@ -53,7 +53,8 @@ class Source:
     - `elsewhere`: the path of an included item in its own file.
     - `contracts`: contracts by topic.
     - `content`: the content of the configuration's own file.
-    - `included`: the content of each file of `topic_files` and `contracts`.
+    - `included`: the content of each file of `topic_files` and `contracts`, and of each file that contracts refer to.
+    - `referenced`: the files that contracts refer to.
     - `previous`: `included` of the previous configuration, from which missing files are read.
     - `missing`: the missing files, each with the patterns of the topics that keep their policies.
     - `schemas`: the compiled schemas and keys that policies name, by file.
@@ -73,6 +74,7 @@ class Source:
     contracts: dict[str, TopicContract] = field(default_factory=dict)
     content: bytes | None = field(default=None, repr=False)
     included: dict[FilePath, bytes] = field(default_factory=dict, repr=False)
+    referenced: set[FilePath] = field(default_factory=set)
     previous: Mapping[FilePath, bytes] = field(default_factory=dict, repr=False)
     missing: dict[FilePath, list[str]] = field(default_factory=dict)
     schemas: dict[FilePath, SchemaFile] = field(default_factory=dict)

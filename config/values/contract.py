@@ -8,6 +8,8 @@ from enum import StrEnum
 from pathlib import Path as FilePath
 from typing import Any
 
+from sluicegate.config.values.topic_pattern import compile_expression, exact_name_of, regular_expression_of
+
 Path = tuple[str | int, ...]
 
 
@@ -73,8 +75,9 @@ class ContractRule:
 class TopicContract:
     """The part of a contract that is about one topic.
 
-    `path` is the path in the contract where it names the topic. `registry` is the registry with the schemas of its
-    records; None if the records are JSON, or if the proxy does not read them.
+    `topic` is a name, or a regular expression between slashes, which a channel with parameters has. `path` is the path
+    in the contract where it names the topic, `owner_path` that of the owner. `registry` is the registry with the
+    schemas of its records; None if the records are JSON, or if the proxy does not read them.
     """
 
     topic: str
@@ -87,9 +90,21 @@ class TopicContract:
     rules: tuple[ContractRule, ...]
     stored: tuple[StoredCheck, ...]
     unchecked: tuple[Unchecked, ...]
+    owner_path: Path = ("team",)
 
     def lines(self) -> Iterator[str]:
         """Yield a line about the contract, and a line for each statement that cannot be checked on a single record."""
         yield f"contract: {self.file}, version {self.version}"
         yield from (f"  checked by sluicegate-spark audit: {check}  ({check.place})" for check in self.stored)
         yield from (f"  not checked: {statement}  ({statement.place})" for statement in self.unchecked)
+
+
+def contract_of(contracts: Mapping[str, TopicContract], topic: str) -> TopicContract | None:
+    """Return the contract of a topic: the one that names it, or else the first one whose pattern it matches."""
+    named = contracts.get(topic)
+    if named is not None:
+        return named
+    patterns = ((each, match) for match, each in contracts.items() if exact_name_of(match) is None)
+    return next(
+        (each for each, match in patterns if compile_expression(regular_expression_of(match)).fullmatch(topic)), None
+    )

@@ -1,6 +1,6 @@
 """Compares topic patterns: decides whether one pattern matches every name that another matches."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sluicegate.config.values.topic_pattern import (
     begins_with,
@@ -51,6 +51,38 @@ def _is_inside(match: str, pattern: str) -> bool:
 
 def _is_expression(match: str) -> bool:
     return len(match) > 1 and match[0] == match[-1] == "/"
+
+
+def may_share(first: str, later: str) -> bool:
+    """Return whether a name may match both patterns; True if this cannot be decided here."""
+    if _is_expression(first) or _is_expression(later) or max(len(first), len(later)) > _MAX_CHARACTERS:
+        return True
+    one, other = list(parts_of(first)), list(parts_of(later))
+    pending, seen = [(0, 0)], {(0, 0)}
+    while pending:
+        i, j = pending.pop()
+        if i == len(one) and j == len(other):
+            return True
+        for step in _steps(one[i] if i < len(one) else None, other[j] if j < len(other) else None):
+            place = (i + step[0], j + step[1])
+            if place not in seen:
+                seen.add(place)
+                pending.append(place)
+    return False
+
+
+def _steps(part: "_Part | None", other: "_Part | None") -> Iterator[tuple[int, int]]:
+    """Yield how far to go in two globs at a part of each; None is the end of a glob."""
+    if part == "*":
+        yield 1, 0
+    if other == "*":
+        yield 0, 1
+    if part is None or other is None:
+        return
+    if part == "*" or other == "*":
+        yield (0, 1) if part == "*" else (1, 0)
+    elif "?" in (part, other) or (frozenset(part) & frozenset(other)):
+        yield 1, 1
 
 
 def literal_prefix(match: str) -> str:

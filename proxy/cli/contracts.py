@@ -26,7 +26,10 @@ _Registry = Annotated[
 @contracts.command(name="import", context_settings=HELP)
 def import_(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A contract of the Open Data Contract Standard, version 3.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A contract of the Open Data Contract Standard 3, or an AsyncAPI document."
+        ),
     ],
     registry: _Registry = None,
 ) -> None:

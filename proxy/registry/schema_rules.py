@@ -13,6 +13,7 @@ from sluicegate.proxy.registry.compile_cost import held_seconds
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.rules_process.evaluator import compile_specification
 from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, Specification
+from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
 from sluicegate.proxy.rules_process.rule_limits import TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
@@ -190,6 +191,9 @@ def specification_of(schema: Schema, files: SchemaFiles | None = None) -> Specif
     assert schema.format is not None
     if schema.file is None:
         assert schema.text is not None
+        if schema.format == "protobuf":
+            descriptor_set = descriptor_set_of(OWN_NAME, schema.text, {})
+            return Specification(EvaluatorKind.PROTOBUF, descriptor_set, name=schema.message or "")
         text = schema.text.encode()
     else:
         path = Path(schema.file).absolute()

@@ -23,7 +23,7 @@ _FileStates = tuple[object, ...]
 
 
 class ConfigFile:
-    """The main file, and the files that its keys `topic_files` and `contracts` name.
+    """The main file, the files that its keys `topic_files` and `contracts` name, and those that contracts refer to.
 
     The environment and the command line override the files. Files are compared by path and content, so that a link with
     a new target, as in a ConfigMap, is a change. For schema files it is also watched whether they can be read.
@@ -33,6 +33,7 @@ class ConfigFile:
         self._path = path
         self._options = tuple(options)
         self._patterns: list[str] = []
+        self._referenced: tuple[Path, ...] = ()
         self._digests: dict[Path, bytes] = {}
         self._schemas: tuple[Path, ...] = ()
         self._unreadable: frozenset[Path] = frozenset()
@@ -95,11 +96,13 @@ class ConfigFile:
             if source.readable:
                 self._digests = {file: digest for file, digest in source.digests.items() if file not in source.missing}
                 self._patterns = patterns_in(source.data)
+                self._referenced = tuple(sorted(source.referenced))
             else:
                 self._digests = self._digests | source.digests
 
     def _files(self) -> list[Path]:
-        return [self._path, *topic_files(self._patterns, self._path.parent, self._path)]
+        files = topic_files(self._patterns, self._path.parent, self._path)
+        return list(dict.fromkeys((self._path, *files, *self._referenced)))
 
     def _states_now(self) -> _FileStates | None:
         """Return metadata that changes when a file is written or replaced, or None if the main file is missing."""

@@ -8,6 +8,7 @@ from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import Loaded
 from sluicegate.config.section import is_section
 from sluicegate.config.topics import Topic
+from sluicegate.config.values.contract import contract_of
 from sluicegate.config.values.glob_cover import misses_dashes
 from sluicegate.config.values.password import SecretText
 from sluicegate.protocol.integers import LONG_MAX
@@ -122,7 +123,7 @@ class TopicExplanation:
             yield f"  {key:<{width}}  {text}  ({source})"
             for path, rule in rules:
                 yield f"    {_shown(rule)}  ({self._stands(path)})"
-        contract = self._loaded.source.contracts.get(self._topic)
+        contract = contract_of(self._loaded.source.contracts, self._topic)
         if contract is not None:
             yield from (f"  {line}" for line in contract.lines())
         yield from self._requests()

@@ -1,0 +1,67 @@
+"""Reads a contract of any kind: of the Open Data Contract Standard, or an AsyncAPI document."""
+
+from collections.abc import Callable
+from pathlib import Path as FilePath
+
+from sluicegate.config.contracts.asyncapi.references import References
+from sluicegate.config.contracts.asyncapi.scalars import json_value_of
+from sluicegate.config.contracts.asyncapi.topics import VERSION_KEY, asyncapi_topics
+from sluicegate.config.contracts.document import checked_contract, value_of
+from sluicegate.config.contracts.topics import topics_of
+from sluicegate.config.files.source import Problem, Source
+from sluicegate.config.files.yaml_source import read_content, read_yaml
+from sluicegate.config.values.contract import TopicContract
+
+FindReferences = Callable[[Source, FilePath], References]
+"""Returns what follows the references of an AsyncAPI document, which is in a file."""
+_VERSIONS = ("2.", "3.")
+
+
+def contract_in_text(text: str, name: str) -> Source:
+    """Return the content of a contract, with its errors in `problems`. `name` is that of its place, for messages."""
+    source = read_yaml(text, name, value_of)
+    return _checked(read_yaml(text, name, json_value_of) if _is_asyncapi(source) else source)
+
+
+def contract_in_file(held: Source, file: FilePath) -> Source:
+    """Return the content of a contract, with its errors in `problems`. `held` is the file, read by `value_of`."""
+    if held.content is None or not _is_asyncapi(held):
+        return _checked(held)
+    again = read_content(held.content, str(file), json_value_of)
+    again.digests |= held.digests
+    return _checked(again)
+
+
+def topics_in(
+    held: Source, file: FilePath, registry: str | None, mode: str, references: FindReferences = References
+) -> list[TopicContract]:
+    """Return each topic of a contract without problems; errors are reported in `held.problems`.
+
+    `registry` names the registry with the schemas of Avro and Protobuf records; None if there is none. `mode` is the
+    mode of the rules. By default, references to files are errors.
+    """
+    if _is_asyncapi(held):
+        return asyncapi_topics(references(held, file), file, registry, mode)
+    return topics_of(held, file, registry, mode)
+
+
+def missing_topics(held: Source) -> str:
+    """Return why a contract has no topic."""
+    if _is_asyncapi(held):
+        return "no channel has a server of the protocol kafka or kafka-secure, or without servers a binding of kafka"
+    return "no server of type kafka, and no schema of physicalType topic"
+
+
+def _is_asyncapi(source: Source) -> bool:
+    return VERSION_KEY in source.data
+
+
+def _checked(source: Source) -> Source:
+    if not _is_asyncapi(source):
+        return checked_contract(source)
+    version = source.data[VERSION_KEY]
+    if source.readable and not str(version).startswith(_VERSIONS):
+        place = source.place_of((VERSION_KEY,))
+        words = f"versions 2 and 3 of AsyncAPI are read; found {str(version)[:100]}"
+        source.problems.append(Problem(VERSION_KEY, place, words))
+    return source

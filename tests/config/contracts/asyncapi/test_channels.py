@@ -1,0 +1,187 @@
+"""Channels become topics: by servers, addresses, bindings and parameters. Their rules are added to the entries that
+apply to the topics."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.config.values.contract import contract_of
+from tests.config.contracts.asyncapi.documents import (
+    CONTRACTS,
+    SHOP_2,
+    SHOP_3,
+    channel_with,
+    load_document,
+    problems_of_document,
+)
+
+
+def matches_of(folder: Path, document: str, text: str = CONTRACTS) -> list[str]:
+    return [topic.match for topic in load_document(folder, document, text).config.topics]
+
+
+def document_with(channel: str, more: str = "", version: str = "3.0.0") -> str:
+    """Return a document with this channel `c`; in version 2, with these channels. `more` are further keys."""
+    channels = (
+        f"{{{channel}}}" if version.startswith("2") else f"{{c: {{{channel}, messages: {{m: {{payload: true}}}}}}}}"
+    )
+    return (
+        f"asyncapi: {version}\ninfo: {{title: t, version: '1'}}\n{more or 'servers: {s: {host: h, protocol: kafka}}'}\n"
+        f"channels: {channels}\n"
+    )
+
+
+@pytest.mark.parametrize("document", [SHOP_2, SHOP_3], ids=["2.6", "3.0"])
+def test_a_document_gives_its_topic_rules_and_the_contact_as_the_owner(document: str, tmp_path: Path) -> None:
+    loaded = load_document(tmp_path, document)
+
+    (topic,) = loaded.config.topics
+    assert topic.match == "orders.v1"
+    names = ["contract.payload", *("contract.headers", "contract.headers-2", "contract.headers-3"), "contract.key"]
+    assert [rule.name for rule in topic.rules or ()] == names
+    assert str(topic.owner) == "orders-team (orders@example.com)"
+    contract = loaded.source.contracts["orders.v1"]
+    assert (contract.version, contract.unchecked) == ("1.4.0", ())
+    assert loaded.source.key_of(("topics", 0, "owner", "team")) == "info.contact.team"
+
+
+@pytest.mark.parametrize(
+    ("channel", "matches"),
+    [
+        ("address: orders", ["orders"]),
+        ("address: a/b, bindings: {kafka: {topic: orders}}", ["orders"]),
+        ("address: null", []),
+        ("bindings: {kafka: {topic: orders}}", ["orders"]),
+        ("address: 'o.{region}'", [r"/o\.[^.]+/"]),
+        ("address: 'o.{region}', parameters: {region: {enum: [eu, us]}}", ["o.eu", "o.us"]),
+        ("address: 'o.{region}.{n}', parameters: {region: {enum: [eu, us]}}", [r"/o\.(eu|us)\.[^.]+/"]),
+        ("address: 'o.{region}', parameters: {region: {$ref: '#/components/parameters/r'}}", [r"/o\.[^.]+/"]),
+    ],
+)
+def test_the_address_or_the_binding_names_the_topics(channel: str, matches: list[str], tmp_path: Path) -> None:
+    more = "servers: {s: {host: h, protocol: kafka}}\ncomponents: {parameters: {r: {description: d}}}"
+
+    assert matches_of(tmp_path, document_with(channel, more)) == matches
+
+
+@pytest.mark.parametrize(
+    ("channels", "matches"),
+    [
+        ("orders: {publish: {message: {payload: true}}}", ["orders"]),
+        ("'o.{r}': {subscribe: {message: {payload: true}}, parameters: {r: {schema: {enum: [1, 2]}}}}", ["o.1", "o.2"]),
+        ("'o.{r}': {parameters: {r: {schema: {type: string}}}}", [r"/o\.[^.]+/"]),
+        ("a/b: {bindings: {kafka: {topic: orders}}}", ["orders"]),
+        ("a: {servers: [q], publish: {message: {payload: true}}}, b: {servers: [s]}", ["b"]),
+    ],
+)
+def test_in_version_2_the_name_of_the_channel_is_its_address(channels: str, matches: list[str], tmp_path: Path) -> None:
+    more = "servers: {s: {url: h, protocol: kafka}, q: {url: h, protocol: mqtt}}"
+
+    assert matches_of(tmp_path, document_with(channels, more, "2.6.0")) == matches
+
+
+@pytest.mark.parametrize(
+    ("more", "channel", "is_topic"),
+    [
+        ("servers: {s: {host: h, protocol: kafka-secure}}", "", True),
+        ("servers: {s: {host: h, protocol: amqp}}", "", False),
+        ("servers: {s: {host: h, protocol: amqp}, k: {host: h, protocol: kafka}}", "", True),
+        ("servers: {s: {host: h, protocol: amqp}, k: {host: h, protocol: kafka}}", "servers: [{$ref: '#/servers/s'}]",
+         False),
+        ("x-none: 1", "", False),
+        ("x-none: 1", "bindings: {kafka: {partitions: 3}}", True),
+    ],
+)  # fmt: skip
+def test_a_channel_is_a_topic_by_its_servers_or_its_binding(
+    more: str, channel: str, is_topic: bool, tmp_path: Path
+) -> None:
+    loaded = load_document(tmp_path, document_with(f"address: orders{', ' if channel else ''}{channel}", more))
+
+    assert bool(loaded.config.topics) == is_topic
+    assert any("the contract has no rule for a topic: no channel has a server" in each for each in loaded.warnings) == (
+        not is_topic
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "wrong"),
+    [
+        (document_with("address: a/b"), "channels.c.address: a/b is not a valid topic name"),
+        (document_with("address: [a]"), "channels.c.address: expected a text"),
+        (document_with("address: 'o.{r}', parameters: {r: {enum: ['a b']}}"), "which no topic name can have"),
+        (document_with("address: a, servers: [{$ref: '#/servers/z'}]"), "leads to nothing: there is no z"),
+        (document_with("a: {servers: [z]}", version="2.6.0"), "the document has no such server"),
+        (document_with("address: a", version="1.2.0"), "asyncapi: versions 2 and 3 of AsyncAPI are read; found 1.2.0"),
+        (document_with("address: 'o.{a}.{b}', parameters: {a: {enum: x}}"), "parameters.a.enum: expected a list"),
+        (
+            channel_with("{}").replace("messages:", "messages: [1]\n    x:"),
+            "channels.c.messages: expected keys and values",
+        ),
+    ],
+)
+def test_an_error_in_a_document_names_the_file_and_the_line(document: str, wrong: str, tmp_path: Path) -> None:
+    (problem,) = problems_of_document(tmp_path, document)
+
+    assert problem.startswith("F/shop.asyncapi.yaml:")
+    assert wrong in problem
+
+
+def test_two_channels_with_one_topic_are_an_error(tmp_path: Path) -> None:
+    document = document_with("address: a").replace("channels: {c:", "channels: {d: {address: a}, c:")
+
+    (problem,) = problems_of_document(tmp_path, document)
+
+    assert "a has a contract already" in problem
+
+
+PARAMETERS = document_with("address: 'o.{region}.x'")
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ("", [(r"/o\.[^.]+\.x/", None)]),
+        ("[{match: 'o.*', mode: observe}]", [(r"/o\.[^.]+\.x/", "observe"), ("o.*", "observe")]),
+        ("[{match: o.eu.x, mode: observe}]", [("o.eu.x", "observe"), (r"/o\.[^.]+\.x/", None), ("o.eu.x", "observe")]),
+        ("[{match: o.eu.y, mode: observe}, {match: 'p*'}, {match: '*', mode: mark}]",
+         [(r"/o\.[^.]+\.x/", "mark"), ("o.eu.y", "observe"), ("p*", None), ("*", "mark")]),
+    ],
+)  # fmt: skip
+def test_a_pattern_of_topics_keeps_the_entries_that_apply_to_them(
+    entries: str, expected: list[tuple[str, Any]], tmp_path: Path
+) -> None:
+    text = f"{CONTRACTS}{f'topics: {entries}' if entries else ''}\n"
+
+    topics = load_document(tmp_path, PARAMETERS, text).config.topics
+
+    assert [(topic.match, topic.mode) for topic in topics] == expected
+    copies = len(topics) - entries.count("match")
+    assert all([rule.name for rule in topic.rules or ()] == ["contract.payload"] for topic in topics[:copies])
+
+
+def test_a_topic_with_a_contract_of_its_own_has_only_this_one(tmp_path: Path) -> None:
+    document = PARAMETERS.replace("channels: {c:", "channels: {d: {address: o.eu.x}, c:")
+
+    loaded = load_document(tmp_path, document, f"{CONTRACTS}topics: [{{match: o.eu.x}}]\n")
+
+    assert [topic.match for topic in loaded.config.topics] == ["o.eu.x", r"/o\.[^.]+\.x/", "o.eu.x"]
+    contracts = loaded.source.contracts
+    found = [contract_of(contracts, name) for name in ("o.eu.x", "o.us.x", "o.us.y", "o.x")]
+    assert [None if each is None else each.topic for each in found] == ["o.eu.x", r"/o\.[^.]+\.x/", None, None]
+
+
+@pytest.mark.parametrize("entry", ["'*.eu.x'", "'/o.eu.*/'", "'o.eu*'"])
+def test_an_entry_for_some_topics_of_a_pattern_is_an_error(entry: str, tmp_path: Path) -> None:
+    (problem,) = problems_of_document(tmp_path, PARAMETERS, f"{CONTRACTS}topics: [{{match: {entry}}}]\n")
+
+    assert "list the values of the parameters (enum), or write a wider entry before" in problem
+
+
+def test_a_pattern_is_within_a_scope_only_as_a_whole(tmp_path: Path) -> None:
+    text = "contracts: [{path: shop.asyncapi.yaml, topics: 'o.*'}]\n"
+    assert len(matches_of(tmp_path, PARAMETERS, text)) == 1
+
+    (problem,) = problems_of_document(tmp_path, PARAMETERS, text.replace("o.*", "o.eu*"))
+
+    assert "is beyond the scope of this contract" in problem
