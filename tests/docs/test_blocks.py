@@ -26,6 +26,7 @@ LANGUAGES = {
 NO_CONFIGURATION = {
     ("docs/how-to/policies-as-code.md", "# .github/workflows/policies.yaml"),
     ("docs/how-to/data-contracts.md", "# contracts/orders.odcs.yaml"),
+    ("docs/how-to/data-contracts.md", "# contracts/payments.asyncapi.yaml"),
     ("docs/how-to/opentelemetry.md", "# collector.yaml"),
     ("docs/how-to/from-other-proxies.md", "# kroxylicious"),
     ("docs/how-to/kubernetes-helm.md", "# values.yaml"),
