@@ -1,6 +1,6 @@
 """Reads the files that AsyncAPI documents refer to, and keeps them with the configuration.
 
-A file that has vanished is read from its last content, as contracts are.
+While a file is missing or unreadable, its last content is used, as that of a contract.
 """
 
 from functools import partial
@@ -28,11 +28,11 @@ def _read(source: Source, file: FilePath) -> Source:
 
 
 def _content(source: Source, file: FilePath) -> bytes:
-    """Return the content of a file, or the last content of a vanished file. Raises OSError."""
+    """Return the content of a file, or its last content while it is missing or unreadable. Raises OSError."""
     source.referenced.add(file)
     try:
         content = read_file(file, MAX_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         kept = source.previous.get(file)
         if kept is None:
             raise

@@ -34,7 +34,13 @@ from tests.oracle.kafka_java import ROOT
 from tests.proxy.reload.test_reloader import Stage
 
 _HEAD = "upstream: {bootstrap: ['127.0.0.1:1']}\nlisten: {bootstrap: '127.0.0.1:2'}\n"
+_ASYNCAPI = """asyncapi: 3.0.0
+info: {title: Orders, version: 1.0.0}
+servers: {live: {host: "kafka:9092", protocol: kafka}}
+channels: {orders: {address: orders, messages: {order: {payload: {$ref: "./order.json"}}}}}
+"""
 _READERS = {
+    "config/contracts/referenced_files.py": "policy_file_missing, as the contract that refers to the file",
     "config/disk/kept_files.py": "the law",
     "config/files/yaml_source.py": "configuration_rejected, configuration_missing and policy_file_missing",
     "config/files/source.py": "whether the configuration has changed",
@@ -193,6 +199,48 @@ async def test_a_lost_file_keeps_its_content_and_is_a_condition_until_it_is_back
     restore_file(file)
 
     assert await watched.wait_for_condition(file, is_found=False) is None
+
+
+@pytest.mark.parametrize("lose", [remove_file, make_unreadable])
+async def test_a_lost_file_that_an_asyncapi_document_refers_to_keeps_its_content_too(
+    lose: Callable[[Path], None], watch: Callable[[str], WatchedConfiguration], tmp_path: Path
+) -> None:
+    file = tmp_path / "order.json"
+    file.write_text('{"type": "object", "required": ["id"]}')
+    (tmp_path / "orders.yaml").write_text(_ASYNCAPI)
+    watched = watch(f"{_HEAD}contracts: orders.yaml\n")
+    in_force = watched.config.topics
+    assert in_force
+    assert await watched.find_condition(file) is None
+
+    lose(file)
+
+    begun = await watched.wait_for_condition(file, is_found=True)
+    assert begun is not None
+    assert begun.condition is Condition.POLICY_FILE_MISSING
+    assert (await watched.stage.reloader.reload(accepts_removed=False)).problems == []
+    assert watched.config.topics == in_force
+
+    restore_file(file)
+
+    assert await watched.wait_for_condition(file, is_found=False) is None
+
+
+async def test_a_changed_file_that_an_asyncapi_document_refers_to_is_in_force(
+    watch: Callable[[str], WatchedConfiguration], tmp_path: Path
+) -> None:
+    file = tmp_path / "order.json"
+    file.write_text('{"type": "object", "required": ["id"]}')
+    (tmp_path / "orders.yaml").write_text(_ASYNCAPI)
+    watched = watch(f"{_HEAD}contracts: orders.yaml\n")
+    before = watched.config.topics
+
+    file.write_text('{"type": "object", "required": ["amount"]}')
+
+    async with asyncio.timeout(60):
+        while watched.config.topics == before:  # noqa: ASYNC110  # there is no event for it
+            await asyncio.sleep(0.02)
+    assert "amount" in str(watched.config.topics)
 
 
 async def test_a_key_that_does_not_fit_is_a_condition_and_ends_a_restart(
