@@ -157,7 +157,7 @@ def _many_rules() -> str:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_alterations_of_one_client_delay_nobody_and_change_nothing(attacked: Attacked, attack: str) -> None:
-    frames = measured(attacked, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, ATTACKS[attack](attacked.mine))
+    frames = attack_and_measure(attacked, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, ATTACKS[attack](attacked.mine))
 
     codes = {code for frame in frames if isinstance(frame, bytes) for code in codes_of(frame)}
     assert 0 not in codes
@@ -168,10 +168,12 @@ def test_alterations_of_one_client_delay_nobody_and_change_nothing(attacked: Att
 
 @pytest.mark.parametrize("topics", [10_000, 190_000])
 def test_descriptions_by_one_client_delay_nobody(attacked: Attacked, topics: int) -> None:
-    measured(attacked, ApiKey.DESCRIBE_CONFIGS, 4, description(*(f"orders-{number}" for number in range(topics))))
+    attack_and_measure(
+        attacked, ApiKey.DESCRIBE_CONFIGS, 4, description(*(f"orders-{number}" for number in range(topics)))
+    )
 
 
-def measured(attacked: Attacked, api: ApiKey, version: int, body: bytes) -> list[bytes | str]:
+def attack_and_measure(attacked: Attacked, api: ApiKey, version: int, body: bytes) -> list[bytes | str]:
     """Send the request and return the responses. Raises AssertionError if others wait or memory grows too much."""
     assert attacked.proxy.process is not None
     attacked.honest.ask("start")
