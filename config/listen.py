@@ -86,8 +86,8 @@ class Listen:
         corrections=dict.fromkeys(ON, "required") | dict.fromkeys(OFF, LEAVE_OUT),
     )
     proxy_protocol_from: Networks = described(
-        "The networks or addresses of the load balancers. With `proxy_protocol: required` only they may connect. "
-        "With `optional`, only their headers are accepted.",
+        "The networks or addresses of the load balancers. With `proxy_protocol: required`, only these "
+        "addresses may connect. With `optional`, headers are accepted only from them.",
         default=(),
     )
     allowed_addresses: Networks = described(
@@ -188,7 +188,7 @@ class Listen:
         if self.principal_mapping_rules is not None and (self.tls is None or self.tls.client_auth == "none"):
             raise ValueError("listen.ssl.principal.mapping.rules needs listen.tls.client_auth: it maps certificates")
 
-    def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
+    def why_no_client_address(self, node_id: int) -> tuple[str, str] | None:
         """Return the reason why broker `node_id` can have no address for clients, and the remedy; None if it can."""
         if self.broker_host is not None or node_id in self.broker_port_map:
             return None

@@ -323,14 +323,14 @@ class Config:
         }
         for key, brokers in named.items():
             for node_id in brokers:
-                unavailable = self.why_unavailable(node_id)
+                unavailable = self.why_no_client_address(node_id)
                 if unavailable is not None:
                     raise ValueError(f"{key}: {'; '.join(unavailable)}")
 
-    def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
+    def why_no_client_address(self, node_id: int) -> tuple[str, str] | None:
         """Return the reason why broker `node_id` can have no address for clients, and the remedy; None if it can."""
         listen, admin = self.listen, self.admin.listen
-        unavailable = listen.why_unavailable(node_id)
+        unavailable = listen.why_no_client_address(node_id)
         if unavailable is not None or listen.broker_host is not None:
             return unavailable
         taken = {listen.bootstrap.port: "listen.bootstrap"}

@@ -11,7 +11,7 @@ from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE, Topic, TopicKeys
-from sluicegate.config.values.glob_cover import covers, is_within, literal_prefix, misses_dashes
+from sluicegate.config.values.glob_cover import covers, is_within, literal_prefix, probably_intended_glob
 from sluicegate.config.values.topic_pattern import exact_name_of, is_for_every_principal
 
 _LOGIN = "User:"
@@ -168,7 +168,7 @@ def _may_be_a_login(pattern: str) -> bool:
 def hints_of(config: Config, source: Source) -> Iterator[str]:
     """Yield hints for common misunderstandings."""
     for i, topic in enumerate(config.topics):
-        meant = misses_dashes(topic.match)
+        meant = probably_intended_glob(topic.match)
         if meant is not None:
             stem = meant[:-1]
             yield _message(

@@ -56,7 +56,7 @@ _AFTER_RULES: Mapping[str, Callable[[TopicPolicy], Value]] = {
     "sensitive": lambda policy: None if policy.sensitive is None else str(policy.sensitive),
     "owner": lambda policy: None if policy.owner is None else str(policy.owner),
 }
-"""The value of each key that is no list, in the order of the file's keys."""
+"""The value of each key that is not a list, in the order of the file's keys."""
 
 # Keys that a suspension disables.
 _SUSPENDED = frozenset({"enforce", "fix", "quarantine"})

@@ -126,7 +126,7 @@ def policy_of_entry(
 
 
 def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE) -> Rulebook:
-    """Return the first rulebook of a configuration, without cluster settings. Raises RuleUnusable."""
+    """Return the initial rulebook of a configuration, before cluster settings are applied. Raises RuleUnusable."""
     return Rulebook(file_policies_of(config, maker, source))
 
 

@@ -107,7 +107,8 @@ def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[A
     else:
         return None, None
     if values is None and pattern is None:
-        raise NotTranslated("the arguments have no values")
+        missing = "missingValues" if metric is Metric.MISSING else "neither validValues nor pattern"
+        raise NotTranslated(f"the arguments have {'no ' if metric is Metric.MISSING else ''}{missing}")
     if values is not None and not isinstance(values, list):
         raise NotTranslated("the values are not a list")
     return None if values is None else tuple(values), None if pattern is None else str(pattern)

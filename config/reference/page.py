@@ -44,8 +44,8 @@ Generated from the model in `config/`: `python -m sluicegate.config.reference.pa
   `topic_files` with the topic. File names in variables and options start at the configuration's folder.
   `violations.file`, which is written, starts at the working directory of the proxy.
 - **Lists of addresses** may also be one text: `"a:9092,b:9092"`.
-- An empty key equals a missing one. Merge keys (`<<: *name`) work, tags (`!name`) do not.
-- Unknown keys are errors; the message has the line to write, or suggests the nearest known key.
+- An empty key equals a missing one. Merge keys (`<<: *name`) work; tags (`!name`) do not.
+- Unknown keys are errors; the message shows the line to write, or suggests the nearest known key.
 
 ## Environment and command line
 
@@ -53,8 +53,8 @@ Environment variables override every key: two underscores between parts, one for
 item of a list: `SLUICEGATE__ADMIN__LISTEN=0.0.0.0:9650`,
 `SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS=1h`, `SLUICEGATE__TOPICS__0__MATCH=payments`. A value is used as
 written; only a whole list or section is parsed as YAML. An empty variable equals a missing one. The options
-`--upstream` and `--listen` override both. A variable with single underscores, as `SLUICEGATE_LISTEN_BOOTSTRAP`, is an
-error.
+`--upstream` and `--listen` override both. A variable with single underscores, such as
+`SLUICEGATE_LISTEN_BOOTSTRAP`, is an error.
 
 ## Passwords
 

@@ -134,7 +134,7 @@ def _with_skipped(glob: list[_Part], places: set[int]) -> set[int]:
     return found
 
 
-def misses_dashes(match: str) -> str | None:
+def probably_intended_glob(match: str) -> str | None:
     """Return the glob that was probably meant by one like `orders.*`, whose dot is literal; None for other patterns."""
     if _is_expression(match) or exact_name_of(match) is not None or not match.endswith(".*"):
         return None

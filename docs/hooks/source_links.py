@@ -8,7 +8,7 @@ _LINK_UPWARDS = re.compile(r"\[`?([^\]`]+)`?\]\(((?:\.\./)+[^)#]*)[^)]*\)")
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """What mkdocs calls for each page before it makes HTML of it."""
+    """Return the text of a page with links to sources. MkDocs calls this for each page before it makes HTML of it."""
     folder = dirname(page.file.src_uri)
 
     def shown(link: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def on_config(config: Any) -> Any:
-    """What mkdocs calls before it reads the pages. Themes show `copyright` at the end of each."""
+    """Add the version to `copyright`, which themes show on each page. MkDocs calls this before it reads the pages."""
     folder = Path(config["config_file_path"]).parent
     project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     command = ["git", "log", "-1", "--format=%cs"]

@@ -19,7 +19,7 @@ _changed = threading.Lock()
 
 @contextmanager
 def pooled_cluster(bootstrap: Iterable[Address], settings: ClientSettings) -> Iterator[KafkaCluster]:
-    """Yield a cluster for one user at a time.
+    """Yield a pooled cluster, which nobody else uses until the block ends.
 
     After an error the cluster is closed, because the state of its connections is unknown. Otherwise it returns to the
     pool.

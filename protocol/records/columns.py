@@ -4,9 +4,9 @@
 """Reads the records of a batch into columns, or only adds them up, in one pass and without an object for each record.
 
 `read_columns` fills rows of int64 columns with numbers and positions. Keys and values stay in the payload until
-`gather` copies those of one column one after the other, as Arrow stores them. `read_totals` only adds up. The caller
-provides the buffers, so this file does not use numpy or Arrow. Compiled with the types in columns.pxd if a C compiler
-is installed.
+`gather` copies those of one column one after the other, as Arrow stores them. `read_totals` only computes sums. The
+caller provides the buffers, so this file does not use numpy or Arrow. Compiled with the types in columns.pxd if a C
+compiler is installed.
 """
 
 from typing import Any

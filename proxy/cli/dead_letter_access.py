@@ -163,7 +163,9 @@ def desk(config: Path | None, bootstrap: str | None, client_config: Path | None)
 
 
 @contextmanager
-def target_desk(source: Desk, config: Path, bootstrap: str | None, client_config: Path | None) -> Iterator[Desk]:
+def open_target_cluster(
+    source: Desk, config: Path, bootstrap: str | None, client_config: Path | None
+) -> Iterator[Desk]:
     """Connect to the cluster of the original topics, which is that of the dead letters without an option."""
     if bootstrap is None and client_config is None:
         yield source

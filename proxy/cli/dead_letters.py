@@ -19,8 +19,8 @@ from sluicegate.proxy.cli.dead_letter_access import (
     ToBootstrap,
     ToClientConfig,
     desk,
+    open_target_cluster,
     records_of,
-    target_desk,
 )
 from sluicegate.proxy.cli.dead_letter_repairs import FunctionOption, PatchOption, SchemaIdOption, repairs_of
 
@@ -204,7 +204,7 @@ def redrive(
     """
     with (
         desk(config, bootstrap, client_config) as opened,
-        target_desk(opened, config, to_bootstrap, to_client_config) as target,
+        open_target_cluster(opened, config, to_bootstrap, to_client_config) as target,
     ):
         from sluicegate.dead_letters.redriving import Pace
         from sluicegate.proxy.cli.dead_letter_redrive import Asked, redrive_topic

@@ -20,7 +20,7 @@ def check(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Ite
     if config.admin.listen is not None:
         wanted.append(("admin.listen", config.admin.listen))
     for node_id in sorted(brokers)[:MAX_BROKERS]:
-        unavailable = config.why_unavailable(node_id)
+        unavailable = config.why_no_client_address(node_id)
         if unavailable is not None:
             yield CheckResult("listen.broker_port_base", Level.FAILURE, *unavailable)
         elif listen.broker_host is None:

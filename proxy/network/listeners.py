@@ -133,7 +133,7 @@ class Listeners:
         elif node_id < 0:
             reason, advice = "a negative id", "check that upstream.bootstrap leads to a Kafka broker"
         else:
-            unavailable = self._listen.why_unavailable(node_id)
+            unavailable = self._listen.why_no_client_address(node_id)
             if unavailable is None:
                 return True
             reason, advice = unavailable

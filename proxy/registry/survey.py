@@ -29,7 +29,7 @@ from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, SchemaUnusable
-from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, not_enforced
+from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, rules_that_are_not_enforced
 from sluicegate.validation.rules.schemas.registry_conditions import condition_on
 from sluicegate.validation.rules.schemas.rule_sets import WriteRules, passed_over_by
 
@@ -190,7 +190,7 @@ class RegistrySurvey:
                     _compile_rule(rule, content)
             are_enforced, rules = self._api.is_met(subject, self._inlined), newest.text.rules
             unusable_rules = _unusable_rules(content, rules) if are_enforced else ""
-            sentences = chain(passed_over_by(rules), not_enforced(content, rules, are_enforced))
+            sentences = chain(passed_over_by(rules), rules_that_are_not_enforced(content, rules, are_enforced))
             return replace(
                 self._with_tags(content, subject),
                 unusable_rules=_one_line(unusable_rules) if unusable_rules else "",

@@ -15,7 +15,7 @@ class WaitingRecords:
         self._by_registry: dict[str, WaitingClients] = defaultdict(WaitingClients)
 
     def add(self, registry: str, waiting: WaitingNames) -> None:
-        """Record clients that wait for a registry."""
+        """Note the clients that wait for `registry`."""
         self._by_registry[registry].add(waiting)
 
     def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:

@@ -49,9 +49,9 @@ class ConfigFile:
     def has_changed(self) -> bool:
         """Return whether there is a change to load.
 
-        The content must differ from the last read, and must not have changed since the last call, because an editor
-        that writes in place may not have finished. It is also a change if a watched file has become unreadable or
-        readable. Files are read only if their stat differs. Blocks for at most some seconds. Raises FileUnreadable
+        The content must differ from what was last loaded, and must be the same as at the previous call, because an
+        editor that writes in place may not have finished. It is also a change if a watched file has become unreadable
+        or readable. Files are read only if their stat differs. Blocks for at most some seconds. Raises FileUnreadable
         while a file system does not respond.
         """
         states = within_deadline((self._path, "states"), self._states_now)

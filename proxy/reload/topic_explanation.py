@@ -9,7 +9,7 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.section import is_section
 from sluicegate.config.topics import Topic
 from sluicegate.config.values.contract import contract_of
-from sluicegate.config.values.glob_cover import misses_dashes
+from sluicegate.config.values.glob_cover import probably_intended_glob
 from sluicegate.config.values.password import SecretText
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
@@ -183,7 +183,7 @@ class TopicExplanation:
 
     def _near_misses(self) -> Iterator[str]:
         for i, entry in enumerate(self._loaded.config.topics):
-            meant = misses_dashes(entry.match)
+            meant = probably_intended_glob(entry.match)
             if meant is not None and self._topic.startswith(meant[:-1]):
                 where = self._loaded.source.place_of(("topics", i, "match"))
                 yield f"  hint: {where}: the dot of {entry.match} is a dot; {meant} would match this topic"

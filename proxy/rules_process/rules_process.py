@@ -24,7 +24,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
 from sluicegate.proxy.rules_process.reports import EvaluationOutcome, NoRulesReports, RulesProcessReports
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
-from sluicegate.proxy.scheduling.wait_budget import CpuTime, VerdictAhead, WaitBudget, WaitNotAllowed
+from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, VerdictAhead, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -157,7 +157,7 @@ class RulesProcess:
 
         `seconds` is the CPU time that it may use in total.
         """
-        return min(seconds, at_most) if self._wait_budget.cpu_time is CpuTime.SLICE else seconds
+        return min(seconds, at_most) if self._wait_budget.cpu_time is CpuTimeAllowance.SLICE else seconds
 
     def _check_had_all(self, error: TooCostly, request: EvaluationRequest, seconds: float) -> None:
         """Raise WaitNotAllowed if an evaluation has exceeded only its slice and not the `seconds` that it may use."""
@@ -175,8 +175,8 @@ class RulesProcess:
     def _queued(self, specification: Specification, request: EvaluationRequest) -> Evaluation:
         self._wait_budget.require_waiting_allowed()
         cpu_time = self._wait_budget.cpu_time
-        thread = self._costly if cpu_time is CpuTime.REST else self._thread
-        return thread.add(self._wait_budget.on_behalf_of, specification, request, cpu_time is CpuTime.SLICE)
+        thread = self._costly if cpu_time is CpuTimeAllowance.REST else self._thread
+        return thread.add(self._wait_budget.on_behalf_of, specification, request, cpu_time is CpuTimeAllowance.SLICE)
 
     def _waited_for(self, evaluation: Evaluation) -> EvaluationResponse:
         with suppress(NotInTime):

@@ -18,7 +18,7 @@ from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import ANY_SIZE, MOST_HELD_BYTES, Job, ValidationThread, settle
-from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget, WaitNotAllowed
+from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget, WaitNotAllowed
 from sluicegate.proxy.scheduling.waiting_threads import MOST_COSTLY_THREADS, WaitingThreads
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
@@ -109,11 +109,15 @@ class Scheduler:
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_most = min(_LOOP_REQUEST_BYTES, limits.max_decompressed_bytes)
         self._loop_turn_ends = False
-        self._large_room: WaitingThreads[Job] = WaitingThreads(self._validate_large, wait_budget, CpuTime.REST, 1)
-        self._costly_room: WaitingThreads[Job] = WaitingThreads(
-            self._validate_costly, wait_budget, CpuTime.REST, MOST_COSTLY_THREADS
+        self._large_room: WaitingThreads[Job] = WaitingThreads(
+            self._validate_large, wait_budget, CpuTimeAllowance.REST, 1
         )
-        self._waiting_room: WaitingThreads[Job] = WaitingThreads(self._validate_waiting, wait_budget, CpuTime.SLICE)
+        self._costly_room: WaitingThreads[Job] = WaitingThreads(
+            self._validate_costly, wait_budget, CpuTimeAllowance.REST, MOST_COSTLY_THREADS
+        )
+        self._waiting_room: WaitingThreads[Job] = WaitingThreads(
+            self._validate_waiting, wait_budget, CpuTimeAllowance.SLICE
+        )
         self._thread = ValidationThread(self._validate_whole, self._waiting_room.add, wait_budget)
 
     def validate(

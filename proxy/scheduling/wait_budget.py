@@ -22,7 +22,7 @@ class WaitNotAllowed(Exception):
     """A validation has to wait, or takes longer than it may in this thread. It starts again in another thread."""
 
 
-class CpuTime(Enum):
+class CpuTimeAllowance(Enum):
     """How much CPU time of the rules process a thread may wait for in one evaluation."""
 
     WHOLE = auto()  # the total time of the request
@@ -66,7 +66,9 @@ class RulesSpending:
 class _RequestBudget:
     """The remaining budget of a request. While the thread waits, it releases `step_aside`."""
 
-    def __init__(self, seconds: float, step_aside: threading.Lock, on_behalf_of: Hashable, cpu_time: CpuTime) -> None:
+    def __init__(
+        self, seconds: float, step_aside: threading.Lock, on_behalf_of: Hashable, cpu_time: CpuTimeAllowance
+    ) -> None:
         self.left = seconds
         self.cpu_time = cpu_time
         self.step_aside = step_aside
@@ -101,7 +103,7 @@ class WaitBudget:
         seconds: float,
         lock: threading.Lock,
         on_behalf_of: Hashable,
-        cpu_time: CpuTime = CpuTime.WHOLE,
+        cpu_time: CpuTimeAllowance = CpuTimeAllowance.WHOLE,
     ) -> Iterator[None]:
         """Return a context manager in which the thread may wait `seconds` in total.
 
@@ -117,10 +119,10 @@ class WaitBudget:
         return budget.on_behalf_of if isinstance(budget, _RequestBudget) else None
 
     @property
-    def cpu_time(self) -> CpuTime:
+    def cpu_time(self) -> CpuTimeAllowance:
         """How much CPU time of the rules process this thread may wait for at once."""
         budget = self._of_thread.waits
-        return budget.cpu_time if isinstance(budget, _RequestBudget) else CpuTime.WHOLE
+        return budget.cpu_time if isinstance(budget, _RequestBudget) else CpuTimeAllowance.WHOLE
 
     def require_waiting_allowed(self) -> None:
         """Raise WaitNotAllowed in a thread that never waits."""

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
 from sluicegate.proxy.scheduling.fair_sharing import FairSlots
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
-from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget
+from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget
 
 MOST_THREADS = 16
 MOST_COSTLY_THREADS = 4
@@ -46,7 +46,7 @@ class WaitingThreads(Generic[J]):
         self,
         validate: Callable[[J, GiveWay], None],
         wait_budget: WaitBudget,
-        cpu_time: CpuTime = CpuTime.WHOLE,
+        cpu_time: CpuTimeAllowance = CpuTimeAllowance.WHOLE,
         threads: int = MOST_THREADS,
     ) -> None:
         self._validate = validate

@@ -127,7 +127,7 @@ def assemble_proxy(
     loop_detection: LoopDetection,
     violations: ViolationSink | None,
 ) -> ProxyParts:
-    """Return the parts of one proxy. It opens no socket or file and starts no thread."""
+    """Return the parts of one proxy. Opens no sockets or files, and starts no threads."""
     limits = config.limits
     names = TopicNames()
     lateness = LoopLateness(runtime.call_soon, runtime.seconds)

@@ -43,8 +43,8 @@ class DeadlineSnapshot:
     number of bytes that the client has sent. `held_of_request` equals `request` if others wait for memory that the
     request holds. `response` is a partial frame from the broker. `dealt_with` is a request that the proxy is handling.
     `unsent` is output that the broker does not accept. Its deadline is shorter if others wait for memory
-    (`others_wait`). `unread` is output that the client does not read while others wait for memory. `moved` is the
-    number of bytes received from both sides.
+    (`other_connections_wait`). `unread` is output that the client does not read while others wait for memory. `moved`
+    is the number of bytes received from both sides.
     """
 
     request: Hashable | None
@@ -52,7 +52,7 @@ class DeadlineSnapshot:
     response: Hashable | None
     dealt_with: Hashable | None
     unsent: Hashable | None
-    others_wait: bool
+    other_connections_wait: bool
     unread: Hashable | None
     moved: int
     arrived: int = 0
@@ -121,7 +121,7 @@ class Deadlines:
         if self._dealt_with.seconds_unchanged(snapshot.dealt_with, now) > 2 * most:
             return Overdue(FRAME_SECONDS, f"a request was not processed within {2 * most:g} s")
         if (lasts := self._unsent.seconds_unchanged(snapshot.unsent, now)) > (
-            most if snapshot.others_wait else 2 * most
+            most if snapshot.other_connections_wait else 2 * most
         ):
             return Overdue(FRAME_SECONDS, f"the broker read nothing of a request for {lasts:.0f} s")
         if self._unread.seconds_unchanged(snapshot.unread, now) > _UNREAD_SECONDS:
@@ -153,14 +153,14 @@ class RequestWaits(Protocol):
     def holds_what_others_wait_for(self) -> bool: ...
 
     @property
-    def others_wait(self) -> bool: ...
+    def other_connections_wait(self) -> bool: ...
 
 
 class ResponseWaits(Protocol):
     """The waits that a broker's responses cause for other connections."""
 
     @property
-    def others_wait(self) -> bool: ...
+    def other_connections_wait(self) -> bool: ...
 
 
 def snapshot_of(
@@ -181,8 +181,8 @@ def snapshot_of(
         response=response,
         dealt_with=busy_with,
         unsent=broker.unsent_bytes if broker.is_full else None,
-        others_wait=requests.others_wait,
-        unread=client.unsent_bytes if client.is_full and responses.others_wait else None,
+        other_connections_wait=requests.other_connections_wait,
+        unread=client.unsent_bytes if client.is_full and responses.other_connections_wait else None,
         moved=client.bytes_in + broker.bytes_in,
         arrived=client.bytes_in,
     )

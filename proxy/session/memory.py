@@ -165,7 +165,7 @@ class Gathering:
         return self.wanted > 0
 
     @property
-    def others_wait(self) -> bool:
+    def other_connections_wait(self) -> bool:
         """Whether other connections wait for bytes of the same share."""
         return self._share.is_spent
 

@@ -228,7 +228,7 @@ TYPES = {
         "The newest configuration has an error; the previous policies stay in force.",
         "within 2 s after the file has changed",
         "when a correct file is loaded",
-        "Correct the file: `sluicegate check FILE` names key and line.",
+        "Correct the file: `sluicegate check FILE` names the key and the line.",
     ),
     Condition.CONFIGURATION_MISSING: _needs_attention(
         "The configuration file is missing. The policies stay in force, and a restart would fail.",
@@ -247,12 +247,12 @@ TYPES = {
         "--accept-removed`",
         "Restore the file or the mount, or accept the removal with `sluicegate reload --accept-removed`. A file "
         "with `topics: []` removes its policies at once. To remove a schema or a key, first remove the policy "
-        "that names its file: otherwise the next start is rejected.",
+        "that names its file: otherwise the proxy does not start again.",
     ),
     Condition.FILE_UNUSABLE: _needs_attention(
         "A file with a certificate, a key, a password, a token or HTTP headers, or a registry's folder, is missing, "
         "unreadable, or cannot be used. Its last content stays in use, also in workers that are restarted "
-        "meanwhile. The next start of the proxy is rejected.",
+        "meanwhile. The proxy cannot start again until this is mended.",
         "within 10 s",
         "within 10 s after the file can be used; no restart is needed",
         "Restore or correct the file that the detail names; `sluicegate check FILE` lists all such files.",
@@ -285,7 +285,7 @@ TYPES = {
     ),
     Condition.STATE_UNREADABLE: _needs_attention(
         "`state.topic` cannot be read. The last known state stays in force, and changes for all proxies are "
-        "rejected. The detail has the time of the last successful read.",
+        "rejected. The detail gives the time of the last successful read.",
         "within 10 s",
         "within 5 s after the topic can be read",
         "The detail says why. To suspend enforcement meanwhile, run `sluicegate suspend --this-proxy` for each proxy.",

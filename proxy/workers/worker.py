@@ -151,7 +151,7 @@ class _Worker:
     def _change_settings(
         self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Mapping[str, str]], None]
     ) -> None:
-        """Let the supervisor store changes of topic settings."""
+        """Ask the supervisor to store changes to topic settings."""
         self._requests += 1
         self._awaited[self._requests] = report
         self._outbox.send(ChangeSettings(tuple(changes), requester, self._requests))

@@ -17,7 +17,7 @@ _CASES = [
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", _CASES)
-def test_an_abusive_client_keeps_memory_and_delays_within_bounds(case: Case, stages: SharedStages) -> None:
+def test_memory_and_delays_stay_within_bounds(case: Case, stages: SharedStages) -> None:
     measured, repeated = stages.measure(case)
     MEASURED.append(measured)
     print(measured.summary())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.config.values.glob_cover import covers, misses_dashes
+from sluicegate.config.values.glob_cover import covers, probably_intended_glob
 from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 
@@ -65,7 +65,7 @@ def test_a_glob_with_a_literal_dot_before_a_wildcard_is_a_hint() -> None:
     assert found.warnings == ()
     (hint,) = found.hints
     assert hint.startswith("c.yaml:4: topics[0].match compacted.* is a glob, in which a dot is a literal dot")
-    assert misses_dashes("compacted.*") == "compacted*"
+    assert probably_intended_glob("compacted.*") == "compacted*"
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def mask(
 
 
 class _Masks:
-    """Returns the masked value of each record, and notes records that cannot be masked in `found`.
+    """Returns the masked value of each record, and notes in `found` the records that cannot be masked.
 
     `count` is the number of changed records, and `rules` has that number for each policy. If `is_rewritten`, or if the
     base timestamp of the batch is not that of its first record, the first record always gets a change, perhaps an empty

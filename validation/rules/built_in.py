@@ -57,7 +57,7 @@ class Size(SimpleRule):
         return native_check_about(self.side, BytesQuestion(least=self.least, most=most))
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return a text if the key or value is too small or too large."""
+        """Return a message if the key or value is too small or too large, otherwise None."""
         size = self.side.size_of(record)
         if 0 <= size < self.least:
             return f"the {self.side.value} has {_bytes(size)}; at least {self.least} are required"

@@ -29,7 +29,7 @@ def first_not_utf8(data: bytes, start: int, end: int, worked: Callable[[int], No
 def replacement(data: bytes, start: int, end: int, fields: FieldPolicy, worked: Callable[[int], None]) -> bytes | None:
     """Return the text that replaces the UTF-8 text from `start` to `end`; None if the text does not change.
 
-    Raises UnicodeError if it is not UTF-8.
+    Raises UnicodeError if the bytes are not valid UTF-8.
     """
     if end - start <= PIECE_BYTES:
         text = data[start:end]
@@ -51,7 +51,7 @@ def _pieces(data: bytes, start: int, end: int, worked: Callable[[int], None]) ->
 def name_in(data: bytes, start: int, end: int, nodes: tuple[FieldPlace, ...], worked: Callable[[int], None]) -> str:
     """Return the UTF-8 name from `start` to `end`. If it is longer than the names of all places, return its beginning.
 
-    Raises UnicodeError if it is not UTF-8.
+    Raises UnicodeError if the bytes are not valid UTF-8.
     """
     if end - start <= PIECE_BYTES:
         return data[start:end].decode()

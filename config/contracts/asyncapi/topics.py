@@ -185,7 +185,7 @@ class _Channel:
     def _add_headers(self, messages: list[Message]) -> None:
         each = [header_checks(self._references, message, self._note) for message in messages]
         checks = common_checks(each)
-        why = "it is not the same for each message of the channel"
+        why = "the messages of the channel differ in it"
         for message, own in zip(messages, each, strict=True):
             beyond = sorted(own.required - checks.required)
             beyond += sorted(name for name, each in own.patterns.items() if each != checks.patterns.get(name, []))
@@ -209,7 +209,7 @@ class _Channel:
             return
         for message, rule in zip(messages, rules, strict=True):
             if rule is not None:
-                why = "it is not the same for each message of the channel"
+                why = "the messages of the channel differ in it"
                 self._note(message.node, f"{KEY} of message {message.name}", why)
 
     def _use(self, message: Message) -> Any:

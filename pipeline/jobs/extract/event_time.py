@@ -45,7 +45,7 @@ def with_event_time(
 ) -> DataFrame:
     """Return the frame's rows with a column `event_time`, without rows that the extractor or `too_late` skips.
 
-    The progress of each micro-batch reports them as observed metrics: `skipped`, `read`, and `partitions`, a list of
+    The progress of each micro-batch reports these observed metrics: `skipped`, `read`, and `partitions`, a list of
     (topic, partition, skipped). `frame` needs the columns topic, partition, offset and timestamp of the raw source.
     Default extractor: FailOnInvalidTimestamp. Raises BadParameter.
     """

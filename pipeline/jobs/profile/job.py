@@ -179,7 +179,7 @@ def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how many records are beyond each bound: certainly (`beyond`) and perhaps (`at_most`).
+    """Return how many records exceed each bound: at least (`beyond`) and at most (`at_most`).
 
     `valid_beyond` counts records with valid timestamps that are beyond it by the nearest append that their topic shows.
     """

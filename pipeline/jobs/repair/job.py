@@ -101,7 +101,7 @@ def write_plan(
     """Make a new plan and write it to the folder. Raises RepairBegun."""
     if results.has(PLAN) and plan_from(results.read_text(PLAN)).begun:
         raise RepairBegun(
-            f"a repair was already begun in {results.path('')}: continue it with --apply, or use another --out"
+            f"a repair has already begun in {results.path('')}: continue it with --apply, or use another --out"
         )
     ids, ranges = topic_ids(topics), topics.ranges()
     sources, there = source_settings(topics), target_settings(topics, targets)
@@ -285,7 +285,7 @@ def propose_repair(
     """Make a new plan and list its changes. No topic is written.
 
     `targets` has the clean topic of each source topic. Missing ACLs that only writing needs are obstacles. Raises
-    RepairBegun, and CannotWriteTopic if ACLs to read are missing.
+    RepairBegun, and CannotWriteTopic if ACLs for reading are missing.
     """
     required_acls.check(required_acls.missing_acl_sentences(topics, required_acls.acls_for_reading(topics.names)))
     plan = write_plan(spark, topics, results, targets, rules)

@@ -36,7 +36,7 @@ class ReplayPartition:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPartition:
-    """The numbers of records that one task wrote to one partition. `last` is its last offset there."""
+    """How many records one task wrote to one partition. `last` is the offset of the last one."""
 
     to: str
     to_partition: int

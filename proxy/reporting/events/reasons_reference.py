@@ -77,7 +77,7 @@ ENTRIES: dict[Reason, ReasonEntry] = {
     Reason.RECORD_FORMAT: ReasonEntry((ErrorCode.INVALID_RECORD, ErrorCode.UNKNOWN_SERVER_ERROR), _CORRECT_CLIENT),
     Reason.AMBIGUOUS_FRAMING: ReasonEntry(
         _INVALID_RECORD,
-        "Clients would read other records than were validated ([framing](framing.md)). " + _CORRECT_CLIENT,
+        "Clients would read records that differ from the validated ones ([framing](framing.md)). " + _CORRECT_CLIENT,
     ),
     Reason.UNREADABLE_FRAMING: ReasonEntry(
         _INVALID_RECORD,

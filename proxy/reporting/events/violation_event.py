@@ -35,7 +35,7 @@ _OF_CONTENTS = 1000  # for the beginnings of a key and a value
 REHEARSE: Final = "rehearse"
 """The mode of an event about a rehearsed bound."""
 _UNKNOWN_POLICY = TopicPolicy()
-_LATEST_MS = 253_402_300_799_999  # the maximum of datetime
+_LATEST_MS = 253_402_300_799_999  # `datetime.max`, in ms since 1970
 
 
 class OwnerState(TypedDict):

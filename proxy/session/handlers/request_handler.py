@@ -104,15 +104,15 @@ class RequestHandler:
         self._large = Gathering(budget.large, self._memory_came)
 
     @property
-    def others_wait(self) -> bool:
+    def other_connections_wait(self) -> bool:
         """Whether other connections wait for memory that this handler holds."""
-        return any(each.held and each.others_wait for each in (self._small, self._large))
+        return any(each.held and each.other_connections_wait for each in (self._small, self._large))
 
     @property
     def holds_what_others_wait_for(self) -> bool:
         """Whether other connections wait for memory that this client's partial request holds."""
         waits = self._small.is_waiting or self._large.is_waiting
-        return self._client.is_gathering and not waits and self.others_wait
+        return self._client.is_gathering and not waits and self.other_connections_wait
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Decide by API and version how to handle a request. Raises SenderError for requests that brokers reject."""

@@ -61,10 +61,10 @@ class ResponseHandler:
             self._counts.limits_reached[GATHERED_BYTES] += 1
 
     @property
-    def others_wait(self) -> bool:
+    def other_connections_wait(self) -> bool:
         """Whether other connections wait for memory that this handler holds."""
         small, large = self._small, self._large
-        return bool(small.held and small.others_wait) or bool(large.held and large.others_wait)
+        return bool(small.held and small.other_connections_wait) or bool(large.held and large.other_connections_wait)
 
     def release_memory(self) -> None:
         """Free the memory of responses that the client has read, and that no handler works on."""

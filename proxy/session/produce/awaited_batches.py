@@ -96,7 +96,7 @@ def _settled(one: _Awaited, error: ClientError | None) -> BatchOutcome:
         outcome = _RESEND if code in _SENT_AGAIN else _REJECTED
     else:
         outcome = outcome_of(code)
-        if outcome is _ACCEPTED and one.is_withheld:  # the response of this partition belongs to another batch
+        if outcome is _ACCEPTED and one.is_withheld:  # the response for this partition is that of the stand-in
             return one.batch._replace(outcome=_REJECTED)
     return one.batch._replace(outcome=outcome, error=code)
 

@@ -116,7 +116,7 @@ class TopicSettingHandler:
         yield from Deliver(whole)
 
     def _follow(self, request: "_Request") -> Steps[None]:
-        """Forward a request without a setting of sluicegate, and change what topics lose by it."""
+        """Forward a request that names no setting of sluicegate; remove the stored settings that topics lose by it."""
         key, version, frame = request.api.key, request.version, request.frame
         response = yield from request.ask((frame,))
         losing = partial(topics_that_lose_settings, key, version, response, self._stored)

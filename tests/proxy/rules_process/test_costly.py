@@ -12,7 +12,7 @@ from sluicegate.proxy.rules_process import rules_process
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
-from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget, WaitNotAllowed
+from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
 from tests.proxy.rules_process.processes import is_alive
@@ -41,7 +41,9 @@ def process(
     assert not any(pid is not None and is_alive(pid) for pid in pids)
 
 
-def evaluate_in_thread(process: RulesProcess, what: str, client: str, cpu_time: CpuTime, times: int = 1) -> str | None:
+def evaluate_in_thread(
+    process: RulesProcess, what: str, client: str, cpu_time: CpuTimeAllowance, times: int = 1
+) -> str | None:
     """Ask about a record `times` times, as one request of a client in a thread with `cpu_time`."""
     words = None
     with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, client, cpu_time):
@@ -54,24 +56,24 @@ def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(
     process: RulesProcess, recorded_reports: RecordedReports
 ) -> None:
     with pytest.raises(WaitNotAllowed):
-        evaluate_in_thread(process, "spin 0.4", "a", CpuTime.SLICE)
+        evaluate_in_thread(process, "spin 0.4", "a", CpuTimeAllowance.SLICE)
     assert (
-        evaluate_in_thread(process, "bad", "a", CpuTime.SLICE),
-        evaluate_in_thread(process, "good", "a", CpuTime.SLICE),
+        evaluate_in_thread(process, "bad", "a", CpuTimeAllowance.SLICE),
+        evaluate_in_thread(process, "good", "a", CpuTimeAllowance.SLICE),
     ) == ("is bad", None)
     assert recorded_reports.exhausted == [], "a slice is not a limit"
 
-    assert evaluate_in_thread(process, "spin 0.4", "a", CpuTime.REST) is None
+    assert evaluate_in_thread(process, "spin 0.4", "a", CpuTimeAllowance.REST) is None
     with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds \(1 s"):
-        evaluate_in_thread(process, "spin 60", "a", CpuTime.REST)
+        evaluate_in_thread(process, "spin 60", "a", CpuTimeAllowance.REST)
     assert len(recorded_reports.exhausted) == 1
 
 
 def test_the_remaining_time_limits_an_evaluation_below_a_slice(process: RulesProcess) -> None:
     """With so little time left, another process could not evaluate more."""
-    evaluate_in_thread(process, "good", "a", CpuTime.SLICE)
+    evaluate_in_thread(process, "good", "a", CpuTimeAllowance.SLICE)
 
-    with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTime.SLICE):
+    with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTimeAllowance.SLICE):
         process._wait_budget.spent.evaluating_seconds = SECONDS - 0.02
         with pytest.raises(TooCostly):
             process.ask(DOES, RulesOperation.FAULT, fields_of(record(b"spin 60")))
@@ -81,7 +83,7 @@ def test_a_schema_that_is_costly_to_compile_is_deferred_to_a_thread(process: Rul
     chain = schema_specification(EvaluatorKind.JSON, CHAIN)
     deep = Specification(EvaluatorKind.JSON, b'{"allOf": [' * 4000 + b"{}" + b"]}" * 4000)
 
-    with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTime.SLICE):
+    with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTimeAllowance.SLICE):
         with pytest.raises(WaitNotAllowed):
             process.ask(chain, RulesOperation.FAULT, b"1")
         with pytest.raises((SchemaUnusable, WaitNotAllowed)):
@@ -92,9 +94,9 @@ def test_costly_records_of_a_look_ahead_are_deferred_together(process: RulesProc
     subjects = [fields_of(record(what)) for what in (b"good", b"bad", b"spin 60", b"bad")]
 
     lock, waits = threading.Lock(), process._wait_budget.limit_waiting
-    with lock, waits(2.0, lock, "a", CpuTime.SLICE), pytest.raises(WaitNotAllowed):
+    with lock, waits(2.0, lock, "a", CpuTimeAllowance.SLICE), pytest.raises(WaitNotAllowed):
         process.look_ahead(DOES, RulesOperation.FAULT, subjects)
-    with lock, process._wait_budget.limit_waiting(2.0, lock, "a", CpuTime.REST):
+    with lock, process._wait_budget.limit_waiting(2.0, lock, "a", CpuTimeAllowance.REST):
         process.look_ahead(DOES, RulesOperation.FAULT, subjects)
         assert process.ask(DOES, RulesOperation.FAULT, subjects[1]) == "is bad"
         with pytest.raises(TooCostly):
@@ -105,20 +107,20 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(
     process: RulesProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rules_process, "_TURN_SECONDS", 600.0)  # on a busy machine too, no client stops waiting
-    evaluate_in_thread(process, "good", "honest", CpuTime.SLICE)
+    evaluate_in_thread(process, "good", "honest", CpuTimeAllowance.SLICE)
 
     def ask_as_client(client: str) -> str:
         try:
             with suppress(WaitNotAllowed):
-                evaluate_in_thread(process, "spin 60", client, CpuTime.SLICE)
-            evaluate_in_thread(process, "spin 60", client, CpuTime.REST)
+                evaluate_in_thread(process, "spin 60", client, CpuTimeAllowance.SLICE)
+            evaluate_in_thread(process, "spin 60", client, CpuTimeAllowance.REST)
         except Exception as error:
             return type(error).__name__
         return "done"
 
     with ThreadPoolExecutor(40) as clients:
         outcomes = [clients.submit(ask_as_client, f"costly-{number}") for number in range(40)]
-        evaluate_in_thread(process, "good", "honest", CpuTime.SLICE, times=200)
+        evaluate_in_thread(process, "good", "honest", CpuTimeAllowance.SLICE, times=200)
         ended = sum(outcome.done() for outcome in outcomes)
         process.close()
 
@@ -131,11 +133,11 @@ def test_the_process_for_costly_evaluations_ends_when_there_are_none(
     process: RulesProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process._costly, "_idle_seconds", 0.2)
-    assert evaluate_in_thread(process, "spin 0.1", "a", CpuTime.REST) is None
+    assert evaluate_in_thread(process, "spin 0.1", "a", CpuTimeAllowance.REST) is None
     pid = process._costly.pid
     assert pid is not None
 
     eventually(lambda: process._costly.pid is None)
 
     eventually(lambda: not is_alive(pid))
-    assert evaluate_in_thread(process, "bad", "a", CpuTime.REST) == "is bad"
+    assert evaluate_in_thread(process, "bad", "a", CpuTimeAllowance.REST) == "is bad"

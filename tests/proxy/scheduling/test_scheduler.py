@@ -13,7 +13,7 @@ from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.scheduler import Scheduler, is_heavy
 from sluicegate.proxy.scheduling.validation_thread import Job
-from sluicegate.proxy.scheduling.wait_budget import CpuTime, WaitBudget, WaitNotAllowed
+from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget, WaitNotAllowed
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
@@ -159,13 +159,13 @@ class SlowRule:
     is_slow = True
 
     def __init__(self, wait_budget: WaitBudget) -> None:
-        self.given: list[CpuTime] = []
+        self.given: list[CpuTimeAllowance] = []
         self._wait_budget = wait_budget
 
     def fault(self, _record: RuledRecord) -> str | None:
         self._wait_budget.require_waiting_allowed()
         self.given.append(self._wait_budget.cpu_time)
-        if self._wait_budget.cpu_time is CpuTime.SLICE:
+        if self._wait_budget.cpu_time is CpuTimeAllowance.SLICE:
             raise WaitNotAllowed
         return "is bad"
 
@@ -195,7 +195,7 @@ def test_a_job_that_needs_more_than_a_slice_starts_again_in_a_thread_for_costly_
     finally:
         made.close()
 
-    assert rule.given == [CpuTime.SLICE, CpuTime.REST]
+    assert rule.given == [CpuTimeAllowance.SLICE, CpuTimeAllowance.REST]
     assert set(dispatch.validated.rejected) == {(0, 0)}
 
 
@@ -220,4 +220,4 @@ def test_a_large_record_that_is_not_compressed_waits_for_its_rule_alone() -> Non
         made.close()
 
     assert set(dispatch.validated.rejected) == {(0, 0)}
-    assert rule.given == [CpuTime.REST]
+    assert rule.given == [CpuTimeAllowance.REST]

@@ -108,7 +108,7 @@ def test_requests_that_the_proxy_handles_have_a_deadline() -> None:
 def test_a_broker_that_reads_nothing_is_overdue_sooner_under_memory_pressure() -> None:
     still = overdue_at_each_look([snapshot_with_values(unsent=70_000, moved=now) for now in range(8)])
     pressed = overdue_at_each_look(
-        [snapshot_with_values(unsent=70_000, others_wait=True, moved=now) for now in range(8)]
+        [snapshot_with_values(unsent=70_000, other_connections_wait=True, moved=now) for now in range(8)]
     )
 
     assert [found is None for found in still] == [True] * 7 + [False]

@@ -62,7 +62,7 @@ async def test_all_workers_compile_before_one_of_them_adopts() -> None:
     assert stage.supervisor._for_workers.defaults.mode == "observe"
 
 
-async def test_if_one_worker_cannot_compile_them_no_worker_adopts() -> None:
+async def test_no_worker_adopts_policies_that_one_worker_cannot_compile() -> None:
     stage = Stage()
     stage.workers[1].problem = "schema.json cannot be read"
 

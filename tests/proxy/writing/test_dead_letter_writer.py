@@ -18,7 +18,7 @@ LETTERS = DeadLetters((0, 0), "dead", "payments", 3)
 NOBODY = ClientDetails("192.0.2.1:5", None, None, None, None)
 
 
-def no_yield() -> None:
+def do_not_yield() -> None:
     """Nobody waits."""
 
 
@@ -26,7 +26,7 @@ def headers_of_letter(
     headers: list[tuple[bytes, bytes | None]], client: ClientDetails = NOBODY
 ) -> list[tuple[str, bytes | None]]:
     return headers_of(
-        TakenRecord(7, -5, ViolationCause(Reason.NULL_KEY), None, None, headers), LETTERS, client, no_yield
+        TakenRecord(7, -5, ViolationCause(Reason.NULL_KEY), None, None, headers), LETTERS, client, do_not_yield
     )
 
 
@@ -75,7 +75,7 @@ def test_header_names_that_are_not_text_are_preserved() -> None:
 def test_violated_rules_are_named() -> None:
     letter = TakenRecord(7, -5, ViolationCause(Reason.RULE_VIOLATED, ("keyed", "filled")), None, None, [])
 
-    found = dict(headers_of(letter, LETTERS, NOBODY, no_yield))
+    found = dict(headers_of(letter, LETTERS, NOBODY, do_not_yield))
 
     assert found["sluicegate.reason"] == Reason.RULE_VIOLATED.value.encode()
     assert found["sluicegate.rule"] == b"keyed, filled"
@@ -95,7 +95,7 @@ def test_many_headers_are_written_in_pieces(name: bytes) -> None:
     headers_of(letter, LETTERS, NOBODY, give_way)
     gc.enable()
     tracemalloc.start()
-    headers_of(letter, LETTERS, NOBODY, no_yield)
+    headers_of(letter, LETTERS, NOBODY, do_not_yield)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

@@ -98,21 +98,23 @@ class _Reader:
         if schema.keys().isdisjoint(_LEADING_ON):
             return
 
-        def places_of(found: Iterator[Any]) -> list[int]:
+        def indexes_of_nodes(found: Iterator[Any]) -> list[int]:
             return [at for one in found if (at := self._place(one, document)) is not None]
 
-        place.in_place += [(at,) for at in places_of(_same(schema))]
-        place.in_place += [tuple(places_of(iter(found))) for found in self._documents.referred(schema, document)]
+        place.in_place += [(at,) for at in indexes_of_nodes(_same(schema))]
+        place.in_place += [tuple(indexes_of_nodes(iter(found))) for found in self._documents.referred(schema, document)]
         if isinstance(schema.get("$ref"), str):
             target, its_document = self._documents.target(schema["$ref"], document)
             at = self._place(target, its_document)
             place.in_place += [] if at is None else [(at,)]
-        place.named = places_of(iter(_named(schema.get("properties"))))
-        place.everywhere = places_of(iter([*_named(schema.get("patternProperties")), *_of(schema, _OF_ANY_PROPERTY)]))
+        place.named = indexes_of_nodes(iter(_named(schema.get("properties"))))
+        place.everywhere = indexes_of_nodes(
+            iter([*_named(schema.get("patternProperties")), *_of(schema, _OF_ANY_PROPERTY)])
+        )
         items = schema.get("items")
-        place.listed = places_of(iter([*_listed(schema.get("prefixItems")), *_listed(items)]))
-        place.items = places_of(iter([*_of(schema, _OF_ANY_ITEM), items]))
-        for at in places_of(iter([*_listed(schema.get("anyOf")), *_listed(schema.get("oneOf"))])):
+        place.listed = indexes_of_nodes(iter([*_listed(schema.get("prefixItems")), *_listed(items)]))
+        place.items = indexes_of_nodes(iter([*_of(schema, _OF_ANY_ITEM), items]))
+        for at in indexes_of_nodes(iter([*_listed(schema.get("anyOf")), *_listed(schema.get("oneOf"))])):
             self._places[at].is_alternative = True
 
 

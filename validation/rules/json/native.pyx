@@ -22,7 +22,7 @@ cdef enum:
     _DEEPEST = 100
     # The nesting limit without a schema. The configuration allows fewer levels.
     _DEEPEST_TEXT = 512
-    # A number with as many digits always fits an int64.
+    # A number with at most this many digits always fits in an int64.
     _MOST_DIGITS = 18
 
 

@@ -23,8 +23,9 @@ def mentions_unnamed(part: dict[str, Any]) -> bool:
 
 
 def relax_unnamed(part: dict[str, Any], names: AbstractSet[str], relax: Relax) -> bool:
-    """Relax what one object of a schema requires of properties with these names, which it does not name; return whether
-    it has changed.
+    """Relax what one object of a schema requires, without naming them, of the properties in `names`.
+
+    Return whether the object has changed.
     """
     patterns, named = part.get("patternProperties"), part.get("properties")
     by_pattern = dict(patterns) if isinstance(patterns, dict) else {}

@@ -29,7 +29,7 @@ class AvroQuestion:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaQuestion:
-    """Asks whether bytes are JSON that follows a plan (json/plan.py), after `behind` bytes of a schema id."""
+    """Asks whether the bytes after a schema id of `behind` bytes are JSON that conforms to a plan (json/plan.py)."""
 
     plan: JsonSchemaPlan
     behind: int

@@ -30,9 +30,10 @@ class ConditionLanguage(Enum):
 class SchemaCondition:
     """A condition on written records. `language`: a ConditionLanguage, or another one, which is not evaluated here.
 
-    `tags`: those of the fields that a CEL_FIELD condition is about; empty: all fields. `tags_by_pattern`: tags that
-    fields have by the schema's metadata. `changes`: rules after it that change fields, about which it cannot be
-    evaluated any more. `is_about_bytes`: `message` are the serialized bytes, as in `encodingRules`.
+    `tags`: a CEL_FIELD condition is about fields with one of these tags; if empty, about all fields.
+    `tags_by_pattern`: tags that fields have by the schema's metadata. `changes`: rules after it that change fields,
+    about which it cannot be evaluated any more. `is_about_bytes`: `message` are the serialized bytes, as in
+    `encodingRules`.
     """
 
     name: str

@@ -145,7 +145,7 @@ def compiled_inline_rules(content: Content, changes: Sequence[FieldChange], now:
     return NotEvaluated() if found is None else found
 
 
-def not_enforced(content: Content, rules: WriteRules, are_enforced: bool) -> Iterator[str]:
+def rules_that_are_not_enforced(content: Content, rules: WriteRules, are_enforced: bool) -> Iterator[str]:
     """Yield a sentence about the rules inside a schema that do not apply. `are_enforced`: by the configuration."""
     if not isinstance(content, HasInlineRules):
         return

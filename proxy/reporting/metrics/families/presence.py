@@ -57,12 +57,12 @@ INFO: Final = gauge(
     ("proxy", "version", "policies"),
 )
 CONNECTIONS: Final = gauge(
-    "sluicegate_presence_connections", "Open connections of clients.", "Compare it between proxies.", None, ("proxy",)
+    "sluicegate_presence_connections", "Open connections of clients.", "Compare the proxies.", None, ("proxy",)
 )
 
 
 def _announced(name: str, text: str) -> Family:
-    return Family(f"sluicegate_presence_{name}", Kind.COUNTER, text, "Compare it between proxies.", None, ("proxy",))
+    return Family(f"sluicegate_presence_{name}", Kind.COUNTER, text, "Compare the proxies.", None, ("proxy",))
 
 
 COUNTERS: Final = {
