@@ -169,7 +169,7 @@ def test_a_plan_is_kept_for_the_rules_that_it_was_made_by(
     results.write_text(job.PLAN, replace(plan, begun=True).as_json())
     with pytest.raises(job.RepairBegun, match="begun with other"):
         job.kept_plan(results, targets, replace(later, assume_ms=1))
-    with pytest.raises(job.RepairBegun, match="was already begun in"):
+    with pytest.raises(job.RepairBegun, match="has already begun in"):
         job.write_plan(spark, topics, results, targets, later)
     with pytest.raises(job.RepairBegun, match=f"is for {polluted.topic} to clean"):
         job.kept_plan(results, {polluted.topic: "other"}, later)
