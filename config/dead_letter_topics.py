@@ -35,7 +35,7 @@ class LetterHeaders:
 
 
 @section
-class DeadLetterTopic:
+class MappedDeadLetters:
     """Topics of dead letters of one writer. A letter of a known writer needs no entry."""
 
     match: TopicPattern = described(

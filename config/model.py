@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from sluicegate.config.dead_letter_topics import DeadLetterTopic
+from sluicegate.config.dead_letter_topics import MappedDeadLetters
 from sluicegate.config.files.source import Path
 from sluicegate.config.limits import Limits
 from sluicegate.config.listen import Listen
@@ -268,7 +268,7 @@ class Config:
         default=(),
     )
 
-    dead_letter_topics: tuple[DeadLetterTopic, ...] = described(
+    dead_letter_topics: tuple[MappedDeadLetters, ...] = described(
         "Topics of dead letters whose writer `sluicegate dead-letters` does not know, with the meaning of their "
         "headers ([dead letters](dead-letters.md#topics-of-other-writers)). The first entry with a pattern that "
         "matches applies. The proxy does not use it.",

@@ -10,13 +10,13 @@ redrives. docs/dead-letters.md has an example. Everything else of the package is
 from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable, Range
 from sluicegate.dead_letters.formats import read_letter
 from sluicegate.dead_letters.function_repair import FunctionRepair, read_function
-from sluicegate.dead_letters.groups import Group, Groups
+from sluicegate.dead_letters.groups import Group, LetterGroups
 from sluicegate.dead_letters.iterating import group_letters, letters_of
 from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, Obstacle, StoredRecord
 from sluicegate.dead_letters.redrive_job import DifferentClusters, Plan, PlanChanged, RedriveJob, RedriveRequest
 from sluicegate.dead_letters.redriving import Pace, Redriven
 from sluicegate.dead_letters.repairs import LetterContent, LetterRepair, RepairFailed
-from sluicegate.dead_letters.selection import Selection
+from sluicegate.dead_letters.selection import LetterSelection
 from sluicegate.dead_letters.transactional_writer import Fenced
 from sluicegate.dead_letters.value_repairs import BadRepair, JsonPatch, SchemaId, read_patch
 from sluicegate.dead_letters.verdicts import LetterValidator, LetterVerdict
@@ -29,13 +29,14 @@ __all__ = [
     "Fenced",
     "FunctionRepair",
     "Group",
-    "Groups",
     "Headers",
     "JsonPatch",
     "Letter",
     "LetterContent",
     "LetterFormat",
+    "LetterGroups",
     "LetterRepair",
+    "LetterSelection",
     "LetterValidator",
     "LetterVerdict",
     "Obstacle",
@@ -48,7 +49,6 @@ __all__ = [
     "Redriven",
     "RepairFailed",
     "SchemaId",
-    "Selection",
     "StoredRecord",
     "group_letters",
     "letters_of",

@@ -135,7 +135,7 @@ class _SimilarGroups:
                 self._firsts[merged] = firsts[known]
 
 
-class Groups:
+class LetterGroups:
     """Counts letters by their cause.
 
     Letters with texts that differ only in quotes are in separate groups, because a text in quotes may be the name of a

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from sluicegate.dead_letters.cluster import Cluster
 from sluicegate.dead_letters.formats import read_letter
-from sluicegate.dead_letters.groups import Group, Groups
+from sluicegate.dead_letters.groups import Group, LetterGroups
 from sluicegate.dead_letters.letter import Letter
 from sluicegate.dead_letters.reading import read_records
 from sluicegate.dead_letters.redrive_job import present_ranges
@@ -28,7 +28,7 @@ def letters_of(cluster: Cluster, topic: str) -> Iterator[Letter]:
 
 def group_letters(letters: Iterable[Letter]) -> list[Group]:
     """Return letters in groups by their cause, the largest first. The memory is bounded."""
-    groups = Groups()
+    groups = LetterGroups()
     for letter in letters:
         groups.add(letter)
     return groups.ordered()

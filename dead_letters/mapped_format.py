@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sluicegate.config.dead_letter_topics import DeadLetterTopic
+from sluicegate.config.dead_letter_topics import MappedDeadLetters
 from sluicegate.dead_letters.header_values import Values, long_text_of, number_in_bytes, number_of, text_of
 from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, StoredRecord
 from sluicegate.validation.requests.name_pattern import NamePattern
@@ -14,7 +14,7 @@ class MappedFormat:
     """The format of the topics of one entry. `matches` decides whether a topic is one of them."""
 
     matches: Callable[[str | None], bool]
-    entry: DeadLetterTopic
+    entry: MappedDeadLetters
     added: frozenset[bytes]
     prefixes: tuple[bytes, ...]
 
@@ -51,7 +51,7 @@ class MappedFormat:
         return tuple(each for each in headers if each[0] not in self.added and not each[0].startswith(self.prefixes))
 
 
-def mapped_format(entry: DeadLetterTopic) -> MappedFormat:
+def mapped_format(entry: MappedDeadLetters) -> MappedFormat:
     """Return the format that an entry of the configuration describes."""
     added = frozenset(name.encode() for name in entry.headers.names)
     return MappedFormat(

@@ -13,7 +13,7 @@ from sluicegate.dead_letters.mark_topic import DEFAULT_MARKS, create_marks, read
 from sluicegate.dead_letters.plan import Planner, PlanSummary
 from sluicegate.dead_letters.redriving import LetterWriter, Origin, Pace, Redrive, Redriven, decisions
 from sluicegate.dead_letters.repairs import LetterRepair
-from sluicegate.dead_letters.selection import Selection
+from sluicegate.dead_letters.selection import LetterSelection
 from sluicegate.dead_letters.transactional_writer import TransactionalWriter
 from sluicegate.dead_letters.verdicts import LetterValidator, own_time
 from sluicegate.validation.policy import TimeFix
@@ -47,7 +47,7 @@ class RedriveRequest:
     """
 
     topic: str
-    selection: Selection | None = None
+    selection: LetterSelection | None = None
     fix: TimeFix | None = None
     repairs: Sequence[LetterRepair] = ()
     keeps_partition: bool = True
@@ -61,7 +61,7 @@ class RedriveRequest:
 class Plan:
     """A plan: the selected letters, with all offsets, and what becomes of them."""
 
-    selection: Selection
+    selection: LetterSelection
     summary: PlanSummary
 
     @property
@@ -109,7 +109,7 @@ class RedriveJob:
 
     def _planned(self, planner: Planner, digest: str) -> Plan:
         topic = self._request.topic
-        selection = self._request.selection or Selection(present_ranges(self._source, topic))
+        selection = self._request.selection or LetterSelection(present_ranges(self._source, topic))
         summary = PlanSummary(self._terms(selection))
         for decision in decisions(self._source, topic, selection, planner, digest, self._request.read_letter):
             summary.add(decision)
@@ -127,7 +127,7 @@ class RedriveJob:
             request.repairs,
         )
 
-    def _terms(self, selection: Selection) -> str:
+    def _terms(self, selection: LetterSelection) -> str:
         """Return what a plan depends on besides the letters and the policies."""
         request = self._request
         fix = None if request.fix is None else request.fix.value

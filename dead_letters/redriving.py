@@ -11,7 +11,7 @@ from sluicegate.dead_letters.letter import ReadLetter
 from sluicegate.dead_letters.marks import Mark, MarkState, ranges_of_offsets
 from sluicegate.dead_letters.plan import PlannedRecord, Planner
 from sluicegate.dead_letters.reading import read_records
-from sluicegate.dead_letters.selection import Selection
+from sluicegate.dead_letters.selection import LetterSelection
 
 NO_LETTER = "not_a_dead_letter"
 MOST_RECORDS = 1000
@@ -19,7 +19,7 @@ _MOST_BYTES = 8 << 20
 
 
 def decisions(
-    cluster: Cluster, topic: str, selection: Selection, planner: Planner, plan: str, read_letter: ReadLetter
+    cluster: Cluster, topic: str, selection: LetterSelection, planner: Planner, plan: str, read_letter: ReadLetter
 ) -> Iterator[PlannedRecord | str]:
     """Yield the decision about each selected letter: partition by partition, in the order of the offsets.
 

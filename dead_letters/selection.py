@@ -9,7 +9,7 @@ from sluicegate.dead_letters.letter import Letter
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class LetterSelection:
     """The letters that meet all given conditions.
 
     - `ranges`: the offsets, by partition.

@@ -22,7 +22,7 @@ from sluicegate.dead_letters.redrive_job import (
 )
 from sluicegate.dead_letters.redriving import Pace, Redriven
 from sluicegate.dead_letters.repairs import LetterRepair
-from sluicegate.dead_letters.selection import Selection
+from sluicegate.dead_letters.selection import LetterSelection
 from sluicegate.dead_letters.transactional_writer import Fenced
 from sluicegate.proxy.cli.console import end, print_line, print_lines
 from sluicegate.proxy.cli.dead_letter_access import USAGE, Desk, FixTime, RecordTime, TargetPartition
@@ -91,7 +91,7 @@ def _request(desk: Desk, asked: Asked) -> RedriveRequest:
     )
 
 
-def _selection(cluster: Cluster, asked: Asked) -> Selection:
+def _selection(cluster: Cluster, asked: Asked) -> LetterSelection:
     present = present_ranges(cluster, asked.topic)
     ranges = present if asked.offsets is None else tuple(_given_ranges(asked.offsets, present))
     header = None
@@ -100,7 +100,7 @@ def _selection(cluster: Cluster, asked: Asked) -> Selection:
         if not separator:
             raise typer.BadParameter("--header: write NAME=VALUE")
         header = name.encode(), value.encode()
-    return Selection(
+    return LetterSelection(
         tuple(each for each in ranges if each.start < each.end),
         asked.group,
         _time_ms("--since", asked.since),

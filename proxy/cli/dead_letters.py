@@ -77,10 +77,10 @@ def show(
     value is masked if that policy has `sensitive`.
     """
     with desk(config, bootstrap, client_config) as opened:
-        from sluicegate.dead_letters.groups import Groups
+        from sluicegate.dead_letters.groups import LetterGroups
         from sluicegate.proxy.cli.dead_letter_tables import counts_lines, groups_json, groups_lines
 
-        groups, others = Groups(), 0
+        groups, others = LetterGroups(), 0
         for record in records_of(opened.cluster, topic, _partitions(opened.cluster, topic)):
             letter = opened.read_letter(record)
             if letter is None:

@@ -29,7 +29,7 @@ _FROM_THE_FIRST = {"auto.offset.reset": "earliest", "queued.max.messages.kbytes"
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRecord:
+class TimedValue:
     """The value of a record and its time (Unix time, ms). `is_broker_time` is true if the broker has set the time."""
 
     value: bytes | None
@@ -37,7 +37,7 @@ class StoredRecord:
     is_broker_time: bool
 
 
-def read_newest(upstream: Upstream, topic: str, most: int) -> tuple[StoredRecord, ...]:
+def read_newest(upstream: Upstream, topic: str, most: int) -> tuple[TimedValue, ...]:
     """Return the `most` newest records of each partition, in the order of the partition.
 
     The result is shorter if reading takes more than 5 s. Raises TopicUnavailable.
@@ -92,12 +92,12 @@ def consumer_of(upstream: Upstream, topic: str) -> Iterator[tuple[Any, list[Any]
             consumer.close()
 
 
-def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> tuple[StoredRecord, ...]:
+def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> tuple[TimedValue, ...]:
     """Read to the end of the partitions in `left`. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     deadline = monotonic() + SECONDS
-    records: deque[StoredRecord] = deque(maxlen=most)
+    records: deque[TimedValue] = deque(maxlen=most)
     while left and monotonic() < deadline:
         message = consumer.poll(_POLL_SECONDS)
         if message is None:
@@ -106,7 +106,7 @@ def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> tuple[Sto
         if error is None:
             kind, time_ms = message.timestamp()
             by_broker = kind == confluent_kafka.TIMESTAMP_LOG_APPEND_TIME
-            records.append(StoredRecord(message.value(), time_ms, by_broker))
+            records.append(TimedValue(message.value(), time_ms, by_broker))
         elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
             left.discard(message.partition())
         elif stops_reading(error):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sluicegate.proxy.state.bounded_read import StoredRecord
+from sluicegate.proxy.state.bounded_read import TimedValue
 from sluicegate.proxy.state.change import UnreadableChange
 from sluicegate.proxy.state.presence import Presence, as_json, decode
 
@@ -83,7 +83,7 @@ class FleetView:
         }
 
 
-def fleet_of(records: Iterable[StoredRecord], own_instance: str, now_ms: int) -> FleetView:
+def fleet_of(records: Iterable[TimedValue], own_instance: str, now_ms: int) -> FleetView:
     """Return the view of announcements, which are in the order of their partition.
 
     `now_ms` is from the reader's clock, which is corrected by the reader's own announcement.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.dead_letters import Groups
+from sluicegate.dead_letters import LetterGroups
 from sluicegate.dead_letters.groups import MOST_GROUPS, OTHERS, ids_of
 from tests.dead_letters.letters import CONNECT, SLUICEGATE, letter, streams_letter
 
@@ -29,7 +29,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_messages_that_differ_in_data_are_one_group(one: str, other: str) -> None:
-    groups = Groups()
+    groups = LetterGroups()
     groups.add(streams_letter(one))
     groups.add(streams_letter(other))
 
@@ -38,7 +38,7 @@ def test_messages_that_differ_in_data_are_one_group(one: str, other: str) -> Non
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_messages_of_different_causes_are_different_groups(one: str, other: str) -> None:
-    groups = Groups()
+    groups = LetterGroups()
     groups.add(streams_letter(one))
     groups.add(streams_letter(other))
 
@@ -46,7 +46,7 @@ def test_messages_of_different_causes_are_different_groups(one: str, other: str)
 
 
 def test_texts_in_quotes_that_always_differ_are_one_group() -> None:
-    groups = Groups()
+    groups = LetterGroups()
     for i in range(100):
         groups.add(streams_letter(f"Unrecognized token '{chr(97 + i % 26)}{'x' * i}': was expecting JSON", i))
 
@@ -57,7 +57,7 @@ def test_texts_in_quotes_that_always_differ_are_one_group() -> None:
 
 
 def test_groups_differ_by_error_rule_and_stage() -> None:
-    groups = Groups()
+    groups = LetterGroups()
     for headers in (
         CONNECT,
         tuple((name, b"TASK_PUT" if name.endswith(b".stage") else value) for name, value in CONNECT),
@@ -70,7 +70,7 @@ def test_groups_differ_by_error_rule_and_stage() -> None:
 
 
 def test_a_group_has_its_times_topics_clients_and_schemas() -> None:
-    groups = Groups()
+    groups = LetterGroups()
     groups.add(letter(SLUICEGATE, b"\0\0\0\0\x07x", time=7_200_000))
     groups.add(letter(SLUICEGATE, b"{}", time=3_600_001))
 
@@ -83,7 +83,7 @@ def test_a_group_has_its_times_topics_clients_and_schemas() -> None:
 
 
 def test_hostile_letters_need_bounded_memory() -> None:
-    groups = Groups()
+    groups = LetterGroups()
     words = [f"{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{chr(97 + i // 676)}q" for i in range(3 * MOST_GROUPS)]
     for i, word in enumerate(words):
         headers = ((b"__streams.errors.topic", word.encode()), (b"__streams.errors.message", word.encode()))

@@ -6,7 +6,7 @@ the positions of quotes, it has 18. In the others, the data in the messages cann
 
 import pytest
 
-from sluicegate.dead_letters import Groups
+from sluicegate.dead_letters import LetterGroups
 from sluicegate.dead_letters.groups import ids_of
 from tests.dead_letters.letters import letter
 from tests.dead_letters.mixed_topics import TOPICS, headers_of
@@ -33,7 +33,7 @@ def grouped_by_tool(topic: str) -> Grouping:
         letter(headers_of(case), offset=offset)
         for offset, case in enumerate(case for cases in TOPICS[topic] for case in cases)
     ]
-    groups = Groups()
+    groups = LetterGroups()
     for each in letters:
         groups.add(each)
     found = {

@@ -11,7 +11,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.state.bounded_read import StoredRecord
+from sluicegate.proxy.state.bounded_read import TimedValue
 from sluicegate.proxy.state.fleet_view import fleet_of
 from sluicegate.proxy.state.presence import Presence, encode
 from sluicegate.proxy.status.status import Status
@@ -50,7 +50,7 @@ class StubCluster:
         hostile = replace(
             ONE, name="<b>gate-3", instance="c", version="0.2.0", state="needs attention", conditions=("events_lost",)
         )
-        records = [StoredRecord(encode(each), each.time_ms, True) for each in (stale, ONE, hostile)]
+        records = [TimedValue(encode(each), each.time_ms, True) for each in (stale, ONE, hostile)]
         return json_response(json.loads(json.dumps(fleet_of(records, "a", NOW).as_json())))
 
 

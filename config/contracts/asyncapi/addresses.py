@@ -7,7 +7,7 @@ from math import prod
 from typing import Final
 
 from sluicegate.config.contracts.asyncapi.messages import KAFKA
-from sluicegate.config.contracts.asyncapi.nodes import Node, Refused
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.protocol.topic_name import LEGAL_CHARACTERS, is_legal_topic_name
 
@@ -18,7 +18,7 @@ _MOST_NAMES = 100
 _LONGEST = 249
 
 
-def is_of_kafka(references: References, channel: Node, is_version_2: bool) -> bool:
+def is_of_kafka(references: References, channel: DocumentNode, is_version_2: bool) -> bool:
     """Return whether a channel is a Kafka topic: by its servers, or by its binding if there are no servers."""
     servers = servers_of(references, channel, is_version_2)
     if not servers:
@@ -26,7 +26,7 @@ def is_of_kafka(references: References, channel: Node, is_version_2: bool) -> bo
     return any(str(each.mapping().get("protocol", "")).lower() in _PROTOCOLS for each in servers)
 
 
-def servers_of(references: References, channel: Node, is_version_2: bool) -> list[Node]:
+def servers_of(references: References, channel: DocumentNode, is_version_2: bool) -> list[DocumentNode]:
     """Return the servers of a channel: those that it names, or all. Raises Refused."""
     servers = dict(references.items(references.get(references.root, "servers")))
     given = references.get(channel, "servers")
@@ -38,7 +38,9 @@ def servers_of(references: References, channel: Node, is_version_2: bool) -> lis
     return chosen or list(servers.values())
 
 
-def topics_of_channel(references: References, channel: Node, key: str, is_version_2: bool) -> list[tuple[str, Node]]:
+def topics_of_channel(
+    references: References, channel: DocumentNode, key: str, is_version_2: bool
+) -> list[tuple[str, DocumentNode]]:
     """Return the topics of a channel, each with the place that names it; none if the address is unknown.
 
     A topic is a name, or a regular expression between slashes if a parameter has no list of values. Raises Refused.
@@ -48,7 +50,7 @@ def topics_of_channel(references: References, channel: Node, key: str, is_versio
     if topic is not None:
         where = topic
     elif is_version_2:
-        where = Node(key, channel.source, channel.path)
+        where = DocumentNode(key, channel.source, channel.path)
     else:
         address = references.resolved(channel).get("address")
         if address is None:
@@ -57,12 +59,12 @@ def topics_of_channel(references: References, channel: Node, key: str, is_versio
     return [(name, where) for name in _topics(references, channel, where)]
 
 
-def _binding(references: References, channel: Node) -> Node | None:
+def _binding(references: References, channel: DocumentNode) -> DocumentNode | None:
     bindings = references.get(channel, "bindings")
     return None if bindings is None else references.get(bindings, KAFKA)
 
 
-def _topics(references: References, channel: Node, where: Node) -> Iterator[str]:
+def _topics(references: References, channel: DocumentNode, where: DocumentNode) -> Iterator[str]:
     address = where.text()
     parts = _PARAMETER.split(address)
     parameters = dict(references.items(references.get(channel, "parameters")))
@@ -86,7 +88,7 @@ def _topics(references: References, channel: Node, where: Node) -> Iterator[str]
     yield f"/{''.join(f'{literal}{part}' for literal, part in zip(escaped, (*written, ''), strict=True))}/"
 
 
-def _values(references: References, parameter: Node | None) -> list[str]:
+def _values(references: References, parameter: DocumentNode | None) -> list[str]:
     """Return the values that a parameter can have; empty if the document does not list them."""
     if parameter is None:
         return []

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sluicegate.config.contracts.asyncapi.media_types import JSON, language_of, media_type_of
-from sluicegate.config.contracts.asyncapi.messages import Message
-from sluicegate.config.contracts.asyncapi.nodes import Node
+from sluicegate.config.contracts.asyncapi.messages import ChannelMessage
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.contracts.asyncapi.text_checks import expressions_of
 from sluicegate.config.values.topic_pattern import regular_expression_of
 
-NoteAt = Callable[[Node, str, str], None]
+NoteAt = Callable[[DocumentNode, str, str], None]
 """Takes the place of a statement that has no effect, the statement, and the reason."""
 
 _READ: Final = frozenset({"type", "properties", "required", "allOf"})
@@ -36,7 +36,7 @@ class HeaderChecks:
             yield required | ({"patterns": patterns} if patterns else {})
 
 
-def header_checks(references: References, message: Message, note: NoteAt) -> HeaderChecks:
+def header_checks(references: References, message: ChannelMessage, note: NoteAt) -> HeaderChecks:
     """Return the checks of a message's headers. Raises Refused."""
     checks = HeaderChecks()
     has_required = False
@@ -67,7 +67,7 @@ def common_checks(all_checks: Sequence[HeaderChecks]) -> HeaderChecks:
     return HeaderChecks(first.required.intersection(*(other.required for other in others)), patterns)
 
 
-def _plain(references: References, layer: Node, message: Message, note: NoteAt) -> Node | None:
+def _plain(references: References, layer: DocumentNode, message: ChannelMessage, note: NoteAt) -> DocumentNode | None:
     """Return the JSON Schema of headers, perhaps inside a schema with a format; None if it is in another language."""
     if not isinstance(layer.value, dict) or "schemaFormat" not in layer.value:
         return layer
@@ -78,7 +78,7 @@ def _plain(references: References, layer: Node, message: Message, note: NoteAt) 
     return references.get(layer, "schema")
 
 
-def _parts(references: References, schema: Node) -> Iterator[Node]:
+def _parts(references: References, schema: DocumentNode) -> Iterator[DocumentNode]:
     """Yield a schema, and the schemas that its `allOf` combines."""
     pending = [schema]
     for _ in range(_MOST_PARTS):
@@ -90,12 +90,12 @@ def _parts(references: References, schema: Node) -> Iterator[Node]:
         pending += [] if several is None else map(references.resolved, several.list())
 
 
-def _required(part: Node) -> list[str]:
+def _required(part: DocumentNode) -> list[str]:
     given = part.get("required")
     return [] if given is None or isinstance(given.value, bool) else [each.text() for each in given.list()]
 
 
-def _note_rest(part: Node, message: Message, note: NoteAt) -> None:
+def _note_rest(part: DocumentNode, message: ChannelMessage, note: NoteAt) -> None:
     for key, value in part.items():
         if (
             key in _READ
@@ -108,7 +108,7 @@ def _note_rest(part: Node, message: Message, note: NoteAt) -> None:
         note(value, f"{key} of the headers of message {message.name}", why)
 
 
-def _patterns(name: str, header: Node, message: Message, note: NoteAt) -> Iterator[str]:
+def _patterns(name: str, header: DocumentNode, message: ChannelMessage, note: NoteAt) -> Iterator[str]:
     schema = header.mapping()
     for expression in expressions_of(
         schema, lambda what, why: note(header, f"{what} of header {name} of message {message.name}", why)

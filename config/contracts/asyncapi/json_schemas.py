@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from sluicegate.config.contracts.asyncapi.nodes import Node, Refused
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.contracts.asyncapi.references import REF, References, reference_in
 
 DRAFT_7: Final = "http://json-schema.org/draft-07/schema#"
@@ -33,7 +33,7 @@ _UNSAFE = re.compile("[^A-Za-z0-9]")
 _MOST_DEPTH = 100
 _MOST_VALUES = 200_000
 
-NoteDiscriminator = Callable[[Node], None]
+NoteDiscriminator = Callable[[DocumentNode], None]
 
 
 def draft_of(parameters: Mapping[str, str]) -> str | None:
@@ -51,11 +51,11 @@ class SchemaWriter:
         self._left = _MOST_VALUES
         self._names: dict[tuple[int, tuple[str | int, ...]], str] = {}
         self._definitions: dict[str, Any] = {}
-        self._pending: list[tuple[str, Node]] = []
+        self._pending: list[tuple[str, DocumentNode]] = []
         self._keeps_siblings = False
         self._outermost = references.root
 
-    def written(self, schemas: Sequence[Node], draft: str, note: NoteDiscriminator) -> dict[str, Any]:
+    def written(self, schemas: Sequence[DocumentNode], draft: str, note: NoteDiscriminator) -> dict[str, Any]:
         """Return a JSON Schema that a value matches if it matches one of the schemas.
 
         `note` is called with each `discriminator`, which has no effect on the validation. Raises Refused.
@@ -78,11 +78,11 @@ class SchemaWriter:
             body = {} if body else {"not": {}}
         return {"$schema": chosen, **body, **({_DEFINITIONS: self._definitions} if self._definitions else {})}
 
-    def _draft_in(self, root: Node, draft: str) -> str:
+    def _draft_in(self, root: DocumentNode, draft: str) -> str:
         own = root.value.get("$schema") if isinstance(root.value, dict) else None
         return own if isinstance(own, str) else draft
 
-    def _schema(self, node: Node, depth: int) -> Any:
+    def _schema(self, node: DocumentNode, depth: int) -> Any:
         self._count(node)
         if depth > _MOST_DEPTH:
             raise Refused(self._outermost, f"the schema is nested more than {_MOST_DEPTH} levels deep")
@@ -109,11 +109,11 @@ class SchemaWriter:
                 made[key] = self._copied(value)
         return made
 
-    def _part(self, node: Node, depth: int) -> Any:
+    def _part(self, node: DocumentNode, depth: int) -> Any:
         """Return a part that may also be a text, as in `type`, or a list of names, as in `dependencies`."""
         return self._schema(node, depth + 1) if isinstance(node.value, dict | bool) else self._copied(node)
 
-    def _definition(self, node: Node) -> str:
+    def _definition(self, node: DocumentNode) -> str:
         """Return the name of the definition for the target of a reference. Raises Refused."""
         target = self._references.resolved(node)
         identity = (id(target.source), target.path)
@@ -123,7 +123,7 @@ class SchemaWriter:
             self._pending.append((name, target))
         return self._names[identity]
 
-    def _copied(self, node: Node) -> Any:
+    def _copied(self, node: DocumentNode) -> Any:
         values: list[Any] = [node.value]
         while values:
             self._count(node)
@@ -131,11 +131,11 @@ class SchemaWriter:
             values += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         return node.value
 
-    def _count(self, node: Node) -> None:
+    def _count(self, node: DocumentNode) -> None:
         self._left -= 1
         if self._left < 0:
             raise Refused(node, f"the schemas of the document have more than {_MOST_VALUES} values after references")
 
 
-def _ignore(_node: Node) -> None:
+def _ignore(_node: DocumentNode) -> None:
     """Do nothing."""

@@ -7,8 +7,8 @@ from typing import Any, Final
 from sluicegate.config.contracts.asyncapi.headers import NoteAt
 from sluicegate.config.contracts.asyncapi.json_schemas import DRAFT_7, SchemaWriter
 from sluicegate.config.contracts.asyncapi.media_types import AVRO, JSON
-from sluicegate.config.contracts.asyncapi.messages import Message
-from sluicegate.config.contracts.asyncapi.nodes import Node
+from sluicegate.config.contracts.asyncapi.messages import ChannelMessage
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode
 from sluicegate.config.contracts.asyncapi.payloads import NotRead, RegistryUse, schema_keys
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.contracts.asyncapi.text_checks import condition_of, kind_of
@@ -18,7 +18,7 @@ _AVRO_TYPES: Final = frozenset({"record", "enum", "fixed", "map", "bytes", "int"
 
 
 def key_rule(
-    references: References, message: Message, use: RegistryUse, writer: SchemaWriter, note: NoteAt
+    references: References, message: ChannelMessage, use: RegistryUse, writer: SchemaWriter, note: NoteAt
 ) -> dict[str, Any] | None:
     """Return the keys of a rule about the key of a message; None if the document has no schema of it.
 
@@ -53,7 +53,9 @@ def _why_not(kind: str | None) -> str:
     return f"serializers write keys of the type {kind} in several ways" if kind else "the key has no single type"
 
 
-def _of_text(schema: Node, required: Mapping[str, Any], message: Message, note: NoteAt) -> dict[str, Any]:
+def _of_text(
+    schema: DocumentNode, required: Mapping[str, Any], message: ChannelMessage, note: NoteAt
+) -> dict[str, Any]:
     condition = condition_of(
         schema.mapping(), KEY, lambda what, why: note(schema, f"{what} of the key of message {message.name}", why)
     )
@@ -67,7 +69,7 @@ def _allows_null(schema: Mapping[str, Any]) -> bool:
     return "null" in kinds if isinstance(kinds, list) else kinds == "null"
 
 
-def _binding_key(references: References, message: Message) -> Node | None:
+def _binding_key(references: References, message: ChannelMessage) -> DocumentNode | None:
     """Return the schema of the key, perhaps as a reference."""
     for bindings in message.all(references, "bindings"):
         kafka = references.get(bindings, "kafka")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sluicegate.config.contracts.asyncapi.nodes import Node, Refused
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.files.source import Path
 
@@ -15,26 +15,26 @@ _OPERATIONS: Final = ("publish", "subscribe")
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChannelMessage:
     """A message.
 
     `layers` are the message and its traits; the first layer that has a key decides about it.
     """
 
     name: str
-    node: Node
-    layers: tuple[Node, ...]
+    node: DocumentNode
+    layers: tuple[DocumentNode, ...]
 
-    def first(self, references: References, key: str) -> Node | None:
+    def first(self, references: References, key: str) -> DocumentNode | None:
         """Return the value of a key, with references resolved. Raises Refused."""
         return next(self.all(references, key), None)
 
-    def all(self, references: References, key: str) -> Iterator[Node]:
+    def all(self, references: References, key: str) -> Iterator[DocumentNode]:
         """Yield the value of a key in each layer, with references resolved. Raises Refused."""
         found = (references.get(layer, key) for layer in self.layers)
         yield from (node for node in found if node is not None)
 
-    def of_kafka(self, references: References, key: str) -> Node | None:
+    def of_kafka(self, references: References, key: str) -> DocumentNode | None:
         """Return the value of a key of the message's Kafka binding, with references resolved. Raises Refused."""
         for bindings in self.all(references, "bindings"):
             kafka = references.get(bindings, KAFKA)
@@ -43,9 +43,9 @@ class Message:
         return None
 
 
-def messages_of(references: References, channel: Node, is_version_2: bool) -> list[Message]:
+def messages_of(references: References, channel: DocumentNode, is_version_2: bool) -> list[ChannelMessage]:
     """Return each message of a channel once. Raises Refused."""
-    found: dict[tuple[int, Path], Message] = {}
+    found: dict[tuple[int, Path], ChannelMessage] = {}
     named = _of_operations(references, channel) if is_version_2 else references.items(channel.get("messages"))
     for name, node in named:
         found.setdefault((id(node.source), node.path), _message(references, name, node, is_version_2))
@@ -54,12 +54,12 @@ def messages_of(references: References, channel: Node, is_version_2: bool) -> li
     return list(found.values())
 
 
-def operations_by_channel(references: References) -> dict[tuple[int, Path], list[Node]]:
+def operations_by_channel(references: References) -> dict[tuple[int, Path], list[DocumentNode]]:
     """Return the operations of version 3 and their traits, by the source and the path of their channel.
 
     Raises Refused.
     """
-    found: dict[tuple[int, Path], list[Node]] = {}
+    found: dict[tuple[int, Path], list[DocumentNode]] = {}
     for _, operation in references.items(references.get(references.root, "operations")):
         channel = references.get(operation, "channel")
         if channel is not None:
@@ -68,14 +68,14 @@ def operations_by_channel(references: References) -> dict[tuple[int, Path], list
     return found
 
 
-def operations_in(references: References, channel: Node) -> list[Node]:
+def operations_in(references: References, channel: DocumentNode) -> list[DocumentNode]:
     """Return the operations of a channel of version 2, and their traits. Raises Refused."""
     named = (references.get(channel, name) for name in _OPERATIONS)
     operations = [operation for operation in named if operation is not None]
     return [layer for each in operations for layer in (each, *_traits(references, each))]
 
 
-def _of_operations(references: References, channel: Node) -> Iterator[tuple[str, Node]]:
+def _of_operations(references: References, channel: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
     """Yield the messages of the operations `publish` and `subscribe` of version 2."""
     for operation in _OPERATIONS:
         given = references.get(channel, operation)
@@ -83,21 +83,21 @@ def _of_operations(references: References, channel: Node) -> Iterator[tuple[str,
         if message is None:
             continue
         several = message.get("oneOf")
-        nodes: Sequence[Node] = [message] if several is None else several.list()
+        nodes: Sequence[DocumentNode] = [message] if several is None else several.list()
         for i, node in enumerate(nodes):
             yield f"{operation}.{i + 1}" if len(nodes) > 1 else operation, references.resolved(node)
 
 
-def _message(references: References, name: str, node: Node, is_version_2: bool) -> Message:
+def _message(references: References, name: str, node: DocumentNode, is_version_2: bool) -> ChannelMessage:
     """Apply the traits of a message: in version 2 the last trait decides, in version 3 the message itself."""
     traits = _traits(references, node)
     layers = (*traits, node) if is_version_2 else (node, *traits)
     own = next((layer.value["name"] for layer in layers if isinstance(layer.mapping().get("name"), str)), None)
     last = node.path[-1] if node.path else name
-    return Message(own or (last if isinstance(last, str) and last != "message" else name), node, layers)
+    return ChannelMessage(own or (last if isinstance(last, str) and last != "message" else name), node, layers)
 
 
-def _traits(references: References, node: Node) -> list[Node]:
+def _traits(references: References, node: DocumentNode) -> list[DocumentNode]:
     """Return the traits of a message or an operation, the last one first. Raises Refused."""
     listed = references.get(node, "traits")
     if listed is None:

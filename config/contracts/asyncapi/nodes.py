@@ -10,14 +10,14 @@ from sluicegate.config.files.source import Path, Problem, Source
 class Refused(Exception):
     """A part of a document that cannot be used."""
 
-    def __init__(self, node: "Node", words: str) -> None:
+    def __init__(self, node: "DocumentNode", words: str) -> None:
         source = node.source
         self.problem = Problem(source.key_of(node.path), node.place, words)
         super().__init__(str(self.problem))
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DocumentNode:
     """A value, with its source (one file) and its path in the file."""
 
     value: Any
@@ -29,11 +29,11 @@ class Node:
         """Return the file and the line."""
         return self.source.place_of(self.path)
 
-    def at(self, part: str | int) -> "Node":
+    def at(self, part: str | int) -> "DocumentNode":
         """Return the value at a key or a position, which must exist."""
-        return Node(self.value[part], self.source, (*self.path, part))
+        return DocumentNode(self.value[part], self.source, (*self.path, part))
 
-    def get(self, key: str) -> "Node | None":
+    def get(self, key: str) -> "DocumentNode | None":
         """Return the value of a key; None if it is missing or null. Raises Refused if this is no mapping."""
         return self.at(key) if self.mapping().get(key) is not None else None
 
@@ -43,11 +43,11 @@ class Node:
             raise Refused(self, "expected keys and values")
         return self.value
 
-    def items(self) -> Iterator[tuple[str, "Node"]]:
+    def items(self) -> Iterator[tuple[str, "DocumentNode"]]:
         """Yield the keys and values of a mapping. Raises Refused."""
         yield from ((key, self.at(key)) for key in self.mapping())
 
-    def list(self) -> "list[Node]":
+    def list(self) -> "list[DocumentNode]":
         """Return the items of a list. Raises Refused."""
         if not isinstance(self.value, list):
             raise Refused(self, "expected a list")

@@ -16,8 +16,8 @@ from sluicegate.config.contracts.asyncapi.media_types import (
     language_of,
     media_type_of,
 )
-from sluicegate.config.contracts.asyncapi.messages import Message
-from sluicegate.config.contracts.asyncapi.nodes import Node
+from sluicegate.config.contracts.asyncapi.messages import ChannelMessage
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode
 from sluicegate.config.contracts.asyncapi.protobuf_messages import messages_in
 from sluicegate.config.contracts.asyncapi.references import References
 
@@ -43,7 +43,7 @@ class Payload:
     """
 
     keys: Mapping[str, Any]
-    schema: Node | None = None
+    schema: DocumentNode | None = None
     draft: str = DRAFT_7
     ignored: str | None = None
 
@@ -73,7 +73,9 @@ class RegistryUse:
         return {"envelope": "confluent"}
 
 
-def registry_use(references: References, message: Message, name: str | None, servers: list[Node]) -> RegistryUse:
+def registry_use(
+    references: References, message: ChannelMessage, name: str | None, servers: list[DocumentNode]
+) -> RegistryUse:
     """Return how the producers of a message use a registry, by the bindings of the message and of its servers."""
     url, vendor = _of_servers(references, servers)
     location = _text_in(references, message, "schemaIdLocation")
@@ -82,7 +84,7 @@ def registry_use(references: References, message: Message, name: str | None, ser
     return RegistryUse(name, location, url is not None, encoding.lower(), _SUBJECTS.get(strategy))
 
 
-def payload_of(references: References, message: Message, use: RegistryUse, default_type: str | None) -> Payload:
+def payload_of(references: References, message: ChannelMessage, use: RegistryUse, default_type: str | None) -> Payload:
     """Return how the payload of a message is validated.
 
     `default_type` is the document's `defaultContentType`. Raises NotRead and Refused.
@@ -96,7 +98,9 @@ def payload_of(references: References, message: Message, use: RegistryUse, defau
     )
 
 
-def schema_keys(references: References, node: Node, language: str, use: RegistryUse, name: str) -> dict[str, Any]:
+def schema_keys(
+    references: References, node: DocumentNode, language: str, use: RegistryUse, name: str
+) -> dict[str, Any]:
     """Return the keys of a rule's `schema` for Avro or Protobuf. `name` is the message's.
 
     Raises NotRead and Refused.
@@ -115,7 +119,12 @@ def schema_keys(references: References, node: Node, language: str, use: Registry
 
 
 def _checked_payload(
-    references: References, message: Message, node: Node, schema: tuple[str, MediaType], data: str, use: RegistryUse
+    references: References,
+    message: ChannelMessage,
+    node: DocumentNode,
+    schema: tuple[str, MediaType],
+    data: str,
+    use: RegistryUse,
 ) -> Payload:
     language, written = schema
     if language == data != JSON:
@@ -133,7 +142,7 @@ def _checked_payload(
     return Payload(schema_keys(references, node, data, use, message.name), node, draft)
 
 
-def _schema_and_format(references: References, message: Message) -> tuple[Node, MediaType]:
+def _schema_and_format(references: References, message: ChannelMessage) -> tuple[DocumentNode, MediaType]:
     """Return the payload's schema, perhaps as a reference, and its format. Raises NotRead."""
     given = message.first(references, _SCHEMA_FORMAT)
     written = None if given is None else given.text()
@@ -152,7 +161,7 @@ def _schema_and_format(references: References, message: Message) -> tuple[Node, 
     return node, media_type_of(written or "application/vnd.aai.asyncapi")
 
 
-def _data_format(references: References, message: Message, language: str, default_type: str | None) -> str:
+def _data_format(references: References, message: ChannelMessage, language: str, default_type: str | None) -> str:
     own = message.first(references, "contentType")
     written = default_type if own is None else own.text()
     if written is None or (written.strip().lower() == ANY_BINARY and language != JSON):
@@ -163,7 +172,7 @@ def _data_format(references: References, message: Message, language: str, defaul
     return found
 
 
-def _avro_text(references: References, node: Node) -> str:
+def _avro_text(references: References, node: DocumentNode) -> str:
     file = references.file_of(node)
     if file is not None:
         return references.text_of(node, file)
@@ -186,7 +195,7 @@ def _message_name(text: str, name: str) -> str:
     return same[0]
 
 
-def _of_servers(references: References, servers: list[Node]) -> tuple[str | None, str | None]:
+def _of_servers(references: References, servers: list[DocumentNode]) -> tuple[str | None, str | None]:
     """Return the URL and the vendor of the registry that the bindings of the servers name."""
     for server in servers:
         bindings = references.get(server, "bindings")
@@ -197,6 +206,6 @@ def _of_servers(references: References, servers: list[Node]) -> tuple[str | None
     return None, None
 
 
-def _text_in(references: References, message: Message, key: str) -> str | None:
+def _text_in(references: References, message: ChannelMessage, key: str) -> str | None:
     found = message.of_kafka(references, key)
     return None if found is None else str(found.value)

@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 from urllib.parse import unquote
 
-from sluicegate.config.contracts.asyncapi.nodes import Node, Refused
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.files.source import Source
 
 Read = Callable[[FilePath], Source]
@@ -47,11 +47,11 @@ class References:
         self._left = _MOST_STEPS_OF_ALL
 
     @property
-    def root(self) -> Node:
+    def root(self) -> DocumentNode:
         """Return the document as a whole."""
-        return Node(self._root.data, self._root)
+        return DocumentNode(self._root.data, self._root)
 
-    def resolved(self, node: Node) -> Node:
+    def resolved(self, node: DocumentNode) -> DocumentNode:
         """Return the target of a node that refers to another one, or the node. Raises Refused."""
         for _ in range(_MOST_STEPS):
             target = reference_in(node)
@@ -60,23 +60,23 @@ class References:
             node = self._target(node, target)
         raise Refused(node, f"more than {_MOST_STEPS} references in a row")
 
-    def get(self, node: Node, key: str) -> Node | None:
+    def get(self, node: DocumentNode, key: str) -> DocumentNode | None:
         """Return the value of a key with references resolved; None if it is missing or null. Raises Refused."""
         found = self.resolved(node).get(key)
         return None if found is None else self.resolved(found)
 
-    def items(self, node: Node | None) -> "list[tuple[str, Node]]":
+    def items(self, node: DocumentNode | None) -> "list[tuple[str, DocumentNode]]":
         """Return the keys and values of a mapping with references resolved. Raises Refused."""
         return [] if node is None else [(key, self.resolved(value)) for key, value in self.resolved(node).items()]
 
-    def file_of(self, node: Node) -> FilePath | None:
+    def file_of(self, node: DocumentNode) -> FilePath | None:
         """Return the file that a reference without a fragment names; None for any other node. Raises Refused."""
         target = reference_in(node)
         if target is None or target.startswith("#") or "#" in target.rstrip("#"):
             return None
         return self._path_of(node, self._name_of(node, target.rstrip("#")))
 
-    def text_of(self, node: Node, file: FilePath) -> str:
+    def text_of(self, node: DocumentNode, file: FilePath) -> str:
         """Return the content of a file that the node names. Raises Refused."""
         assert self._read_text is not None
         try:
@@ -87,20 +87,20 @@ class References:
             reason = getattr(error, "strerror", None) or error
             raise Refused(node, f"{file} cannot be read: {reason}") from None
 
-    def _target(self, node: Node, target: str, depth: int = 0) -> Node:
+    def _target(self, node: DocumentNode, target: str, depth: int = 0) -> DocumentNode:
         self._left -= 1
         if depth > _MOST_STEPS or self._left < 0:
             raise Refused(node, f"{target[:200]} leads through too many references")
         name, _, fragment = target.partition("#")
         source = node.source if not name else self._source(node, self._name_of(node, name))
-        found = Node(source.data, source)
+        found = DocumentNode(source.data, source)
         if fragment and not fragment.startswith("/"):
             raise Refused(node, f"{target[:200]} is no JSON pointer; write #/components/…")
         for part in fragment.split("/")[1:]:
             found = self._step(node, target, found, unquote(part).replace("~1", "/").replace("~0", "~"), depth)
         return found
 
-    def _step(self, node: Node, target: str, found: Node, part: str, depth: int) -> Node:
+    def _step(self, node: DocumentNode, target: str, found: DocumentNode, part: str, depth: int) -> DocumentNode:
         for _ in range(_MOST_STEPS):
             inner = reference_in(found)
             if inner is None or part in found.value:
@@ -118,7 +118,7 @@ class References:
             return found.at(int(part))
         raise Refused(node, f"{target[:200]} leads to nothing: there is no {part[:100]}")
 
-    def _name_of(self, node: Node, name: str) -> str:
+    def _name_of(self, node: DocumentNode, name: str) -> str:
         """Return the name of a file, relative to the document's folder. Raises Refused."""
         name = unquote(name)
         if name.startswith("//") or _SCHEME.match(name):
@@ -131,7 +131,7 @@ class References:
             raise Refused(node, f"{name[:200]} is outside the document's folder; only files in it and below are read")
         return path
 
-    def _path_of(self, node: Node, name: str) -> FilePath:
+    def _path_of(self, node: DocumentNode, name: str) -> FilePath:
         path = self._folder / name
         try:
             is_inside = self._real_path(path).is_relative_to(self._real_path(self._folder))
@@ -141,7 +141,7 @@ class References:
             raise Refused(node, f"{name[:200]} is a link to a file outside the document's folder")
         return path
 
-    def _source(self, node: Node, name: str) -> Source:
+    def _source(self, node: DocumentNode, name: str) -> Source:
         known = self._sources.get(name)
         if known is not None:
             return known
@@ -156,7 +156,7 @@ class References:
         return source
 
 
-def reference_in(node: Node) -> str | None:
+def reference_in(node: DocumentNode) -> str | None:
     """Return the target of a reference; None if the node is none."""
     value: Any = node.value
     target = value.get(REF) if isinstance(value, dict) else None

@@ -11,12 +11,12 @@ from sluicegate.config.contracts.asyncapi.json_schemas import SchemaWriter
 from sluicegate.config.contracts.asyncapi.keys import KEY, key_rule
 from sluicegate.config.contracts.asyncapi.messages import (
     KAFKA,
-    Message,
+    ChannelMessage,
     messages_of,
     operations_by_channel,
     operations_in,
 )
-from sluicegate.config.contracts.asyncapi.nodes import Node, Refused
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.contracts.asyncapi.payloads import NotRead, Payload, payload_of, registry_use
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.files.source import printable
@@ -84,13 +84,13 @@ class _Document:
         self._topics = 0
         self._operations = {} if self.is_version_2 else operations_by_channel(references)
 
-    def operations_of(self, channel: Node) -> list[Node]:
+    def operations_of(self, channel: DocumentNode) -> list[DocumentNode]:
         """Return the operations of a channel, and their traits. Raises Refused."""
         if self.is_version_2:
             return operations_in(self.references, channel)
         return self._operations.get((id(channel.source), channel.path), [])
 
-    def topics_of(self, key: str, channel: Node) -> Iterator[TopicContract]:
+    def topics_of(self, key: str, channel: DocumentNode) -> Iterator[TopicContract]:
         """Yield the topics of a channel; none if it is no Kafka topic. Raises Refused."""
         if not is_of_kafka(self.references, channel, self.is_version_2):
             return
@@ -122,7 +122,7 @@ class _Document:
 class _Channel:
     """Collects the rules of one channel, and the statements without effect."""
 
-    def __init__(self, document: _Document, channel: Node) -> None:
+    def __init__(self, document: _Document, channel: DocumentNode) -> None:
         self._document = document
         self._references = document.references
         self._channel = channel
@@ -143,7 +143,7 @@ class _Channel:
         self._note_bindings()
         return tuple(self._rules), tuple(self._unchecked)
 
-    def _add_payload(self, messages: list[Message]) -> None:
+    def _add_payload(self, messages: list[ChannelMessage]) -> None:
         payloads: list[Payload] = []
         for message in messages:
             try:
@@ -177,12 +177,12 @@ class _Channel:
                 self._note(message.node, f"schema of message {message.name}", first.ignored)
         self._add("payload", {"value": {"schema": keys}}, messages[0].node)
 
-    def _note_several(self, messages: list[Message], is_compared: bool) -> None:
+    def _note_several(self, messages: list[ChannelMessage], is_compared: bool) -> None:
         words = f"a record follows exactly one of {len(messages)} messages"
         why = "a record may follow several" if is_compared else "the registry's schema of the record is compared"
         self._note(self._channel, words, why)
 
-    def _add_headers(self, messages: list[Message]) -> None:
+    def _add_headers(self, messages: list[ChannelMessage]) -> None:
         each = [header_checks(self._references, message, self._note) for message in messages]
         checks = common_checks(each)
         why = "the messages of the channel differ in it"
@@ -194,7 +194,7 @@ class _Channel:
         for section in checks.rules():
             self._add("headers", {"headers": section}, messages[0].node)
 
-    def _add_key(self, messages: list[Message]) -> None:
+    def _add_key(self, messages: list[ChannelMessage]) -> None:
         rules: list[dict[str, Any] | None] = []
         for message in messages:
             try:
@@ -212,11 +212,11 @@ class _Channel:
                 why = "the messages of the channel differ in it"
                 self._note(message.node, f"{KEY} of message {message.name}", why)
 
-    def _use(self, message: Message) -> Any:
+    def _use(self, message: ChannelMessage) -> Any:
         servers = servers_of(self._references, self._channel, self._document.is_version_2)
         return registry_use(self._references, message, self._document.registry, servers)
 
-    def _add(self, name: str, keys: dict[str, Any], node: Node) -> None:
+    def _add(self, name: str, keys: dict[str, Any], node: DocumentNode) -> None:
         document = self._document
         document.characters += len(json.dumps(keys))
         if document.characters > _MOST_CHARACTERS:
@@ -226,10 +226,10 @@ class _Channel:
         mode = {} if document.mode == "reject" else {"mode": document.mode}
         self._rules.append(ContractRule({"name": full, **mode, **keys}, node.path, node.place))
 
-    def _note_discriminator(self, node: Node) -> None:
+    def _note_discriminator(self, node: DocumentNode) -> None:
         self._note(node, f"discriminator {str(node.value)[:100]}", "it does not choose the schema; write const or enum")
 
-    def _note_correlation(self, message: Message) -> None:
+    def _note_correlation(self, message: ChannelMessage) -> None:
         found = message.first(self._references, "correlationId")
         if found is not None:
             self._note(found, f"correlationId of message {message.name}", "records are not compared with each other")
@@ -244,7 +244,7 @@ class _Channel:
         for operation in self._document.operations_of(self._channel):
             self._note_operation(operation)
 
-    def _note_operation(self, operation: Node) -> None:
+    def _note_operation(self, operation: DocumentNode) -> None:
         binding = self._references.get(operation, "bindings")
         kafka = None if binding is None else self._references.get(binding, KAFKA)
         for key, why in _OF_OPERATIONS.items():
@@ -255,11 +255,11 @@ class _Channel:
         if reply is not None:
             self._note(reply, "reply of an operation", "requests and replies are not compared")
 
-    def _note(self, node: Node, what: str, why: str) -> None:
+    def _note(self, node: DocumentNode, what: str, why: str) -> None:
         self._unchecked[Unchecked(what, why, node.place)] = None
 
 
-def _owner_in(references: References, info: Node) -> dict[str, str] | None:
+def _owner_in(references: References, info: DocumentNode) -> dict[str, str] | None:
     """Return the contact as an owner; None if it has no name."""
     contact = references.get(info, _CONTACT)
     name = None if contact is None else contact.mapping().get("name")

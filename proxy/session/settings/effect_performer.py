@@ -17,7 +17,7 @@ from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.request_runner import Perform, Resume, Wait
 from sluicegate.proxy.session.settings.effects import (
     AskClientsBroker,
-    AwaitSettings,
+    AwaitFirstRead,
     Deliver,
     InBackground,
     StoreSettings,
@@ -71,7 +71,7 @@ class SettingEffects:
         with suppress(RuntimeError):  # the event loop has ended
             self._shared.from_thread(resume, result, error)
 
-    def _await_settings(self, _: AwaitSettings) -> Wait:
+    def _await_settings(self, _: AwaitFirstRead) -> Wait:
         return Wait(PauseReason.SETTINGS, lambda resume: self._stored.await_known(partial(resume, None)))
 
     def _store(self, effect: StoreSettings) -> Wait:
@@ -91,7 +91,7 @@ def _pass_on(resume: Resume, response: bytearray) -> None:
 _PERFORM: dict[type, Callable[[SettingEffects, Any], object]] = {
     AskClientsBroker: SettingEffects._ask_broker,
     InBackground: SettingEffects._in_background,
-    AwaitSettings: SettingEffects._await_settings,
+    AwaitFirstRead: SettingEffects._await_settings,
     StoreSettings: SettingEffects._store,
     Deliver: SettingEffects._deliver,
 }

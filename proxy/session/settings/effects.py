@@ -36,7 +36,7 @@ class InBackground(Effect[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitSettings(Effect[None]):
+class AwaitFirstRead(Effect[None]):
     """Wait until this proxy knows the topic settings, for at most some seconds after its start."""
 
 

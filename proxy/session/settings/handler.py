@@ -25,7 +25,7 @@ from sluicegate.proxy.session.settings.described_topics import asked_topics, des
 from sluicegate.proxy.session.settings.divided_request import DividedRequest, divide
 from sluicegate.proxy.session.settings.effects import (
     AskClientsBroker,
-    AwaitSettings,
+    AwaitFirstRead,
     Deliver,
     InBackground,
     StoreSettings,
@@ -60,7 +60,7 @@ class TopicSettingHandler:
         request = _Request(api, version, correlation_id, frame, body_at, self._clock.now())
         names_settings = api.key in _WITH_SETTINGS and (yield from _may_name_settings(frame))
         if (names_settings or api.key in _ABOUT_KNOWN) and not self._stored.are_known:
-            yield from AwaitSettings()
+            yield from AwaitFirstRead()
         if api.key == ApiKey.DESCRIBE_CONFIGS:
             yield from self._describe(request)
         elif names_settings:

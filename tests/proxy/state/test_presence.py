@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sluicegate.proxy.state.bounded_read import StoredRecord
+from sluicegate.proxy.state.bounded_read import TimedValue
 from sluicegate.proxy.state.change import UnreadableChange
 from sluicegate.proxy.state.fleet_view import FleetView, fleet_of
 from sluicegate.proxy.state.presence import EVERY_SECONDS, Presence, decode, encode
@@ -27,11 +27,11 @@ ONE = Presence(
 TWO = replace(ONE, name="gate-2.example.com:19092", instance="b" * 32, state="serving", conditions=())
 
 
-def stored_record(presence: Presence, at_ms: int | None = None, by_broker: bool = True) -> StoredRecord:
-    return StoredRecord(encode(presence), presence.time_ms if at_ms is None else at_ms, by_broker)
+def stored_record(presence: Presence, at_ms: int | None = None, by_broker: bool = True) -> TimedValue:
+    return TimedValue(encode(presence), presence.time_ms if at_ms is None else at_ms, by_broker)
 
 
-def view_of(*records: StoredRecord, own: str = "", now_ms: int = NOW) -> FleetView:
+def view_of(*records: TimedValue, own: str = "", now_ms: int = NOW) -> FleetView:
     return fleet_of(records, own, now_ms)
 
 
@@ -53,7 +53,7 @@ def test_a_thousand_proxies_write_two_hundred_records_and_150_kilobytes_a_second
 def test_garbage_is_no_announcement(value: bytes | None) -> None:
     with pytest.raises(UnreadableChange):
         decode(value)
-    assert view_of(StoredRecord(value, NOW, True), stored_record(ONE)).members[0].presence == ONE
+    assert view_of(TimedValue(value, NOW, True), stored_record(ONE)).members[0].presence == ONE
 
 
 def test_a_proxy_is_stale_after_15_s_and_forgotten_after_10_min() -> None:
