@@ -36,6 +36,7 @@ from sluicegate.config.values.kinds import (
     FileVersion,
     Flag,
     ListenAddress,
+    Names,
     NoneOrMore,
     OneOrMore,
     Seconds,
@@ -67,6 +68,9 @@ POLICIES = frozenset(
 )
 
 
+_MOST_LETTER_TOPICS = 20
+
+
 @section
 class Admin:
     """The admin endpoint: /metrics, /livez, /readyz and the web UI."""
@@ -87,9 +91,17 @@ class Admin:
     token_file: FileName | None = described(
         "The file with the token, instead of `token`. The proxy reads it for each request.", default=None
     )
+    dead_letters: Names = described(
+        "The topics of dead letters that the web UI shows, at most 20. The proxy reads them with its own login when "
+        "somebody opens the view ([dead letters](web-ui.md#dead-letters)). Needs `pip install 'sluicegate[topic]'`. "
+        "Default: no topics.",
+        default=(),
+    )
 
     def __post_init__(self) -> None:
         check_one_source("admin.token", self.token, self.token_file)
+        if len(self.dead_letters) > _MOST_LETTER_TOPICS:
+            raise ValueError(f"admin.dead_letters names at most {_MOST_LETTER_TOPICS} topics")
 
     @property
     def web_ui_token(self) -> Password | None:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
+from sluicegate.proxy.admin.letters_api import LettersApi
 from sluicegate.proxy.admin.violations_api import ViolationsApi, violations_api
 from sluicegate.proxy.cluster.topics import list_names_now
 from sluicegate.proxy.live.live_snapshot import EVERYTHING
@@ -51,12 +52,14 @@ class ProxyChanges:
         loop: asyncio.AbstractEventLoop,
         shared: SharedState | None = None,
         violations: ViolationsApi | None = None,
+        letters: LettersApi | None = None,
     ) -> None:
         self._enforcement = enforcement
         self._reload = reload
         self._loop = loop
         self._shared = shared
         self.violations = (violations or ViolationsApi(None)).find
+        self._letters = letters
         self.fleet_metrics = None if shared is None else partial(presence_metrics, shared.presence.view)
 
     def lines_about(self, topic: str) -> list[str]:
@@ -103,6 +106,10 @@ class ProxyChanges:
             advice = self._shared.presence.remedy if error.is_missing else _LOOK_AT_THE_TOPIC
             return json_response({"proxies": None, "problem": str(error), "advice": advice})
 
+    def dead_letters(self, query: str) -> HttpResponse:
+        """Return the dead letters of `admin.dead_letters`. Blocks for some seconds."""
+        return text_response(404, "no configuration") if self._letters is None else self._letters.find(query)
+
     def _reloaded(self, query: str) -> HttpResponse:
         if query not in ("", "accept_removed=true"):
             return text_response(400, _USAGE)
@@ -139,4 +146,4 @@ def changes_of(
     topics = KnownTopics(lambda: query.loaded, with_traffic, partial(list_names_now, config.upstream))
     commit = None if shared is None else shared.commit
     api = EnforcementApi(enforcement, topics, loop, commit, proxy_name(config))
-    return ProxyChanges(api, reload, loop, shared, violations_api(config))
+    return ProxyChanges(api, reload, loop, shared, violations_api(config), LettersApi(lambda: query.loaded))

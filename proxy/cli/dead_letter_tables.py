@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sluicegate.dead_letters.contents import shown_contents
 from sluicegate.dead_letters.groups import BoundedCounts, Group
 from sluicegate.dead_letters.survey import LetterTopic
 from sluicegate.dead_letters.verdict_counts import Kind, VerdictCounts
 from sluicegate.dead_letters.verdicts import VALID
 from sluicegate.proxy.cli.dead_letter_access import Desk, Dimension, RecordTime
-from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.proxy.reload.letter_groups import contents_json, group_json
+from sluicegate.proxy.reload.letter_policies import LetterPolicies
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.watching.formatting import iso_time
 
@@ -79,7 +79,7 @@ def counts_lines(topic: str, groups: Sequence[Group], by: Dimension, desk: Desk)
 
 def groups_json(topic: str, groups: Sequence[Group], others: int, desk: Desk) -> dict[str, Any]:
     """Return the groups as JSON."""
-    return {"topic": topic, "not_letters": others, "groups": [_group_json(group, desk) for group in groups]}
+    return {"topic": topic, "not_letters": others, "groups": [group_json(group, _shown_by(desk)) for group in groups]}
 
 
 def verdicts_lines(topic: str, counts: VerdictCounts) -> Iterator[str]:
@@ -148,48 +148,15 @@ def _group_lines(group: Group, desk: Desk) -> Iterator[str]:
     if group.schemas:
         yield f"  schema ids {_named(group.schemas.ordered())}"
     yield f"  example {group.example.record.place}"
-    shown = _contents(group, desk)
+    shown = contents_json(group, _shown_by(desk))
     for part in ("key", "value"):
         if shown is not None and shown[part] is not None:
             yield f"  {part} ({shown[part]['size']} bytes): {shown[part]['text'][:_TEXT_CHARACTERS]}"
 
 
-def _group_json(group: Group, desk: Desk) -> dict[str, Any]:
-    example = group.example
-    return {
-        "id": group.id,
-        "letters": group.count,
-        "error": group.cause.error,
-        "rules": list(group.cause.rules),
-        "stage": group.cause.stage or None,
-        "text": group.cause.exact,
-        "first_ms": group.first,
-        "last_ms": group.last,
-        "formats": dict(group.formats),
-        "from_topics": dict(group.topics),
-        "clients": dict(group.clients),
-        "hours_ms": dict(group.hours),
-        "schema_ids": dict(group.schemas),
-        "example": {
-            "partition": example.record.partition,
-            "offset": example.record.offset,
-            "from_topic": example.topic,
-            "from_partition": example.partition,
-            "from_offset": example.offset,
-            "from_timestamp_ms": example.timestamp,
-            "obstacle": None if example.obstacle is None else example.obstacle.value,
-            "contents": _contents(group, desk),
-        },
-    }
-
-
-def _contents(group: Group, desk: Desk) -> dict[str, Any] | None:
-    shown = (
-        shown_contents(group.example, desk.policy_of(group.example.topic), desk.policies.limits)
-        if desk.has_policies
-        else None
-    )
-    return None if shown is None else {"key": shown_beginning(shown.key), "value": shown_beginning(shown.value)}
+def _shown_by(desk: Desk) -> LetterPolicies | None:
+    """Return the policies that decide which contents are shown; None without a configuration."""
+    return desk.policies if desk.has_policies else None
 
 
 def _accepted(found: LetterTopic, desk: Desk) -> int | None:

@@ -16,13 +16,15 @@ _SCRIPTS = (
     "policy_changes", "read_by_days", "recorded_violations", "shared_changes", "shared_fleet",
     "vendor/preact", "vendor/htm", "vendor/uplot",
 )  # fmt: skip
+ON_DEMAND = ("letters", "letter_hours")
+"""Scripts of a view, which the page loads when the view is opened."""
 _KINDS = {
     "index.html": _HTML,
     "style.css": _CSS,
     "icon.svg": _IMAGE,
     "vendor/uplot.css": _CSS,
     "vendor/LICENSES.txt": "text/plain",
-    **{f"{name}.js": _SCRIPT for name in _SCRIPTS},
+    **{f"{name}.js": _SCRIPT for name in (*_SCRIPTS, *ON_DEMAND)},
 }
 # The browser may use only the package's own files, so names from clients cannot run, load or send anything.
 _POLICY = (

@@ -3,7 +3,8 @@
 Files are at / and /ui/, and data at /api/. /api/live returns all data once, and /api/stream every second. /api/history
 returns the traffic of a topic or a client, /api/policy the policy of a topic, and /api/policy-changes the last changes
 of policies. /api/changes and /api/fleet cover all proxies with the same state topic, and /api/violations all proxies
-with the same `violations.topic`. POST requests to /api/suspend, /api/resume and /api/reload change what is enforced.
+with the same `violations.topic`. /api/dead-letters returns the topics of `admin.dead_letters`. POST requests to
+/api/suspend, /api/resume and /api/reload change what is enforced.
 """
 
 import json
@@ -26,8 +27,14 @@ Explain = Callable[[str], dict[str, Any]]
 ReadReloads = Callable[[], list[dict[str, Any]]]
 """Returns the last changes of policies in the form of the API, newest first."""
 _JSON = "application/json"
-_OF_ALL_PROXIES = frozenset({"/api/changes", "/api/fleet", "/api/violations"})
+_OF_ALL_PROXIES = frozenset({"/api/changes", "/api/dead-letters", "/api/fleet", "/api/violations"})
 _ELSEWHERE: dict[str, dict[str, Any]] = {
+    "/api/dead-letters": {
+        "topics": None,
+        "groups": None,
+        "problem": "the web UI of the fleet reads no topic",
+        "advice": "open the web UI of a proxy with admin.dead_letters",
+    },
     "/api/fleet": {"proxies": None},
     "/api/violations": {
         "groups": None,
@@ -63,6 +70,10 @@ class Changes(Protocol):
 
     def violations(self, query: str, /) -> HttpResponse:
         """Return the violations of the last days. Blocks."""
+        ...
+
+    def dead_letters(self, query: str, /) -> HttpResponse:
+        """Return the topics of dead letters, or the groups of one topic. Blocks."""
         ...
 
 
@@ -129,6 +140,8 @@ class Site:
             return _json(_ELSEWHERE[path]) if path in _ELSEWHERE else text_response(404, "this server makes no changes")
         if path == "/api/fleet":
             return self._changes.fleet()
+        if path == "/api/dead-letters":
+            return self._changes.dead_letters(query)
         return self._changes.violations(query) if path == "/api/violations" else self._changes.history(query)
 
     def _live(self) -> HttpResponse:

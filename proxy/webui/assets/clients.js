@@ -7,6 +7,7 @@ import { mainReason, named, outcome, ownerText, rate, size, softwareOf, whole } 
 import { History } from "./history.js";
 import { html } from "./html.js";
 import { Choice, ClientLink, Facts, Search, Section, Table, When, figure, matches } from "./parts.js";
+import { href } from "./route.js";
 import { keyOfConnection } from "./store.js";
 import { eventColumns } from "./violations.js";
 
@@ -99,6 +100,7 @@ export function ClientPage({ store, route }) {
     <${Section} id="client-history" title="Traffic"><${History} kind="client" name=${id} isPaused=${() => store.isPaused} /><//>
     <${Section} id="client-violations" title="Violations by topic and reason">
       <${Table} id="groups" caption="Most batches first, since start" columns=${groupColumns(store, "topic")} rows=${groups} keyOf=${(one) => JSON.stringify([one.topic, outcome(one), one.mode, one.reason])} none="No violations." />
+      <p class="quiet"><a href=${href("letters", { client: id ?? "" })}>Dead letters of this client</a></p>
     <//>
     ${groups.length > 0 && html`<${Section} id="client-example" title="Example"><${Example} group=${newest(groups)} /><${Fix} library=${libraryOf(row.software, id)} reasons=${groups.map((one) => one.reason)} topic=${newest(groups).topic} /><//>`}
     <${Section} id="client-events" title="Latest violations">

@@ -31,8 +31,10 @@ export function ago(ms, now) {
   return now - ms < 1000 ? "just now" : `${span(now - ms)} ago`;
 }
 
-// Returns 2026-11-27T15:19:40Z (moment) or 15:19:40Z (clock).
-export const moment = (ms) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+const LAST_MS = 8.64e15; // the end of the calendar of ECMAScript
+
+// Returns 2026-11-27T15:19:40Z (moment) or 15:19:40Z (clock). Records may have a time outside the calendar.
+export const moment = (ms) => (Math.abs(ms) <= LAST_MS ? new Date(ms).toISOString().replace(/\.\d+Z$/, "Z") : `${ms} ms`);
 export const clock = (ms) => moment(ms).slice(11);
 
 export const counted = (number, one, many) => (number === 1 ? `1 ${one}` : `${whole(number)} ${many}`);

@@ -17,6 +17,15 @@ import { Violations } from "./violations.js";
 
 const SUMMARY_EVERY_MS = 15000;
 
+let Letters = null;
+
+// Loads the view when it is first opened, which keeps the page itself small.
+function LettersOnDemand(props) {
+  if (Letters !== null) return html`<${Letters} ...${props} />`;
+  import("./letters.js").then((module) => { ({ Letters } = module); draw(); }, () => null); // drawing again tries again
+  return html`<p class="quiet">Loading …</p>`;
+}
+
 const VIEWS = {
   overview: { title: () => "Overview", show: Overview },
   proxies: { title: () => "Proxies", show: Proxies, isShown: (state) => (state?.fleet.length ?? 0) > 0 },
@@ -25,6 +34,7 @@ const VIEWS = {
   topics: { title: () => "Topics", show: Topics },
   topic: { title: (params) => `Topic ${named(params.get("name"))}`, show: TopicPage, under: "topics" },
   violations: { title: () => "Violations", show: Violations },
+  letters: { title: () => "Dead letters", show: LettersOnDemand },
   connections: { title: () => "Connections", show: Connections },
   brokers: { title: () => "Brokers", show: Brokers },
   policy: { title: () => "Policy", show: Policy },
