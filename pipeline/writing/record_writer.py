@@ -55,6 +55,8 @@ def transactional_id(of: TopicPartition, group_id: str) -> str:
 
 _LARGEST_RECORD_BYTES = 100_000_000
 _LINGER_MS = 50
+TRANSACTION_TIMEOUT_MS = 60_000
+"""A broker aborts a transaction that is open for longer."""
 
 
 def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) -> "LibrdkafkaWriter":
@@ -63,6 +65,7 @@ def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) 
         {
             **writing.topics.for_librdkafka,
             "transactional.id": transactional_id(of, writing.group_id),
+            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
             "compression.type": writing.codec,
             "linger.ms": _LINGER_MS,
             "message.max.bytes": _LARGEST_RECORD_BYTES,

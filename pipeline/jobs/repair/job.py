@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair import report, required_acls
+from sluicegate.pipeline.jobs.repair.cluster_obstacles import replica_obstacles, transaction_obstacles
 from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, INVALID_TIMESTAMPS, Rules
 from sluicegate.pipeline.jobs.repair.listing import (
     list_invalid_timestamps,
@@ -31,6 +32,7 @@ from sluicegate.pipeline.jobs.repair.report import reason_unchanged
 from sluicegate.pipeline.jobs.repair.survey import survey
 from sluicegate.pipeline.jobs.repair.target import (
     create_clean_topics,
+    group_of,
     log_starts,
     source_settings,
     target_obstacles,
@@ -51,6 +53,7 @@ from sluicegate.pipeline.writing.transactions import wait_until_readable
 PLAN = "plan.json"
 REPAIRS, UNDIAGNOSED, UNREADABLE = "repairs", "undiagnosed", "unreadable"
 _AT_ONCE = 4  # writing a small partition mostly waits for coordinators
+_NO_ID = "0"
 _TOPIC = "{topic}"
 _LONGEST_NAME = 249
 _TOPIC_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}")
@@ -154,11 +157,20 @@ def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: Re
     ]
     if not plan.begun:
         obstacles += missing_offsets(plan, log_starts(plan, topics), {})
-        obstacles += target_obstacles(plan, topics) if changes or omits_records else []
+        obstacles += _write_obstacles(topics, plan) if changes or omits_records else []
     results.write_table(UNREADABLE, unreadable_batches(spark, topics, plan))
     left_out = [f"{each}; they are left out" for each in unwritable if skips]
     warnings = [*retention_warnings(plan, sources, there), *skipped_batch_warnings(plan), *left_out]
     return RepairListing(changes, obstacles, warnings, omits_records)
+
+
+def _write_obstacles(topics: Topics, plan: RepairPlan) -> list[str]:
+    targets = list(plan.targets.values())
+    return [
+        *transaction_obstacles(topics, group_of(targets[0], _NO_ID)),
+        *target_obstacles(plan, topics),
+        *replica_obstacles(topics, targets),
+    ]
 
 
 def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair import required_acls
+from sluicegate.pipeline.jobs.repair.cluster_obstacles import replica_obstacles, transaction_obstacles
 from sluicegate.pipeline.jobs.replay import report
 from sluicegate.pipeline.jobs.replay.decisions import Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
@@ -40,6 +41,7 @@ from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.source.topics import Topics
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 from sluicegate.protocol.messages.fetch import LATEST
 
@@ -49,6 +51,7 @@ _WRITTEN = "to string, to_partition bigint, records bigint, last bigint"
 _MOST_REMAINING = 200
 """Number of those in the summary; the table has all."""
 _PLACE = ("topic", "partition", "offset")
+_ACLS_MISSING, _UNFINISHABLE = "ACLs are missing", "the replay could not be finished"
 RemainingOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], RemainingRanges]
 """Returns what is not replayed of the ranges, by the groups of their progress."""
 
@@ -89,7 +92,7 @@ class ReplayListing:
 
 def dry_run_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> ReplayWork:
     """Return the work for a dry run. Raises CannotWriteTopic and NoFindings."""
-    return _work(spark, topics, results, request, committed_remainder, tuple)
+    return _work(spark, topics, results, request, committed_remainder, lambda found, _why: tuple(found))
 
 
 def applied_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> ReplayWork:
@@ -103,9 +106,9 @@ def _work(
     results: Results,
     request: ReplayRequest,
     remaining_of: RemainingOf,
-    warnings_of: Callable[[list[str]], tuple[str, ...]],
+    warnings_of: Callable[[list[str], str], tuple[str, ...]],
 ) -> ReplayWork:
-    """Return the work. `warnings_of` converts missing ACLs to warnings, or raises an error."""
+    """Return the work. `warnings_of` converts obstacles and their common reason to warnings, or raises an error."""
     location = (
         dead_letter_location(topics)
         if request.findings is None
@@ -116,13 +119,17 @@ def _work(
         required_acls.missing_acl_sentences(topics, map(required_acls.acl_for_progress, groups.values()))
     )
     unable = warnings_of(
-        required_acls.missing_acl_sentences(topics, map(required_acls.acl_for_transactions, groups.values()))
+        required_acls.missing_acl_sentences(topics, map(required_acls.acl_for_transactions, groups.values())),
+        _ACLS_MISSING,
     )
+    unable += warnings_of(transaction_obstacles(topics, min(groups.values())), _UNFINISHABLE)
     run = next_run(results)
     committed = remaining_of(topics, groups, location.ranges)
     remaining = run.unfinished_ranges(committed.ranges, groups)
     targets = location.targets(spark, remaining)
-    unable += warnings_of(required_acls.missing_acl_sentences(topics, required_acls.acls_for_writing(sorted(targets))))
+    needed = required_acls.acls_for_writing(sorted(targets))
+    unable += warnings_of(required_acls.missing_acl_sentences(topics, needed), _ACLS_MISSING)
+    unable += warnings_of(replica_obstacles(topics, targets), _UNFINISHABLE)
     origins = origins_of(topics, targets)
     policies = replay_policies(request.config, origins.settings, request.fix)
     validation = Validation(policies, origins.partitions, request.by, request.now_ms)
@@ -141,8 +148,9 @@ def _work(
     )
 
 
-def _only_if_none(lacks: list[str]) -> tuple[str, ...]:
-    required_acls.check(lacks)
+def _only_if_none(found: list[str], why: str) -> tuple[str, ...]:
+    if found:
+        raise CannotWriteTopic(f"nothing was written, because {why}:\n" + "\n".join(found))
     return ()
 
 
