@@ -55,7 +55,10 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
             yield _message(source, (*path, name), f"{_WITHOUT_EFFECT} {_section_to_enforce(path, source)}")
         if keys.samples and not config.violations.has_destination:
             yield _message(
-                source, (*path, "samples"), "has no effect: neither violations.file nor violations.topic is set"
+                source,
+                (*path, "samples"),
+                "affects only `sluicegate dead-letters`: without violations.file and violations.topic, no event has "
+                "samples",
             )
     for path, words in probable_seconds(config, source):
         yield _message(source, path, words)

@@ -1,7 +1,7 @@
 """The options of `sluicegate dead-letters`: the cluster, the login, and the policies of the original topics."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sluicegate.validation.policy import TopicPolicy
 
 USAGE = 2
-_LISTEN = "127.0.0.1:19092"
+_UPSTREAM, _LISTEN = "127.0.0.1:9092", "127.0.0.1:19092"  # required sections, which are not used
 _STEPS = 10_000
 
 ConfigOption = Annotated[
@@ -101,7 +101,7 @@ class TargetPartition(StrEnum):
 
 
 class Desk:
-    """The cluster of a command, and the policies of the configuration. `loaded` is None without a configuration."""
+    """The cluster of a command, and the policies of the configuration, if `has_policies`."""
 
     def __init__(self, cluster: "Cluster", loaded: Loaded, has_policies: bool) -> None:
         self.cluster = cluster
@@ -143,8 +143,13 @@ class Desk:
 
 
 @contextmanager
-def desk(config: Path | None, bootstrap: str | None, client_config: Path | None) -> Iterator[Desk]:
-    """Connect to the cluster. A wrong option, an unreachable cluster and a missing library end the command."""
+def desk(
+    config: Path | None, bootstrap: str | None, client_config: Path | None, mapping: Mapping[str, Any] | None = None
+) -> Iterator[Desk]:
+    """Connect to the cluster. A wrong option, an unreachable cluster and a missing library end the command.
+
+    `mapping` is an entry of `dead_letter_topics` that precedes those of the configuration.
+    """
     from sluicegate.proxy.network.tls.contexts import MemoryFiles
     from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client, client_settings
 
@@ -155,6 +160,8 @@ def desk(config: Path | None, bootstrap: str | None, client_config: Path | None)
     from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable
 
     loaded = _loaded(config, bootstrap, client_config)
+    if mapping is not None:
+        loaded = _with_mapping(loaded, mapping)
     with MemoryFiles() as copies:
         try:
             yield Desk(Cluster(client_settings(loaded.config.upstream, copies)), loaded, config is not None)
@@ -196,17 +203,23 @@ def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | No
         end(["sluicegate dead-letters: give --config FILE or --bootstrap HOST:PORT"], USAGE)
     access = {} if client_config is None else _access_in(client_config)
     if config is None:
-        return _given({"bootstrap": bootstrap, **access})
+        return _given(upstream={"bootstrap": bootstrap, **access})
     loaded = read_checked(config, USAGE)
     if not access and bootstrap is None:
         return loaded
     addresses = bootstrap or ",".join(map(str, loaded.config.upstream.bootstrap))
-    login = _given({"bootstrap": addresses, **access}).config.upstream
+    login = _given(upstream={"bootstrap": addresses, **access}).config.upstream
     return replace(loaded, config=replace(loaded.config, upstream=login))
 
 
-def _given(upstream: dict[str, Any]) -> Loaded:
-    given = Source("command line", {"upstream": upstream, "listen": {"bootstrap": _LISTEN}})
+def _with_mapping(loaded: Loaded, mapping: Mapping[str, Any]) -> Loaded:
+    given = _given(upstream={"bootstrap": _UPSTREAM}, dead_letter_topics=[mapping]).config.dead_letter_topics
+    topics = (*given, *loaded.config.dead_letter_topics)
+    return replace(loaded, config=replace(loaded.config, dead_letter_topics=topics))
+
+
+def _given(**sections: Any) -> Loaded:
+    given = Source("command line", {"listen": {"bootstrap": _LISTEN}, **sections})
     return read(lambda: load(given, {}), code=USAGE)
 
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sluicegate.proxy.cli.console import end
+from sluicegate.proxy.cli.dead_letter_access import USAGE
 
 if TYPE_CHECKING:
     from sluicegate.dead_letters.repairs import LetterRepair
-
-_USAGE = 2
 
 PatchOption = Annotated[
     Path | None,
@@ -40,5 +39,5 @@ def repairs_of(patch: Path | None, function: str | None, schema_id: int | None) 
         if schema_id is not None:
             found.append(schema_id_of(schema_id))
     except BadRepair as error:
-        end([f"sluicegate dead-letters: {error}"], _USAGE)
+        end([f"sluicegate dead-letters: {error}"], USAGE)
     return tuple(found)

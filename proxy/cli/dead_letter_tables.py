@@ -128,8 +128,12 @@ def _values_of(group: Group, by: Dimension) -> list[tuple[str, int]]:
 
 def _summary(topic: str, groups: Sequence[Group], others: int) -> str:
     letters = sum(group.count for group in groups)
-    ending = f"; {others:,} other records" if others else ""
-    return f"{topic}: {letters:,} dead letters in {len(groups):,} groups{ending}"
+    ending = f"; {_counted(others, 'other record')}" if others else ""
+    return f"{topic}: {_counted(letters, 'dead letter')} in {_counted(len(groups), 'group')}{ending}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _group_lines(group: Group, desk: Desk) -> Iterator[str]:

@@ -22,6 +22,7 @@ from sluicegate.proxy.cli.dead_letter_access import (
     open_target_cluster,
     records_of,
 )
+from sluicegate.proxy.cli.dead_letter_mapping import MapOption, mapping_of
 from sluicegate.proxy.cli.dead_letter_repairs import FunctionOption, PatchOption, SchemaIdOption, repairs_of
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ def list_topics(
     sample: Annotated[
         int, typer.Option("--sample", metavar="NUMBER", min=1, help="The newest records to read of each topic.")
     ] = 100,
+    mapped: MapOption = None,
     as_json: _AsJson = False,
 ) -> None:
     """List the topics with dead letters. The headers of their newest records decide."""
-    with desk(config, bootstrap, client_config) as opened:
+    with desk(config, bootstrap, client_config, mapping_of(mapped, "*")) as opened:
         from sluicegate.dead_letters.survey import topics_with_letters
         from sluicegate.proxy.cli.dead_letter_tables import survey_json, survey_lines
 
@@ -69,6 +71,7 @@ def show(
     bootstrap: Bootstrap = None,
     client_config: ClientConfig = None,
     by: Annotated[Dimension, typer.Option("--by", help="What to group the letters by.")] = Dimension.CAUSE,
+    mapped: MapOption = None,
     as_json: _AsJson = False,
 ) -> None:
     """Group the dead letters of a topic by their cause, or by another dimension.
@@ -76,7 +79,7 @@ def show(
     The beginnings of one record of each group are shown if the policy of its original topic has `samples`, and its
     value is masked if that policy has `sensitive`.
     """
-    with desk(config, bootstrap, client_config) as opened:
+    with desk(config, bootstrap, client_config, mapping_of(mapped, topic)) as opened:
         from sluicegate.dead_letters.groups import LetterGroups
         from sluicegate.proxy.cli.dead_letter_tables import counts_lines, groups_json, groups_lines
 

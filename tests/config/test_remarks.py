@@ -104,7 +104,8 @@ def test_samples_without_an_event_sink_are_reported() -> None:
     with_file = load_text(f"{SMALLEST}defaults: {{samples: true}}\nviolations: {{file: v.jsonl}}\n")
 
     assert [words.partition(": ")[2] for words in found.warnings] == [
-        "topics[0].samples has no effect: neither violations.file nor violations.topic is set"
+        "topics[0].samples affects only `sluicegate dead-letters`: without violations.file and violations.topic, no "
+        "event has samples"
     ]
     assert not with_file.warnings
 

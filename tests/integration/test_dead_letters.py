@@ -106,7 +106,9 @@ def test_sensitive_fields_are_masked(kafka_bootstrap: str, tmp_path: Path) -> No
     file = configuration(tmp_path, kafka_bootstrap, topics=[{"match": "masked", "sensitive": sensitive}])
 
     (group,) = run_json("show", dead, "--config", file)["groups"]
+    text = run("show", dead, "--config", file)
 
+    assert text.startswith(f"{dead}: 1 dead letter in 1 group\n")
     assert group["example"]["contents"]["key"] is None
     assert group["example"]["contents"]["value"]["text"] == '{"card": "****", "n": 1}'
 
@@ -207,6 +209,12 @@ def test_reads_letters_that_the_configuration_describes(kafka_bootstrap: str, tm
 
     (topic,) = run_json("list", "--config", file, "--topic", dead)
     (group,) = run_json("show", dead, "--config", file)["groups"]
+    mapped = ("--map", "topic=x-topic", "--map", "error=x-code", "--map", "prefixes=x-error-,x-other-")
+    of_options = [
+        run_json(*command, "--bootstrap", kafka_bootstrap, *mapped)
+        for command in (("list", "--topic", dead), ("show", dead))
+    ]
+    wrong = run("show", dead, "--bootstrap", kafka_bootstrap, "--map", "colour=x", code=2)
     validated = run_json("validate", dead, "--config", file)
     plan = run_json("redrive", dead, "--config", file, "--partition", "key")
     applied = ["--partition", "key", "--offsets", plan["offsets"], "--apply", plan["digest"]]
@@ -214,6 +222,9 @@ def test_reads_letters_that_the_configuration_describes(kafka_bootstrap: str, tm
 
     assert (topic["formats"], topic["from_topics"]) == (["mapped"], {original: 2})
     assert (group["error"], group["letters"]) == ("E42", 2)
+    (listed,), shown = of_options
+    assert ({**listed, "accepted_now": 2}, shown["groups"]) == (topic, [group])
+    assert "dead_letter_topics[0].colour" in wrong
     assert validated["accepted"] == 2
     assert result["written"] == 2
     names = [{name for name, _ in each.headers()} for each in stored(kafka_bootstrap, original)]
