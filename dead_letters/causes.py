@@ -45,11 +45,14 @@ class Cause(NamedTuple):
 
 def cause_of(letter: Letter) -> Cause:
     """Return the cause of a letter."""
-    text, exact = _without_variables(letter.text)
-    return Cause(letter.error, letter.rules, letter.stage or "", text, exact)
+    return _cause(letter.error, letter.rules, letter.stage or "", letter.text)
 
 
 @lru_cache(maxsize=_CACHED)
+def _cause(error: str, rules: tuple[str, ...], stage: str, text: str) -> Cause:
+    return Cause(error, rules, stage, *_without_variables(text))
+
+
 def _without_variables(text: str) -> tuple[str, str]:
     first = text.lstrip().partition("\n")[0].strip()[:_MOST_CHARACTERS]
     exact = _VARIABLE.sub(lambda found: _NAMES[found.lastgroup or "number"], first)

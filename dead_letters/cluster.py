@@ -52,20 +52,17 @@ class Cluster:
 
     def topics(self) -> dict[str, int]:
         """Return the number of partitions of each topic that the login may describe. Raises ClusterUnavailable."""
-        consumer = self.consumer()
-        try:
-            found = consumer.list_topics(timeout=SECONDS).topics
-        except KafkaException as error:
-            raise ClusterUnavailable(str(error.args[0].str())) from error
-        finally:
-            consumer.close()
+        found = self._metadata().topics
         return {name: len(topic.partitions) for name, topic in sorted(found.items()) if topic.error is None}
 
     def cluster_id(self) -> str:
         """Return the id of the cluster. Raises ClusterUnavailable."""
+        return str(self._metadata().cluster_id)
+
+    def _metadata(self) -> Any:
         consumer = self.consumer()
         try:
-            return str(consumer.list_topics(timeout=SECONDS).cluster_id)
+            return consumer.list_topics(timeout=SECONDS)
         except KafkaException as error:
             raise ClusterUnavailable(str(error.args[0].str())) from error
         finally:
@@ -82,3 +79,15 @@ def ranges_of(consumer: Consumer, topic: str, partitions: int) -> list[Range]:
             raise ClusterUnavailable(f"{topic}-{partition}: {error.args[0].str()}") from error
         found.append(Range(partition, start, end))
     return found
+
+
+def present_ranges(cluster: Cluster, topic: str) -> tuple[Range, ...]:
+    """Return the offsets that a topic has now, without empty partitions. Raises ClusterUnavailable."""
+    partitions = cluster.topics().get(topic)
+    if partitions is None:
+        raise ClusterUnavailable(f"there is no topic {topic} that this login may read")
+    consumer = cluster.consumer()
+    try:
+        return tuple(each for each in ranges_of(consumer, topic, partitions) if each.start < each.end)
+    finally:
+        consumer.close()

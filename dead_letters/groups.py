@@ -7,15 +7,21 @@ from hashlib import sha256
 from itertools import combinations
 
 from sluicegate.dead_letters.causes import Cause, cause_of, quotes_in, without_quotes
-from sluicegate.dead_letters.letter import Letter
+from sluicegate.dead_letters.letter import Letter, LetterFormat
 
 MOST_GROUPS = 1000
 OTHERS = "(others)"
 HOUR_MS = 3_600_000
 _MOST_TEXTS = 8
 _MOST_VALUES = 50
+_MOST_KINDS = 50
 _SCHEMA_ID_END = 5
 _ID_CHARACTERS = 8
+
+_Kind = tuple[LetterFormat, str, str, int, bytes]
+"""What a group counts of a letter: its format, original topic, client, hour, and schema id in four bytes or b""."""
+_General = tuple[str, tuple[str, ...], str, str]
+"""A cause without the texts in quotes."""
 
 
 class BoundedCounts(Counter[str]):
@@ -45,6 +51,7 @@ class Group:
     clients: BoundedCounts = field(default_factory=BoundedCounts)
     hours: BoundedCounts = field(default_factory=BoundedCounts)
     schemas: BoundedCounts = field(default_factory=BoundedCounts)
+    _kinds: dict[_Kind, int] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -52,20 +59,35 @@ class Group:
         return group_id(self.cause)
 
     def add(self, letter: Letter) -> None:
-        """Count a letter."""
-        time = letter.record.timestamp
+        """Count a letter. Its values are in the counts after `complete`."""
+        time, value = letter.record.timestamp, letter.record.value
         self.count += 1
-        self.first, self.last = min(self.first, time), max(self.last, time)
-        self.formats.add(letter.format)
-        self.topics.add(letter.topic)
-        self.clients.add(letter.client or "")
-        self.hours.add(str(time // HOUR_MS * HOUR_MS))
-        value = letter.record.value
-        if value is not None and len(value) >= _SCHEMA_ID_END and value[0] == 0:
-            self.schemas.add(str(int.from_bytes(value[1:_SCHEMA_ID_END], "big")))
+        if time < self.first:
+            self.first = time
+        elif time > self.last:
+            self.last = time
+        schema = value[1:_SCHEMA_ID_END] if value and value[0] == 0 and len(value) >= _SCHEMA_ID_END else b""
+        kinds = self._kinds
+        kind = letter.format, letter.topic, letter.client or "", time // HOUR_MS, schema
+        kinds[kind] = kinds.get(kind, 0) + 1
+        if len(kinds) >= _MOST_KINDS:
+            self.complete()
+
+    def complete(self) -> None:
+        """Add the values of all letters to the counts."""
+        for (letter_format, topic, client, hour, schema), count in self._kinds.items():
+            self.formats.add(letter_format, count)
+            self.topics.add(topic, count)
+            self.clients.add(client, count)
+            self.hours.add(str(hour * HOUR_MS), count)
+            if schema:
+                self.schemas.add(str(int.from_bytes(schema, "big")), count)
+        self._kinds.clear()
 
     def merge(self, other: "Group") -> None:
         """Add the letters of another group."""
+        self.complete()
+        other.complete()
         self.count += other.count
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
         for own, others in (
@@ -104,6 +126,11 @@ class _SimilarGroups:
 
     def add(self, cause: Cause, letter: Letter) -> None:
         """Count a letter."""
+        group = self.groups.get(without_quotes(cause, self._variable))
+        (self._group_of(cause, letter) if group is None else group).add(letter)
+
+    def _group_of(self, cause: Cause, letter: Letter) -> Group:
+        """Return the group of a letter, which is new if it would not be one too many."""
         known = without_quotes(cause, self._variable)
         while known not in self.groups and len(self.groups) >= _MOST_TEXTS:
             self._add_variable(cause)
@@ -113,7 +140,7 @@ class _SimilarGroups:
             time = letter.record.timestamp
             group = self.groups[known] = Group(known, letter, time, time)
             self._firsts[known] = cause
-        group.add(letter)
+        return group
 
     def _add_variable(self, cause: Cause) -> None:
         """Make the position with the most different texts a variable one, and merge the groups that become equal."""
@@ -144,17 +171,21 @@ class LetterGroups:
     """
 
     def __init__(self) -> None:
-        self._similar: dict[Cause, _SimilarGroups] = {}
+        self._similar: dict[_General, _SimilarGroups] = {}
 
     def add(self, letter: Letter) -> None:
         """Count a letter."""
         cause = cause_of(letter)
-        general = cause._replace(exact=cause.text)
-        if general not in self._similar and len(self._similar) >= MOST_GROUPS:
-            cause = general = Cause(OTHERS, (), "", "", "")
-        self._similar.setdefault(general, _SimilarGroups()).add(cause, letter)
+        similar = self._similar.get(cause[:-1])
+        if similar is None:
+            if len(self._similar) >= MOST_GROUPS:
+                cause = Cause(OTHERS, (), "", "", "")
+            similar = self._similar.setdefault(cause[:-1], _SimilarGroups())
+        similar.add(cause, letter)
 
     def ordered(self) -> list[Group]:
         """Return the groups by their counts."""
         groups = [group for similar in self._similar.values() for group in similar.groups.values()]
+        for group in groups:
+            group.complete()
         return sorted(groups, key=lambda group: (-group.count, group.id))

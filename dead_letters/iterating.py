@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from sluicegate.dead_letters.cluster import Cluster
+from sluicegate.dead_letters.cluster import Cluster, present_ranges
 from sluicegate.dead_letters.formats import read_letter
 from sluicegate.dead_letters.groups import Group, LetterGroups
 from sluicegate.dead_letters.letter import Letter
 from sluicegate.dead_letters.reading import read_records
-from sluicegate.dead_letters.redrive_job import present_ranges
 
 
 def letters_of(cluster: Cluster, topic: str) -> Iterator[Letter]:

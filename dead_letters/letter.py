@@ -1,7 +1,6 @@
 """Represents a dead letter of any format: the stored record, its origin, and the error that its writer reports."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -32,6 +31,11 @@ class StoredRecord(NamedTuple):
     headers: Headers
 
     @property
+    def size(self) -> int:
+        """Return the number of bytes of the key and the value."""
+        return len(self.key or b"") + len(self.value or b"")
+
+    @property
     def place(self) -> str:
         """Return the place of the record, for messages."""
         return f"{self.topic}-{self.partition} offset {self.offset}"
@@ -54,8 +58,7 @@ class Obstacle(StrEnum):
     NOT_ORIGINAL = "written_as_json", "the rule failed before the value was serialized, so the letter has JSON instead"
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(NamedTuple):
     """A dead letter.
 
     - `topic`, `partition`, `offset`, `timestamp`: the original record's; None if the format does not have them.

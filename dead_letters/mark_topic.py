@@ -5,7 +5,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluicegate.dead_letters.cluster import SECONDS, Cluster, ClusterUnavailable, ranges_of
+from sluicegate.dead_letters.cluster import SECONDS, Cluster, ClusterUnavailable, Range, ranges_of
 from sluicegate.dead_letters.marks import Marks, mark_of
 from sluicegate.dead_letters.reading import read_records
 
@@ -50,7 +50,7 @@ def read_marks(cluster: Cluster, name: str, topic: str, topic_id: str) -> Marks:
     return marks
 
 
-def _all_ranges(cluster: Cluster, name: str) -> Any:
+def _all_ranges(cluster: Cluster, name: str) -> list[Range]:
     """Return the offsets of the topic, with those of open transactions."""
     consumer = Consumer({**cluster.consumer_settings(), "isolation.level": "read_uncommitted"})
     try:

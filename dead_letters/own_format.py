@@ -7,6 +7,9 @@ from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, libr
 TOPIC = DeadLetterHeader.TOPIC.encode()
 _ADDED = frozenset(name.encode() for name in DeadLetterHeader)
 _OWN, _REASON = DeadLetterHeader.OWN.encode(), DeadLetterHeader.REASON.encode()
+_PARTITION, _TIMESTAMP = DeadLetterHeader.PARTITION.encode(), DeadLetterHeader.TIMESTAMP.encode()
+_RULE, _CLIENT_ID = DeadLetterHeader.RULE.encode(), DeadLetterHeader.CLIENT_ID.encode()
+_COPY = DeadLetterHeader.COPY.encode()
 
 
 def read(record: StoredRecord, values: Values) -> Letter | None:
@@ -20,20 +23,19 @@ def read(record: StoredRecord, values: Values) -> Letter | None:
         return None
     own, added = split_headers(record.headers)
     latest = dict(added)
-    rules = text_of(latest, DeadLetterHeader.RULE.encode())
-    is_copy = DeadLetterHeader.COPY.encode() in latest
+    rules = text_of(latest, _RULE)
     return Letter(
         LetterFormat.SLUICEGATE,
         record,
         topic,
-        number_of(latest, DeadLetterHeader.PARTITION.encode()),
+        number_of(latest, _PARTITION),
         None,
-        number_of(latest, DeadLetterHeader.TIMESTAMP.encode()),
+        number_of(latest, _TIMESTAMP),
         own,
         reason,
         rules=tuple(rules.split(", ")) if rules else (),
-        client=text_of(latest, DeadLetterHeader.CLIENT_ID.encode()),
-        obstacle=Obstacle.COPY if is_copy else None,
+        client=text_of(latest, _CLIENT_ID),
+        obstacle=Obstacle.COPY if _COPY in latest else None,
     )
 
 

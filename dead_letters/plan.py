@@ -11,7 +11,7 @@ from sluicegate.dead_letters.header_values import number_of
 from sluicegate.dead_letters.letter import Headers, Letter, StoredRecord
 from sluicegate.dead_letters.marks import Marks, MarkState
 from sluicegate.dead_letters.repairs import LetterRepair, RepairFailed, repaired
-from sluicegate.dead_letters.verdicts import LetterValidator
+from sluicegate.dead_letters.verdicts import LetterValidator, LetterVerdict
 from sluicegate.dead_letters.writable import why_unwritable
 from sluicegate.validation.policy import TimeFix
 
@@ -26,6 +26,7 @@ _DIGEST_CHARACTERS = 16
 class RemainsBecause(StrEnum):
     """Reasons for which a letter is not redriven, besides obstacles and the reasons of verdicts."""
 
+    NO_LETTER = "not_a_dead_letter"
     REDRIVEN = "already_redriven"
     GIVEN_UP = "given_up"
     ATTEMPTS = "attempts_exceeded"
@@ -72,11 +73,21 @@ class Planner:
     keeps_partition: bool
     repairs: Sequence[LetterRepair] = ()
 
-    def decide(self, letter: Letter, plan: str) -> PlannedRecord | str:
-        """Return the record to write, or the code of the reason why the letter remains.
+    def decide(self, letters: Sequence[Letter | None], plan: str) -> list[PlannedRecord | str]:
+        """Return for each letter the record to write, or the code of the reason why the letter remains.
 
-        What the plan with the digest `plan` has done already does not count, so its digest stays the same.
+        None is a record that is no letter. What the plan with the digest `plan` has done already does not count, so its
+        digest stays the same.
         """
+        prepared = [self._prepared(letter, plan) for letter in letters]
+        candidates = [each for each in prepared if isinstance(each, _Candidate)]
+        verdicts = iter(self.validator.verdicts([each.changed for each in candidates], self.fix))
+        return [self._written(each, next(verdicts)) if isinstance(each, _Candidate) else each for each in prepared]
+
+    def _prepared(self, letter: Letter | None, plan: str) -> "_Candidate | str":
+        """Return a letter after its repairs, or the code of the reason why it remains whatever its verdict is."""
+        if letter is None:
+            return RemainsBecause.NO_LETTER
         state = self.marks.state_of(letter.record.partition, letter.record.offset, plan)
         if state is not None:
             return RemainsBecause.REDRIVEN if state is MarkState.REDRIVEN else RemainsBecause.GIVEN_UP
@@ -94,15 +105,15 @@ class Planner:
             return f"{RemainsBecause.REPAIR_FAILED}: {error}"
         if changed is None:
             return RemainsBecause.LEFT_OUT
-        return self._written(letter, changed, partition, attempts)
+        return _Candidate(letter, changed, partition, attempts)
 
-    def _written(self, letter: Letter, changed: Letter, partition: int, attempts: int) -> PlannedRecord | str:
-        verdict = self.validator.verdict(changed, self.fix)
+    def _written(self, candidate: "_Candidate", verdict: LetterVerdict) -> PlannedRecord | str:
+        letter, changed, partition, attempts = candidate
         if not verdict.is_valid:
             return f"rule {', '.join(verdict.rules)}" if verdict.rules else verdict.code
         if verdict.is_masked:
             return RemainsBecause.SENSITIVE
-        headers = tuple(each for each in changed.headers if each[0] != ATTEMPTS_HEADER)
+        headers = tuple([each for each in changed.headers if each[0] != ATTEMPTS_HEADER])
         if why_unwritable(verdict.timestamp, headers) is not None:
             return RemainsBecause.UNWRITABLE
         counted = (*headers, (ATTEMPTS_HEADER, str(attempts + 1).encode()))
@@ -121,6 +132,15 @@ class Planner:
         if letter.partition is None or not 0 <= letter.partition < partitions:
             return RemainsBecause.NO_PARTITION
         return letter.partition
+
+
+class _Candidate(NamedTuple):
+    """A letter that is redriven if its record after repairs, `changed`, is valid."""
+
+    letter: Letter
+    changed: Letter
+    partition: int
+    attempts: int
 
 
 class PlanSummary:

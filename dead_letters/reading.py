@@ -28,16 +28,17 @@ def read_records(consumer: Consumer, topic: str, ranges: Sequence[Range]) -> Ite
     while ends:
         messages = _consumed(consumer, topic)
         for message in messages:
-            partition, offset = message.partition(), message.offset()
-            if partition not in ends:
+            partition, offset, error = message.partition(), message.offset(), message.error()
+            end = ends.get(partition)
+            if end is None:
                 continue
-            error = message.error()
             if error is not None:
                 if error.code() != KafkaError._PARTITION_EOF:
                     raise ClusterUnavailable(f"{topic}-{partition}: {error.str()}")
-            elif offset < ends[partition]:
-                yield _record_of(message)
-            if offset >= ends[partition] - (error is None):
+            elif offset < end:
+                yield _record_of(message, topic, partition, offset)
+                offset += 1
+            if offset >= end:
                 del ends[partition]
                 consumer.incremental_unassign([TopicPartition(topic, partition)])
         if messages:
@@ -55,17 +56,9 @@ def _consumed(consumer: Consumer, topic: str) -> list[Any]:
         raise ClusterUnavailable(f"{topic}: {error.args[0].str()}") from error
 
 
-def _record_of(message: Any) -> StoredRecord:
+def _record_of(message: Any, topic: str, partition: int, offset: int) -> StoredRecord:
     try:
-        headers: Headers = tuple((name.encode(), value) for name, value in message.headers() or ())
+        headers: Headers = tuple([(name.encode(), value) for name, value in message.headers() or ()])
     except UnicodeDecodeError:
         headers = UNREADABLE
-    return StoredRecord(
-        message.topic(),
-        message.partition(),
-        message.offset(),
-        message.timestamp()[1],
-        message.key(),
-        message.value(),
-        headers,
-    )
+    return StoredRecord(topic, partition, offset, message.timestamp()[1], message.key(), message.value(), headers)

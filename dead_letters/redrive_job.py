@@ -2,15 +2,15 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sluicegate.dead_letters.at_least_once_writer import AtLeastOnceWriter
-from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable, Range, ranges_of
+from sluicegate.dead_letters.cluster import Cluster, present_ranges
 from sluicegate.dead_letters.formats import read_letter
 from sluicegate.dead_letters.letter import ReadLetter
 from sluicegate.dead_letters.mark_topic import DEFAULT_MARKS, create_marks, read_marks, topic_id_of
-from sluicegate.dead_letters.plan import Planner, PlanSummary
+from sluicegate.dead_letters.plan import PlannedRecord, Planner, PlanSummary
 from sluicegate.dead_letters.redriving import LetterWriter, Origin, Pace, Redrive, Redriven, decisions
 from sluicegate.dead_letters.repairs import LetterRepair
 from sluicegate.dead_letters.selection import LetterSelection
@@ -104,16 +104,20 @@ class RedriveJob:
         plan = self._planned(planner, digest)
         if plan.digest != digest:
             raise PlanChanged(plan.digest)
-        redrive = Redrive(writer, planner, Origin(request.topic, self._topic_id, digest, actor), pace, _now_ms)
-        return redrive.run(decisions(self._source, request.topic, plan.selection, planner, digest, request.read_letter))
+        redrive = Redrive(writer, Origin(request.topic, self._topic_id, digest, actor), pace, _now_ms)
+        return redrive.run(self._decisions(plan.selection, planner, ""))
 
     def _planned(self, planner: Planner, digest: str) -> Plan:
-        topic = self._request.topic
-        selection = self._request.selection or LetterSelection(present_ranges(self._source, topic))
+        selection = self._request.selection or LetterSelection(present_ranges(self._source, self._request.topic))
         summary = PlanSummary(self._terms(selection))
-        for decision in decisions(self._source, topic, selection, planner, digest, self._request.read_letter):
+        for decision in self._decisions(selection, planner, digest):
             summary.add(decision)
         return Plan(selection, summary)
+
+    def _decisions(self, selection: LetterSelection, planner: Planner, done_by: str) -> Iterator[PlannedRecord | str]:
+        """Yield the decisions about the letters, without regard to what the plan `done_by` has done already."""
+        request = self._request
+        return decisions(self._source, request.topic, selection, planner, done_by, request.read_letter)
 
     def _planner(self) -> Planner:
         request = self._request
@@ -160,15 +164,3 @@ class RedriveJob:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def present_ranges(cluster: Cluster, topic: str) -> tuple[Range, ...]:
-    """Return the offsets that a topic has now. Raises ClusterUnavailable."""
-    partitions = cluster.topics().get(topic)
-    if partitions is None:
-        raise ClusterUnavailable(f"there is no topic {topic} that this login may read")
-    consumer = cluster.consumer()
-    try:
-        return tuple(each for each in ranges_of(consumer, topic, partitions) if each.start < each.end)
-    finally:
-        consumer.close()

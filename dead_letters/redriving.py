@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluicegate.dead_letters.cluster import Cluster
-from sluicegate.dead_letters.letter import ReadLetter
+from sluicegate.dead_letters.letter import Letter, ReadLetter
 from sluicegate.dead_letters.marks import Mark, MarkState, ranges_of_offsets
 from sluicegate.dead_letters.plan import PlannedRecord, Planner
 from sluicegate.dead_letters.reading import read_records
 from sluicegate.dead_letters.selection import LetterSelection
 
-NO_LETTER = "not_a_dead_letter"
-MOST_RECORDS = 1000
+_AT_ONCE = 1000
+_MOST_RECORDS = 10_000
 _MOST_BYTES = 8 << 20
 
 
@@ -28,12 +28,18 @@ def decisions(
     consumer = cluster.consumer()
     try:
         for each in selection.ranges:
+            letters: list[Letter | None] = []
+            size = 0
             for record in read_records(consumer, topic, [each]):
                 letter = read_letter(record)
-                if letter is None:
-                    yield NO_LETTER
-                elif selection.takes(letter):
-                    yield planner.decide(letter, plan)
+                if letter is not None and not selection.takes(letter):
+                    continue
+                letters.append(letter)
+                size += record.size
+                if len(letters) >= _AT_ONCE or size >= _MOST_BYTES:
+                    yield from planner.decide(letters, plan)
+                    letters, size = [], 0
+            yield from planner.decide(letters, plan)
     finally:
         consumer.close()
 
@@ -63,6 +69,12 @@ class Pace:
     records_per_second: float | None = None
     most_rejections: int | None = None
 
+    @property
+    def most_at_once(self) -> int:
+        """Return the largest number of records of one transaction: those of one second, and at most 10,000."""
+        rate = self.records_per_second
+        return _MOST_RECORDS if rate is None else max(1, min(_MOST_RECORDS, int(rate)))
+
     def is_over(self, result: Redriven) -> bool:
         """Return whether there are as many rejections as the run accepts."""
         return self.most_rejections is not None and result.given_up.total() >= self.most_rejections
@@ -76,17 +88,14 @@ class LetterWriter(Protocol):
 
 
 class Redrive:
-    """Writes planned records in steps of at most 1,000 records of one partition, with the marks on them.
+    """Writes planned records in steps with the marks on them. A step has records of one partition.
 
-    A step with a rejected record is repeated in halves, until the rejected record is alone. It is
-    marked as given up. `now_ms` is the clock. Every method raises Fenced and ClusterUnavailable.
+    A step with a rejected record is repeated in halves, until the rejected record is alone. Then it is marked as given
+    up. `now_ms` is the clock. Every method raises Fenced and ClusterUnavailable.
     """
 
-    def __init__(
-        self, writer: LetterWriter, planner: Planner, origin: Origin, pace: Pace, now_ms: Callable[[], int]
-    ) -> None:
+    def __init__(self, writer: LetterWriter, origin: Origin, pace: Pace, now_ms: Callable[[], int]) -> None:
         self._writer = writer
-        self._planner = planner
         self._origin = origin
         self._pace = pace
         self._now_ms = now_ms
@@ -94,27 +103,23 @@ class Redrive:
         self.result = Redriven()
 
     def run(self, planned: Iterator[PlannedRecord | str]) -> Redriven:
-        """Write the records that have no mark yet."""
+        """Write the records among decisions about letters without marks."""
         pending: list[PlannedRecord] = []
         size = 0
         for record in planned:
-            if isinstance(record, str) or self._is_done(record):
+            if isinstance(record, str):
                 continue
-            bytes_of = len(record.source.key or b"") + len(record.source.value or b"")
-            is_full = len(pending) >= MOST_RECORDS or size + bytes_of > _MOST_BYTES
+            is_full = len(pending) >= self._pace.most_at_once or size + record.source.size > _MOST_BYTES
             if pending and (is_full or record.source.partition != pending[0].source.partition):
                 self._write(pending)
                 pending, size = [], 0
                 if self._pace.is_over(self.result):
                     return self.result
             pending.append(record)
-            size += bytes_of
+            size += record.source.size
         if pending:
             self._write(pending)
         return self.result
-
-    def _is_done(self, record: PlannedRecord) -> bool:
-        return self._planner.marks.state_of(record.source.partition, record.source.offset) is not None
 
     def _write(self, records: Sequence[PlannedRecord]) -> None:
         """Write records in their order."""

@@ -1,7 +1,7 @@
 """Repairs change the record of a letter before it is validated: a JSON patch, another schema id, a Python function."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from sluicegate.dead_letters.letter import Headers, Letter
@@ -55,4 +55,4 @@ def repaired(letter: Letter, repairs: Sequence[LetterRepair]) -> Letter | None:
     if content.topic != before.topic:
         raise RepairFailed("a repair cannot change the topic")
     record = record._replace(key=content.key, value=content.value)
-    return replace(letter, record=record, headers=content.headers, timestamp=content.timestamp)
+    return letter._replace(record=record, headers=content.headers, timestamp=content.timestamp)

@@ -7,12 +7,14 @@ ShareGroupDLQStateManager (KIP-1191), and DlqAction of Confluent's clients.
 from dataclasses import dataclass
 
 from sluicegate.dead_letters.header_values import Values, long_text_of, number_of, text_of
-from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, Obstacle, StoredRecord
+from sluicegate.dead_letters.letter import Letter, LetterFormat, Obstacle, StoredRecord
+
+_READ = "READ"
 
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """The names of a format's headers. `topic` identifies it. A name that is empty does not exist in the format.
+    """The names of a format's headers. `topic` identifies it. A name that is None does not exist in the format.
 
     `prefix` is the beginning of all its names. `keeps_time` is whether the letter has the timestamp of the original.
     """
@@ -20,20 +22,16 @@ class TextFormat:
     format: LetterFormat
     prefix: bytes
     topic: bytes
-    partition: bytes = b""
-    offset: bytes = b""
-    timestamp: bytes = b""
-    error: bytes = b""
-    text: bytes = b""
-    stage: bytes = b""
-    attempts: bytes = b""
-    client: bytes = b""
-    rule: bytes = b""
+    partition: bytes | None = None
+    offset: bytes | None = None
+    timestamp: bytes | None = None
+    error: bytes | None = None
+    text: bytes | None = None
+    stage: bytes | None = None
+    attempts: bytes | None = None
+    client: bytes | None = None
+    rule: bytes | None = None
     keeps_time: bool = False
-
-    def is_added(self, name: bytes) -> bool:
-        """Return whether the writer of the letter has added a header of this name."""
-        return name.startswith(self.prefix)
 
     def read(self, record: StoredRecord, values: Values) -> Letter | None:
         """Return the letter; None without the name of a topic."""
@@ -48,7 +46,7 @@ class TextFormat:
             number_of(values, self.partition),
             number_of(values, self.offset),
             record.timestamp if self.keeps_time else number_of(values, self.timestamp),
-            own_headers(record.headers, self),
+            tuple([each for each in record.headers if not each[0].startswith(self.prefix)]),
             text_of(values, self.error) or "",
             long_text_of(values, self.text),
             (rule,) if rule else (),
@@ -61,14 +59,9 @@ class TextFormat:
     def _obstacle(self, record: StoredRecord, values: Values) -> Obstacle | None:
         if self.format is LetterFormat.SHARE_GROUP and record.key is None and record.value is None:
             return Obstacle.NOT_COPIED
-        if self.format is LetterFormat.CONFLUENT_RULE and values.get(self.stage) != b"READ":
+        if self.format is LetterFormat.CONFLUENT_RULE and text_of(values, self.stage) != _READ:
             return Obstacle.NOT_ORIGINAL
         return None
-
-
-def own_headers(headers: Headers, of: TextFormat) -> Headers:
-    """Return the headers that the writer of the letter has not added."""
-    return tuple(each for each in headers if not of.is_added(each[0]))
 
 
 CONNECT = TextFormat(

@@ -1,7 +1,8 @@
 """Validates letters as a proxy would validate their records now, and finds corrections of times that would help."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from sluicegate.dead_letters.letter import Letter
 from sluicegate.protocol.records.record_batch import RecordBatch
@@ -15,6 +16,8 @@ from sluicegate.validation.verdict import TIMED, Finding
 VALID = "valid"
 _FIXES = (TimeFix.UNIT, TimeFix.CLAMP, TimeFix.NOW)
 _ANYONE = Client("", "")
+_AT_ONCE = 50
+_MOST_BYTES = 1 << 20
 
 PolicyOf = Callable[[str], TopicPolicy]
 """Returns the policy of a topic."""
@@ -64,26 +67,79 @@ class LetterValidator:
 
     def verdict(self, letter: Letter, fix: TimeFix | None = None) -> LetterVerdict:
         """Return the verdict on a letter, by the policy of its topic or after another correction of its time."""
-        policy = self._policy_of(letter.topic)
-        if fix is not None:
-            mode = Mode.REJECT if policy.mode is Mode.QUARANTINE else policy.mode
-            policy = replace(policy, fix=fix, mode=mode, dead_letters=None)
-        record = letter.record
-        time = self.time_of(letter)
-        new = NewRecord(time, record.key, record.value, letter.headers)
-        validated = validate_batch(letter.topic, [new], policy, self._limits, self._now_ms, _ANYONE)
+        validated = self._validated([letter], fix)
         finding = _finding(validated)
+        time = self.time_of(letter)
         if PLACE in validated.fixed:
             fixed = memoryview(validated.fixed[PLACE].records)
             time = RecordBatch(fixed, 0, len(fixed)).base_timestamp
         code, rules, message = (VALID, (), "") if finding is None else _described(finding)
         return LetterVerdict(PLACE not in validated.rejected, code, rules, message, time, PLACE in validated.masked)
 
+    def verdicts(self, letters: Sequence[Letter], fix: TimeFix | None = None) -> list[LetterVerdict]:
+        """Return the verdict on each letter.
+
+        Successive letters of a topic are validated in one batch. If the proxy would not forward that batch as it is,
+        each of them is validated alone.
+        """
+        found: list[LetterVerdict] = []
+        for _, same in groupby(letters, _topic_of):
+            for batch in _batches(same):
+                if len(batch) > 1 and _is_clean(self._validated(batch, fix)):
+                    found += [LetterVerdict(True, VALID, (), "", self.time_of(letter)) for letter in batch]
+                else:
+                    found += [self.verdict(letter, fix) for letter in batch]
+        return found
+
+    def _validated(self, letters: Sequence[Letter], fix: TimeFix | None) -> ValidatedRequest:
+        topic = letters[0].topic
+        policy = self._policy_of(topic)
+        if fix is not None:
+            mode = Mode.REJECT if policy.mode is Mode.QUARANTINE else policy.mode
+            policy = replace(policy, fix=fix, mode=mode, dead_letters=None)
+        records = [
+            NewRecord(self.time_of(letter), letter.record.key, letter.record.value, letter.headers)
+            for letter in letters
+        ]
+        return validate_batch(topic, records, policy, self._limits, self._now_ms, _ANYONE)
+
     def helpful_fixes(self, letter: Letter, verdict: LetterVerdict) -> list[TimeFix]:
         """Return the corrections of the time after which a rejected letter is valid."""
         if verdict.is_accepted or verdict.code not in TIMED:
             return []
         return [fix for fix in _FIXES if self.verdict(letter, fix).is_valid]
+
+
+def _topic_of(letter: Letter) -> str:
+    return letter.topic
+
+
+def _batches(letters: Iterator[Letter]) -> Iterator[list[Letter]]:
+    """Yield letters in batches of a bounded size."""
+    batch: list[Letter] = []
+    size = 0
+    for letter in letters:
+        batch.append(letter)
+        size += letter.record.size
+        if len(batch) >= _AT_ONCE or size >= _MOST_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _is_clean(validated: ValidatedRequest) -> bool:
+    """Return whether the batch is forwarded unchanged and without a finding."""
+    return not any(
+        PLACE in changed
+        for changed in (
+            validated.rejected,
+            validated.observed,
+            validated.marked,
+            validated.fixed,
+            validated.masked,
+        )
+    )
 
 
 def _finding(validated: ValidatedRequest) -> Finding | None:

@@ -4,22 +4,15 @@ import getpass
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import typer
 
-from sluicegate.dead_letters.cluster import Cluster, Range
+from sluicegate.dead_letters.cluster import Cluster, Range, present_ranges
 from sluicegate.dead_letters.contents import shown_contents
 from sluicegate.dead_letters.plan import PlanSummary
-from sluicegate.dead_letters.redrive_job import (
-    DifferentClusters,
-    Plan,
-    PlanChanged,
-    RedriveJob,
-    RedriveRequest,
-    present_ranges,
-)
+from sluicegate.dead_letters.redrive_job import DifferentClusters, Plan, PlanChanged, RedriveJob, RedriveRequest
 from sluicegate.dead_letters.redriving import Pace, Redriven
 from sluicegate.dead_letters.repairs import LetterRepair
 from sluicegate.dead_letters.selection import LetterSelection
@@ -158,7 +151,7 @@ def _repair_lines(desk: Desk, asked: Asked, summary: PlanSummary) -> Iterator[st
         return
     before = example.unrepaired
     yield f"  example {before.record.place}"
-    for word, letter in (("before", before), ("after", replace(before, record=example.source))):
+    for word, letter in (("before", before), ("after", before._replace(record=example.source))):
         shown = shown_contents(letter, desk.policy_of(letter.topic), desk.policies.limits)
         value = None if shown is None else shown_beginning(shown.value)
         if value is not None:

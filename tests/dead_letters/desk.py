@@ -96,8 +96,9 @@ def stored(bootstrap: str, topic: str) -> list[Any]:
         found, left = [], set(partitions)
         end = time.monotonic() + SECONDS
         while left:
-            assert time.monotonic() < end
+            assert time.monotonic() < end, f"no record of {topic} arrived within {SECONDS} s"
             for message in consumer.consume(1000, 1):
+                end = time.monotonic() + SECONDS
                 if message.error() is None:
                     found.append(message)
                 else:

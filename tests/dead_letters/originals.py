@@ -81,7 +81,7 @@ def write_originals(bootstrap: str, topic: str, records: Iterable[Original]) -> 
 
 
 def expected_letters(
-    topic: str, originals: Mapping[Place, Original], errors: Mapping[Place, Error], client: str | None | None
+    topic: str, originals: Mapping[Place, Original], errors: Mapping[Place, Error], client: str | None
 ) -> list[Fields]:
     """Return the expected letters of the records with errors, in the order of their places."""
     return [Fields(topic, *place, *originals[place], errors[place], client) for place in sorted(errors)]

@@ -49,6 +49,15 @@ def test_a_copy_of_a_stored_record_is_an_obstacle() -> None:
     assert letter((*SLUICEGATE, (b"sluicegate.copy", b"true"))).obstacle is Obstacle.COPY
 
 
+@pytest.mark.parametrize("headers", [CONNECT, STREAMS, SHARE_GROUP])
+def test_a_header_without_a_name_is_the_records_own(headers: Headers) -> None:
+    unnamed = (b"", b"7")
+
+    assert letter((unnamed, *headers)) == letter(headers)._replace(
+        record=record((unnamed, *headers)), headers=(unnamed,)
+    )
+
+
 def test_reads_letters_of_connect() -> None:
     found = letter((*OWN, *CONNECT))
 

@@ -10,7 +10,7 @@ from sluicegate.dead_letters.at_least_once_writer import AtLeastOnceWriter
 from sluicegate.dead_letters.cluster import Cluster
 from sluicegate.dead_letters.mark_topic import DEFAULT_MARKS
 from sluicegate.dead_letters.marks import Marks, MarkState, mark_of
-from sluicegate.dead_letters.plan import PlannedRecord, Planner
+from sluicegate.dead_letters.plan import PlannedRecord
 from sluicegate.dead_letters.redriving import Origin, Pace, Redrive
 from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
@@ -68,10 +68,9 @@ def test_a_rejected_record_is_given_up_and_the_others_are_written_once(
         PlannedRecord(StoredRecord("dead", 0, i, 1, key, f"{i}".encode(), ()), original, 0, 1, (), False)
         for i, key in enumerate(keys)
     ]
-    nobody = Planner(None, Marks("id"), {}, None, 3, True)
     writer = AtLeastOnceWriter(target, source, marks)
 
-    result = Redrive(writer, nobody, Origin("dead", "id", "plan", "me"), Pace(), lambda: 1).run(iter(planned))
+    result = Redrive(writer, Origin("dead", "id", "plan", "me"), Pace(), lambda: 1).run(iter(planned))
 
     values = [each.value() for each in stored(other_bootstrap, original)]
     assert sorted(values, key=int) == [f"{i}".encode() for i, key in enumerate(keys) if key is not None]

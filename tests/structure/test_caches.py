@@ -17,7 +17,7 @@ _OF_SCHEMAS = "Expressions, conditions, constraints and tags of a schema"
 # The row of the page for each cache (file and name), or the reason why there is none.
 _DECLARED = {
     "config/contracts/document.py _validator": _FIXED,
-    "dead_letters/causes.py _without_variables": _FIXED,
+    "dead_letters/causes.py _cause": _FIXED,
     "dead_letters/groups.py group_id": _FIXED,
     "pipeline/jobs/audit/policies.py _schema_rules": "Schemas by id, with references and conditions",
     "pipeline/jobs/audit/values_as_json.py _forms": _OF_SCHEMAS,
