@@ -95,6 +95,15 @@ class Listen:
         "balancer the address is the one in the PROXY header. Default: all addresses.",
         default=(),
     )
+    legacy: Literal["convert"] | None = described(
+        "How the proxy serves producers that are older than Kafka 0.11, whose requests Kafka 4 rejects. `convert`: the "
+        "proxy converts Produce requests v0 to v2, with messages of magic 0 and 1, to v3 with record batches of magic "
+        "2, as brokers up to Kafka 3.9 do ([Legacy producers](how-to/legacy-producers.md)). Default: the proxy "
+        "forwards these requests unchanged.",
+        default=None,
+        corrections=dict.fromkeys(ON, "convert") | dict.fromkeys(OFF, LEAVE_OUT),
+        misnomers={"log.message.format.version": "legacy: convert", "message.format.version": "legacy: convert"},
+    )
     user_name_is_principal: tuple[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], ...] = described(
         "The SASL mechanisms whose user name is the principal at the brokers. Name a mechanism only if the brokers "
         "have the default `principal.builder.class` and Kafka's own login handlers. The principals of all other "

@@ -126,6 +126,14 @@ class ValidatedRequest:
             if verdict.unreadable is not None:
                 self.report_unreadable(place, verdict.unreadable, ValidationBasis(policy, now_ms))
 
+    def settle(self, place: Place, verdict: Verdict, policy: TopicPolicy, now_ms: int) -> None:
+        """Add a verdict that applies in every mode of the topic."""
+        if isinstance(verdict, Finding):
+            self.basis[place] = ValidationBasis(policy, now_ms)
+            self.rejected[place] = verdict
+        else:
+            self.accepted[place] = verdict
+
     def reject(self, place: Place, finding: Finding, basis: ValidationBasis) -> None:
         """Add a finding because of which a batch is rejected, or only reported if the topic is observed."""
         if basis.policy.mode is Mode.OBSERVE:

@@ -44,7 +44,7 @@ def write_batch(
     base = records[0].timestamp
     latest = max(record.timestamp for record in records)
     count = len(records)
-    payload = b"".join(_record(record, offset, base) for offset, record in enumerate(records))
+    payload = b"".join(encoded_record(record, offset, base) for offset, record in enumerate(records))
     header = HEADER.pack(0, 0, _NO_LEADER, MAGIC_2, 0, attributes, count - 1, base, latest, *producer, count)
     budget = DecompressionBudget(_ANY_SIZE, 0, _go_on)
     output = BatchOutput(RecordBatch(memoryview(header), 0, HEADER_BYTES), _ANY_SIZE, _ANY_SIZE, budget)
@@ -56,7 +56,8 @@ def _go_on() -> None:
     """Do nothing, because the proxy's own records are few."""
 
 
-def _record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
+def encoded_record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
+    """Return a record with its length. `offset` is its position in the batch."""
     delta = (record.timestamp - base_timestamp + _HALF) % _ALL - _HALF  # wraps like Java's long
     parts = [b"\0", signed_varint(delta), signed_varint(offset), _sized(record.key), _sized(record.value)]
     parts.append(signed_varint(len(record.headers)))

@@ -14,6 +14,7 @@ _MAX_VERSIONS_ELEMENTS = 2000
 _MAX_VERSIONS_BYTES = 1 << 20
 _MAX_BYTES_REMEMBERED = 4096
 _RESPONSES_REMEMBERED = 64
+_FETCH_OF_MAGIC_1 = 2
 
 
 def cut_down_versions(version: int, frame: bytearray) -> Parts:
@@ -27,6 +28,26 @@ def cut_down_versions(version: int, frame: bytearray) -> Parts:
     body = bytes(memoryview(frame)[body_at:])
     cut_down = _remembered_versions if len(body) <= _MAX_BYTES_REMEMBERED else _cut_down_body
     return frame[:body_at], cut_down(version, body)
+
+
+def versions_for_legacy_producers(version: int, frame: bytearray) -> Parts:
+    """Return the same response with Produce from version 0 on, because the proxy converts v0 to v2.
+
+    librdkafka 0.9 sends magic 1, which has timestamps, only if Fetch v2 is offered, too. It asks in version 0.
+    """
+    head, body = cut_down_versions(version, frame)
+    return head, _with_old_produce(version, bytes(body))
+
+
+@lru_cache(maxsize=_RESPONSES_REMEMBERED)
+def _with_old_produce(version: int, body: bytes) -> bytes:
+    if body[:2] == _UNSUPPORTED_VERSION:  # such a response is in version 0, but newer clients read it
+        return body
+    value = API_VERSIONS_RESPONSE.parse(body, version, _MAX_VERSIONS_ELEMENTS)
+    minima = {ApiKey.PRODUCE: 0} if version > 0 else {ApiKey.PRODUCE: 0, ApiKey.FETCH: _FETCH_OF_MAGIC_1}
+    for offered in value["api_keys"]:
+        offered["min_version"] = min(offered["min_version"], minima.get(offered["api_key"], offered["min_version"]))
+    return API_VERSIONS_RESPONSE.build(value, version)
 
 
 def _cut_down_body(version: int, body: bytes) -> bytes:

@@ -12,6 +12,7 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.produce_responses import StandInRequest
+from sluicegate.validation.produce.conversion import ConvertedRequest
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 
 _NOTHING = memoryview(b"")
@@ -51,7 +52,8 @@ class Dispatch:
 
     `stand_in_request` merges the broker's response, and is None if nothing is rejected. `parts()` returns the parts of
     a changed request. If `parts` is None, the request is forwarded unchanged. `dead_letters` are stored before the
-    request is forwarded.
+    request is forwarded. `conversion` has the converted request, if the client's own is of an older version: everything
+    else refers to the converted one.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Dispatch:
         self.stand_in_request = stand_in_request
         self.parts = parts
         self.dead_letters: Sequence[DeadLetters] = ()
+        self.conversion: ConvertedRequest | None = None
 
 
 def dispatch_of(

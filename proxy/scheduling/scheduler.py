@@ -11,9 +11,11 @@ from time import monotonic
 from typing import Any
 
 from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
+from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.proxy.scheduling.fair_sharing import Account
@@ -24,9 +26,11 @@ from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
+from sluicegate.validation.produce.conversion import convert_request
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Client
-from sluicegate.validation.validated_request import ValidatedRequest
+from sluicegate.validation.validated_request import Place, ValidatedRequest
+from sluicegate.validation.verdict import Verdict
 
 _HEAVY_PARTITIONS = 200
 _LIGHT_BYTES = 1024  # a request up to this size cannot name more partitions
@@ -79,7 +83,8 @@ class Scheduler:
     """Validates each request by the rules that are in force when validation starts.
 
     `call_soon` runs a function after the loop has polled its sockets. `room` is the memory for bad records.
-    `wait_budget` limits the waits of rules that look something up.
+    `wait_budget` limits the waits of rules that look something up. If `converts_legacy`, requests of Produce v0 to v2
+    are converted to v3 in a thread before they are validated.
     """
 
     def __init__(
@@ -93,9 +98,11 @@ class Scheduler:
         room: QuarantineMemory | None = None,
         wait_budget: WaitBudget | None = None,
         seconds: Callable[[], float] = monotonic,
+        converts_legacy: bool = False,
     ) -> None:
         self._names = names
         self._seconds = seconds
+        self._converts_legacy = converts_legacy
         self._rules = rules
         self._limits = limits
         self._now_ms = now_ms
@@ -129,7 +136,7 @@ class Scheduler:
         it is None, all known times are used. Raises PreviousTimeInFlight, as does the future of `submit`.
         """
         size = len(request.frame)
-        if self._loop_left < size or is_heavy(request):
+        if self._loop_left < size or is_heavy(request) or self._converts(request):
             return None
         most = min(self._loop_left - size, self._loop_most)
         until = _Until(self._seconds, _LOOP_REQUEST_SECONDS)
@@ -240,19 +247,29 @@ class Scheduler:
             most_headers=limits.max_request_headers,
             most_held=most_held,
         )
-        request = job.request
+        request, conversion = job.request, None
+        settled: Mapping[Place, Verdict] = {}
         policy_of = self._policy_of(memo, job.client)
+        if self._converts(request):
+            conversion = convert_request(request, policy_of, limits, self._now_ms, decompressor, budget)
+            request, settled = conversion.request, conversion.settled
+            check_record_count(request, limits.max_request_records)
         previous = job.previous if job.previous is not None else self.previous
         validated = validate_request(
-            request, self._names, policy_of, limits, self._now_ms, decompressor, budget, previous, job.client
+            request, self._names, policy_of, limits, self._now_ms, decompressor, budget, previous, job.client, settled
         )
         give_way()
         dispatch = self._dispatch(request, validated, give_way)
+        dispatch.conversion = conversion
         if validated.to_quarantine:
             dispatch.dead_letters = extract_bad_records(
                 request, validated, self._names, limits, decompressor, give_way, self._room
             )
         return dispatch
+
+    def _converts(self, request: ProduceRequest) -> bool:
+        """Return whether a request is converted to a version that newer brokers accept."""
+        return self._converts_legacy and request.version < ONE_BATCH_SINCE
 
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
         """Return a function from topics to policies for this client, by the current rulebook."""

@@ -171,6 +171,7 @@ def assemble_proxy(
         quarantine_memory,
         runtime.wait_budget,
         runtime.seconds,
+        config.listen.legacy == "convert",
     )
     settings = runtime.make_settings(rules) if runtime.make_settings is not None else None
     rewriter = (ResponseRewriter if runtime.mock_advice is None else MockClusterRewriter)(book, names)
@@ -197,6 +198,7 @@ def assemble_proxy(
         topic_settings=runtime.topic_settings,
         own_topics=frozenset() if config.state is None else config.state.topics,
         on_internal_error=OnInternalError(config.on_internal_error),
+        converts_legacy=config.listen.legacy == "convert",
     )
     budget = GatherBudget(limits.max_buffered_bytes, limits.max_frame_bytes, runtime.call_soon)
     dependencies = SessionDependencies(

@@ -6,6 +6,7 @@ same header.
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -20,13 +21,14 @@ from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import EXEMPT, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.extended import ExtendedValidation
 from sluicegate.validation.rules.rule import Client
-from sluicegate.validation.validated_request import ValidatedRequest
+from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import FaultStage, Finding, Reason, Verdict
 
 # The cost of any partition, in bytes of work.
 _PARTITION_WORK = 4096
 VALID_ACKS = frozenset({-1, 0, 1})
+_NOTHING_SETTLED: Mapping[Place, Verdict] = MappingProxyType({})
 
 
 def validate_request(
@@ -39,6 +41,7 @@ def validate_request(
     budget: DecompressionBudget,
     previous: Previous | None = None,
     client: Client | None = None,
+    settled: Mapping[Place, Verdict] = _NOTHING_SETTLED,
 ) -> ValidatedRequest:
     """Validate every partition.
 
@@ -47,11 +50,12 @@ def validate_request(
     - `budget`: the budget of the whole request. Batches beyond it are rejected.
     - `previous`: the times for `fix: previous`.
     - `client`: the sender, for rules about it.
+    - `settled`: verdicts that are known before and apply in every mode (`sluicegate.validation.produce.conversion`).
 
     If no broker accepts the request's acks, the proxy leaves the request to the broker: nothing of it is validated or
     stored. Raises Abandoned, and PreviousTimeInFlight.
     """
-    whole = _whole_request(request)
+    whole = None if settled else finding_about_request(request)
     validated = ValidatedRequest()
     extended = None
     if whole is None and request.acks not in VALID_ACKS:
@@ -63,6 +67,9 @@ def validate_request(
             verdict: Verdict | None
             now = now_ms()
             budget.worked(_PARTITION_WORK)
+            if (t, p) in settled:
+                validated.settle((t, p), settled[t, p], policy, now)
+                continue
             if whole is not None:
                 verdict = whole
             elif name is None:
@@ -93,7 +100,7 @@ def waived_request(request: ProduceRequest, waiver: Waiver) -> ValidatedRequest:
     return validated
 
 
-def _whole_request(request: ProduceRequest) -> Finding | None:
+def finding_about_request(request: ProduceRequest) -> Finding | None:
     """Return the finding about an impossible size or magic in a first batch; None without one.
 
     Partitions are searched up to the first transactional batch.

@@ -155,6 +155,7 @@ class Counters:
     topic_setting_changes: Counter[str] = field(default_factory=Counter)
     broker_errors: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     client_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
+    converted_requests: Counter[tuple[str, str]] = field(default_factory=Counter)
     topic_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
     internal_errors: Counter[str] = field(default_factory=Counter)
     registry_failures: Counter[str] = field(default_factory=Counter)

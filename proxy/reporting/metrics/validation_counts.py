@@ -73,6 +73,7 @@ class ValidationCounts:
         self._paths = paths
         self._clients = FairLabels(partial(self._fold, counters.rehearsed_clients))
         self._senders = FairLabels(partial(self._fold, counters.client_batches))
+        self._converted = FairLabels(partial(self._fold, counters.converted_requests))
         self._topics = FairLabels(partial(self._fold, counters.topic_batches), max_topics)
         self._violations = ViolationLabels(counters, labels.folding)
         self._rules = RuleLabels(counters)
@@ -116,6 +117,9 @@ class ValidationCounts:
     def request_settled(self, request: RequestOutcome) -> None:
         """Count a Produce request on the slow path."""
         self._counters.produce_requests += 1
+        if request.is_converted:
+            label = self._converted.label(request.client.client_id, request.client.holder)
+            self._counters.converted_requests[label, f"v{request.version}"] += 1
 
     def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
         """Count a batch on the slow path, with its findings."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from sluicegate.protocol.errors import SenderError
-from sluicegate.protocol.framing import NO_HANDLER, FrameHandler, FrameReader
+from sluicegate.protocol.framing import NO_HANDLER, FrameHandler, FrameReader, Parts
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_paths
-from sluicegate.proxy.responses.api_versions import cut_down_versions
+from sluicegate.proxy.responses.api_versions import cut_down_versions, versions_for_legacy_producers
 from sluicegate.proxy.responses.mock_cluster import versions_with_rejected_apis
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.broker_errors import BrokerErrors
@@ -18,7 +18,7 @@ from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.handlers.arrival import SessionOpening
 from sluicegate.proxy.session.handlers.closing import SessionCloser
-from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
+from sluicegate.proxy.session.handlers.dependencies import RequestDependencies, SessionDependencies
 from sluicegate.proxy.session.handlers.login_handler import LoginHandler
 from sluicegate.proxy.session.handlers.mock_cluster_handler import MockClusterHandler
 from sluicegate.proxy.session.handlers.request_handler import ChangeHandler, RequestHandler
@@ -151,7 +151,7 @@ def make_parts(
         given.counts,
         of_produce.clock,
         given.log,
-        cut_down_versions if of_requests.mock_advice is None else versions_with_rejected_apis,
+        _offered_versions(of_requests),
     )
     changes = _change_handler(given, identity, account, forwarding, delivery, runner, effects)
     requests = RequestHandler(
@@ -207,6 +207,13 @@ def make_parts(
         requests=requests,
         responses=responses,
     )
+
+
+def _offered_versions(shared: RequestDependencies) -> Callable[[int, bytearray], Parts]:
+    """Return the function that makes the ApiVersions response for a client from the broker's own."""
+    if shared.mock_advice is not None:
+        return versions_with_rejected_apis
+    return versions_for_legacy_producers if shared.produce.converts_legacy else cut_down_versions
 
 
 def _change_handler(

@@ -49,15 +49,18 @@ class AwaitedBatches:
         sent_ms: int,
         proxy_seconds: float,
         most_records: int,
+        converted_from: int | None = None,
     ) -> None:
         """`names` maps topic ids to topic names. `sent_ms` and `proxy_seconds` have the same meaning as in
         `RequestOutcome`.
 
-        `most_records` limits how many bad records of a batch appear in events.
+        `most_records` limits how many bad records of a batch appear in events. `converted_from` is the version of the
+        client's request, if `request` was made from it.
         """
         self._client = client
         self._acks = request.acks
-        self._version = request.version
+        self._version = request.version if converted_from is None else converted_from
+        self._is_converted = converted_from is not None
         self._size = len(request.frame)
         self._topics = tuple(topic.name_by(names) for topic in request.topics)
         self._sent_ms = sent_ms
@@ -85,6 +88,7 @@ class AwaitedBatches:
             self._sent_ms,
             self._proxy_seconds,
             upstream_seconds,
+            self._is_converted,
         )
 
 

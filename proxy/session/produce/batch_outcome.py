@@ -93,7 +93,8 @@ class RequestOutcome(NamedTuple):
 
     `sent_ms` is the time when the proxy forwarded the request or responded to it, in milliseconds since the epoch.
     `proxy_seconds` is the time from the request's complete arrival until then. `upstream_seconds` is the time from then
-    until the broker's response, or None without a response.
+    until the broker's response, or None without a response. `is_converted` is whether the proxy has converted it from
+    the older version `version`.
     """
 
     client: ClientDetails
@@ -105,3 +106,4 @@ class RequestOutcome(NamedTuple):
     sent_ms: int
     proxy_seconds: float
     upstream_seconds: float | None
+    is_converted: bool = False

@@ -77,6 +77,7 @@ class ProduceDependencies:
     a function on the event loop. `max_event_records` is the number of bad records listed in one event. `own_topics` are
     the topics that only the proxies themselves may change. `topic_settings` are the policies that are topic settings of
     the cluster, or None if the proxies share no state; `background` does the work for requests about them.
+    If `converts_legacy`, requests of Produce v0 to v2 are converted to v3.
     """
 
     max_request_partitions: int
@@ -99,4 +100,5 @@ class ProduceDependencies:
     own_topics: frozenset[str] = frozenset()
     topic_settings: TopicSettings | None = None
     on_internal_error: OnInternalError = OnInternalError.CLOSE
+    converts_legacy: bool = False
     background: BackgroundThread = field(default_factory=BackgroundThread)

@@ -8,13 +8,14 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.older_responses import OlderResponse
 from sluicegate.proxy.responses.produce_responses import most_entries
 from sluicegate.proxy.responses.topic_names import metadata_request, names_in
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.effect import Effect
 from sluicegate.proxy.session.forwarding import Forwarding
-from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
@@ -213,7 +214,11 @@ class ProduceEffects:
         self._kept.keep(forwarded.kept_bytes)
         in_flight = InFlightRequest(effect.correlation_id, partial(self._handle_response, forwarded))
         in_flight.ended = partial(self._end_without_response, forwarded)
-        return self._quotas.with_throttle(in_flight, request.version)
+        in_flight = self._quotas.with_throttle(in_flight, request.version)
+        if dispatch.conversion is not None and in_flight.finish is not None:
+            older = OlderResponse(dispatch.conversion)
+            in_flight.finish_with(partial(_finish_older, older, in_flight.finish))
+        return in_flight
 
     def _handle_response(self, forwarded: ForwardedRequest, frame: bytearray) -> Parts:
         return run_at_once(self._response_handler.handle(forwarded, frame), self.perform)
@@ -242,6 +247,11 @@ class ProduceEffects:
 
     def _time_request(self, effect: TimeRequest) -> None:
         self._shared.clock.sent(_PRODUCE, effect.arrived, effect.in_flight)
+
+
+def _finish_older(older: OlderResponse, finish: Finish, frame: bytearray) -> Parts | None:
+    parts = finish(older.with_successes(frame))
+    return None if parts is None else older.for_client(parts)
 
 
 _PERFORM: dict[type, Callable[[ProduceEffects, Any], object]] = {

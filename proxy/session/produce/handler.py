@@ -9,10 +9,11 @@ from typing import Protocol
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
-from sluicegate.protocol.produce_versions import TOPIC_ID_SINCE
+from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE, TOPIC_ID_SINCE
 from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.older_responses import OlderResponse
 from sluicegate.proxy.responses.produce_responses import StandInRequest
 from sluicegate.proxy.session.client.client_details import client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -112,17 +113,11 @@ class ProduceHandler:
             return
         yield from ChargeTopics(shares)
 
-        try:
-            dispatch = yield from self._validated(request)
-        except SenderError:
-            raise
-        except Exception as error:
-            if shared.on_internal_error is OnInternalError.CLOSE or shared.rules.rulebook.in_file.has_sensitive_fields:
-                raise
-            yield from ReportUnvalidated(error)
-            dispatch = Dispatch(waived_request(request, Waiver.INTERNAL_ERROR), None, None)
+        dispatch = yield from self._validated_or_waived(request)
         if dispatch is None:
             return
+        if dispatch.conversion is not None:
+            request = dispatch.conversion.request
 
         if dispatch.dead_letters:
             yield from self._quarantining.keep(request, correlation_id, dispatch)
@@ -135,6 +130,7 @@ class ProduceHandler:
             shared.now_ms(),
             shared.clock.now() - arrived,
             shared.max_event_records,
+            None if dispatch.conversion is None else dispatch.conversion.version,
         )
         awaited = yield from self._dispatch(request, correlation_id, dispatch, batches)
         yield from TimeRequest(arrived, awaited)
@@ -176,6 +172,23 @@ class ProduceHandler:
             yield from turn
         return True
 
+    def _validated_or_waived(self, request: ProduceRequest) -> Steps[Dispatch | None]:
+        """Validate a request. After an internal error it may be forwarded unvalidated, depending on the configuration.
+
+        The result is None if the validation was abandoned.
+        """
+        shared = self._shared
+        try:
+            return (yield from self._validated(request))
+        except SenderError:
+            raise
+        except Exception as error:
+            must_not_pass = shared.rules.rulebook.in_file.has_sensitive_fields or self._needs_conversion(request)
+            if shared.on_internal_error is OnInternalError.CLOSE or must_not_pass:
+                raise
+            yield from ReportUnvalidated(error)
+            return Dispatch(waived_request(request, Waiver.INTERNAL_ERROR), None, None)
+
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
         """Validate a request.
 
@@ -215,12 +228,19 @@ class ProduceHandler:
             return None
         alone = stand_in_request.response_alone(self._proven.since, correlation_id, self._shared.now_ms())
         if alone is not None:
-            yield from Respond(self._meter.with_throttle(InFlightRequest(response=alone), request.version))
+            version = request.version
+            if dispatch.conversion is not None:
+                alone = b"".join(OlderResponse(dispatch.conversion).for_client((alone,)))
+                version = dispatch.conversion.version
+            yield from Respond(self._meter.with_throttle(InFlightRequest(response=alone), version))
             return None
         before = self._log_starts.about(stand_in_request)
         in_flight = yield from ExpectResponse(request, correlation_id, batches, dispatch)
         yield from Forward(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
         return in_flight
+
+    def _needs_conversion(self, request: ProduceRequest) -> bool:
+        return self._shared.converts_legacy and request.version < ONE_BATCH_SINCE
 
     def _ids_without_a_name(self, request: ProduceRequest) -> list[bytes]:
         if request.version < TOPIC_ID_SINCE:

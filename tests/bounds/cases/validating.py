@@ -48,6 +48,18 @@ def _legacy(name: str, magic: int, codec: int, version: int) -> Case:
     )
 
 
+def _converted(name: str, make: _MADE, short: int, thorough: int, *, only_thorough: bool = False) -> Case:
+    """One set of old messages that the proxy converts (`listen.legacy`)."""
+    return Case(
+        f"{name}, converted",
+        send_one_piece(lambda n: sized_produce_request(2, {b"attacked": [(0, make(n))]})),
+        CaseSize(short, seconds=20),
+        CaseSize(thorough, seconds=120),
+        config={"listen": {"legacy": "convert"}},
+        only_thorough=only_thorough,
+    )
+
+
 def _many_small_batches(name: str, codec: int, plain: int) -> Case:
     """Return a case with 496 kB of batches that decompress to 1 MiB each, because the ratio limits each batch, not the
     request."""
@@ -100,6 +112,8 @@ VALIDATING = [
     _legacy("lz4", 1, LZ4, 2),
     _legacy("gzip", 1, GZIP, 1),
     _one("a set of the smallest messages, not compressed, Produce v2", hostile.smallest_messages, 5 * MIB, 90 * MIB, 2),
+    _converted("gzip with inner messages", lambda n: hostile.batch_as_message_set(1, GZIP, n), 176_000, 1_760_000),
+    _converted("the smallest messages", hostile.smallest_messages, 2 * MIB, 90 * MIB, only_thorough=True),
     _one("small zstd frames", hostile.small_zstd_frames, 500_000, 8_000_000),
     _one("empty zstd frames", hostile.empty_zstd_frames, 500_000, 8_000_000),
     _one("skippable zstd frames", hostile.skippable_zstd_frames, 2_000_000, 20_000_000),

@@ -93,6 +93,14 @@ FLOW: tuple[Family, ...] = (
         lambda s: s.counters.client_batches,
         ("client_id", "outcome"),
     ),
+    counter(
+        "sluicegate_converted_requests",
+        "Produce requests v0 to v2 that the proxy has converted to v3 (`listen.legacy: convert`), by client id and "
+        "version. Each process has at most 100 client ids; all others count as `other`.",
+        "Shows which producers still need the conversion ([Legacy producers](how-to/legacy-producers.md)).",
+        lambda s: s.counters.converted_requests,
+        ("client_id", "version"),
+    ),
     gauge(
         "sluicegate_client_owner_info",
         "The value 1 for each client id with its own series, with the team that owns the client and its contact "
