@@ -1,16 +1,16 @@
 """Stores topic settings of clients in the state topic, without blocking the event loop."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
-from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
+from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingsChange, StoreFailure
 from sluicegate.proxy.state.shared_state import SharedState
 
 CHANGE_SECONDS = 10.0
 """The time (s) within which changes of topic settings must be stored and in force."""
-Commit = Callable[[Sequence[SettingsChange], Requester, Callable[[Mapping[str, str]], None]], None]
+Commit = Callable[[Sequence[SettingsChange], Requester, Callable[[Failures], None]], None]
 """Stores changes without blocking; see `sluicegate.proxy.session.topic_settings.TopicSettings.commit`."""
 
 
@@ -19,10 +19,10 @@ class SettingsStore:
 
     def __init__(self) -> None:
         self.shared: SharedState | None = None
-        self._storing: set[asyncio.Task[dict[str, str]]] = set()
+        self._storing: set[asyncio.Task[dict[str, StoreFailure]]] = set()
 
     def commit(
-        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Mapping[str, str]], None]
+        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Failures], None]
     ) -> None:
         """Store changes, as `TopicSettings.commit` describes."""
         task = asyncio.get_running_loop().create_task(self.stored(changes, requester))
@@ -30,8 +30,8 @@ class SettingsStore:
         task.add_done_callback(self._storing.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else report(done.result()))
 
-    async def stored(self, changes: Sequence[SettingsChange], requester: Requester) -> dict[str, str]:
-        """Store changes in a thread. Return the reason for each topic whose change failed."""
+    async def stored(self, changes: Sequence[SettingsChange], requester: Requester) -> dict[str, StoreFailure]:
+        """Store changes in a thread. Return the failure of each topic whose change failed."""
         if self.shared is None:
-            return dict.fromkeys((each.topic for each in changes), "the proxy is starting")
+            return dict.fromkeys((each.topic for each in changes), StoreFailure("the proxy is starting"))
         return await in_daemon_thread(partial(self.shared.change_settings, changes, requester, CHANGE_SECONDS))

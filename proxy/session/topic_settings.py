@@ -32,11 +32,23 @@ class SettingsChange:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreFailure:
+    """Why a topic's settings were not stored. If `is_temporary` is true, the same change may be stored later."""
+
+    reason: str
+    is_temporary: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Requester:
     """The client that asked for a change: its principal or client id, and its address."""
 
     name: str
     address: str
+
+
+Failures = Mapping[str, StoreFailure]
+"""The failures of a change, by topic."""
 
 
 class TopicSettings(Protocol):
@@ -59,9 +71,9 @@ class TopicSettings(Protocol):
         """Return why a topic cannot have exactly these settings, or None if it can. Blocks: call it in a thread."""
 
     def commit(
-        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Mapping[str, str]], None]
+        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Failures], None]
     ) -> None:
         """Store changes, and put them in force in all workers of this proxy, without blocking.
 
-        `report` is called once, on the event loop, with the reason for each topic whose change failed.
+        `report` is called once, on the event loop, with the failure of each topic whose change failed.
         """

@@ -18,7 +18,7 @@ from sluicegate.proxy.state.change import UnreadableChange
 from sluicegate.proxy.state.history_entry import Entry, decode, encode, merged
 from sluicegate.proxy.state.range_read import read_range
 from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client, describe
-from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter
+from sluicegate.proxy.writing.topic_writer import DeliveryFailure, RecordNotAccepted, TopicWriter
 
 _POLL_SECONDS = 0.1
 _MOST_READ, _MOST_BYTES = 20_000, 64 << 20
@@ -118,10 +118,10 @@ class HistoryTopic:
             return str(error)
         return None
 
-    def _delivered(self, reason: str | None) -> None:
+    def _delivered(self, failure: DeliveryFailure | None) -> None:
         self._under_way -= 1
-        if reason is None:
+        if failure is None:
             self._health.succeeded(self._destination)
         else:
-            self._health.failed(self._destination, reason)
-            self._log.warning("history entry lost", topic=self._topic, reason=reason)
+            self._health.failed(self._destination, failure.reason)
+            self._log.warning("history entry lost", topic=self._topic, reason=failure.reason)

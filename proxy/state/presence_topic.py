@@ -15,7 +15,7 @@ from sluicegate.proxy.state.fleet_view import FleetView, fleet_of
 from sluicegate.proxy.state.presence import EVERY_SECONDS, Presence, encode
 from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client, describe
 from sluicegate.proxy.state.topic_plan import TopicPlan
-from sluicegate.proxy.writing.topic_writer import TopicWriter
+from sluicegate.proxy.writing.topic_writer import DeliveryFailure, TopicWriter
 
 # The announcements of a thousand proxies in one minute.
 _MOST_READ = 12_000
@@ -101,12 +101,12 @@ class PresenceTopic:
         self._instance = presence.instance
         self._writer.write(self._topic, presence.name.encode(), encode(presence), [], self._delivered)
 
-    def _delivered(self, reason: str | None) -> None:
-        if reason is None:
+    def _delivered(self, failure: DeliveryFailure | None) -> None:
+        if failure is None:
             self._health.succeeded(self._destination)
         else:
             self._is_there = False
-            self._failed(reason)
+            self._failed(failure.reason)
 
     def _failed(self, reason: str) -> None:
         self._health.failed(self._destination, reason)

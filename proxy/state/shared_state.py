@@ -14,7 +14,7 @@ from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
+from sluicegate.proxy.session.topic_settings import Requester, SettingsChange, StoreFailure
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import Actor, StateChange
 from sluicegate.proxy.state.deleted_topics import DeletedTopics
@@ -32,6 +32,8 @@ from sluicegate.proxy.status.status import Status
 _MOST_FILES = 3
 _LOOK_UP_SECONDS = 5.0
 _AGAIN_SECONDS = 0.05
+_NOT_LISTED = StoreFailure("the brokers do not list the topic yet")
+_NOT_DESCRIBED = StoreFailure("the proxy's own login cannot describe the topic; it needs the ACL DESCRIBE", False)
 
 
 class SharedState:
@@ -79,26 +81,33 @@ class SharedState:
 
     def change_settings(
         self, changes: Sequence[SettingsChange], requester: Requester, seconds: float
-    ) -> dict[str, str]:
+    ) -> dict[str, StoreFailure]:
         """Store changes of topic settings, and wait until they are in force in this proxy.
 
-        Return the reason for each topic whose change failed. Blocks for at most about `seconds`, one call at a time.
+        Return the failure of each topic whose change failed. Blocks, one call at a time: for at most about `seconds`
+        before its turn, and as long after.
         """
+        if not self._changing.acquire(timeout=seconds):
+            busy = StoreFailure(f"changes of other clients were not stored within {seconds:.0f} s")
+            return dict.fromkeys((each.topic for each in changes), busy)
         try:
-            with self._changing:
-                return self._change_settings(changes, requester, seconds)
+            return self._change_settings(changes, requester, seconds)
         except Exception as error:  # the client must get a response
             structlog.get_logger("sluicegate.state").error("internal error: topic settings not stored", exc_info=error)
-            return dict.fromkeys((each.topic for each in changes), f"internal error: {type(error).__name__}")
+            failure = StoreFailure(f"internal error: {type(error).__name__}", is_temporary=False)
+            return dict.fromkeys((each.topic for each in changes), failure)
+        finally:
+            self._changing.release()
 
     def _change_settings(
         self, changes: Sequence[SettingsChange], requester: Requester, seconds: float
-    ) -> dict[str, str]:
-        failed: dict[str, str] = {}
+    ) -> dict[str, StoreFailure]:
+        failed: dict[str, StoreFailure] = {}
         try:
             ids = self._ids_of(changes)
         except TopicUnavailable as error:
-            return {each.topic: f"the id of the topic cannot be looked up: {error}" for each in changes}
+            failure = StoreFailure(f"the id of the topic cannot be looked up: {error}", not error.is_denied)
+            return dict.fromkeys((each.topic for each in changes), failure)
         actor, table, made = Actor(requester.name, requester.address), self.topic.settings, []
         for each in changes:
             known = table.of(each.topic)
@@ -106,11 +115,7 @@ class SharedState:
             if each.is_deleted:
                 operations = [] if known is None else deletions_of(each.topic, known)
             elif topic_id is None:
-                failed[each.topic] = (
-                    "the brokers do not list the topic yet"
-                    if each.topic in ids
-                    else "the proxy's own login cannot describe the topic; it needs the ACL DESCRIBE"
-                )
+                failed[each.topic] = _NOT_LISTED if each.topic in ids else _NOT_DESCRIBED
                 continue
             else:
                 operations = operations_of(NewSettings(each.topic, topic_id, each.values, each.removed), table)
@@ -118,7 +123,7 @@ class SharedState:
         try:
             self.commit(made, seconds)
         except StateUnwritable as error:
-            failed |= {each.topic: str(error) for each in changes}
+            failed |= dict.fromkeys((each.topic for each in changes), StoreFailure(str(error), error.is_temporary))
         return failed
 
     def _ids_of(self, changes: Sequence[SettingsChange]) -> dict[str, str | None]:

@@ -6,7 +6,7 @@ it back. So a proxy that reports a change as done has also applied every earlier
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ from sluicegate.proxy.state.topic_description import (
 )
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
-from sluicegate.proxy.writing.topic_writer import RecordNotAccepted, TopicWriter
+from sluicegate.proxy.writing.topic_writer import DeliveryFailure, RecordNotAccepted, TopicWriter
 
 _POLL_SECONDS = 0.2
 _LOOK_SECONDS = 5.0
@@ -59,8 +59,20 @@ _WRITER: dict[str, str | int | bool] = {
 class StateUnwritable(Exception):
     """A change was not stored, or it is unknown whether it was.
 
-    The text gives the reason. The change can be tried again.
+    The text gives the reason. If `is_temporary` is true, the change may succeed when it is tried again.
     """
+
+    def __init__(self, why: str, is_temporary: bool = True) -> None:
+        super().__init__(why)
+        self.is_temporary = is_temporary
+
+
+class _AwaitedChange:
+    """A change that was written, until it is read back. `why_ineffective`: why its record has no effect, or None."""
+
+    def __init__(self) -> None:
+        self.is_read = threading.Event()
+        self.why_ineffective: str | None = None
 
 
 class _Unreadable(Exception):
@@ -103,7 +115,7 @@ class StateTopic:
         self._logged_error = ""
         self._writing = threading.Lock()
         self._writer = TopicWriter(upstream, _WRITER)
-        self._awaited: dict[str, threading.Event] = {}
+        self._awaited: dict[str, _AwaitedChange] = {}
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run, name="state topic", daemon=True)
 
@@ -130,19 +142,21 @@ class StateTopic:
         Blocks. Raises StateUnwritable.
         """
         deadline = time.monotonic() + seconds
-        applied = {change.id: threading.Event() for change in changes}
+        awaited = {change.id: _AwaitedChange() for change in changes}
         with self._writing:
             if self._why_unreadable is not None:  # a write could create the topic if it does not exist
                 raise StateUnwritable(self._why_unreadable)
-            self._awaited = applied
+            self._awaited = awaited
             try:
                 self._write(changes, deadline)
-                for event in applied.values():
-                    if not event.wait(max(0.0, deadline - time.monotonic())):
+                for each in awaited.values():
+                    if not each.is_read.wait(max(0.0, deadline - time.monotonic())):
                         raise StateUnwritable(
                             f"state.topic {self._topic}: written, and not read back within {seconds:.0f} s; it takes "
                             "effect when the topic can be read"
                         )
+                    if each.why_ineffective is not None:
+                        raise StateUnwritable(f"state.topic {self._topic}: {each.why_ineffective}", is_temporary=False)
             finally:
                 self._awaited = {}
 
@@ -158,19 +172,21 @@ class StateTopic:
             self._writing.release()
 
     def _write(self, changes: Sequence[StateChange], deadline: float) -> None:
-        results: list[str | None] = []
+        results: list[DeliveryFailure | None] = []
         try:
             for change in changes:
                 self._writer.write(self._topic, key_of(change.operation), encode(change), [], results.append)
             while len(results) < len(changes) and time.monotonic() < deadline:
                 self._writer.serve(_POLL_SECONDS)
         except RecordNotAccepted as error:
-            raise StateUnwritable(f"state.topic {self._topic} cannot be written: {error}") from None
-        why = next((reason for reason in results if reason is not None), None)
-        if len(results) < len(changes):
-            why = why or "no broker has confirmed it in time"
-        if why is not None:
-            raise StateUnwritable(f"state.topic {self._topic} cannot be written: {why}")
+            why = f"state.topic {self._topic} cannot be written: {error}"
+            raise StateUnwritable(why, is_temporary=not error.is_lasting) from None
+        failure = next((each for each in results if each is not None), None)
+        if failure is None and len(results) < len(changes):
+            failure = DeliveryFailure("no broker has confirmed it in time")
+        if failure is not None:
+            why = f"state.topic {self._topic} cannot be written: {failure.reason}"
+            raise StateUnwritable(why, is_temporary=not failure.is_lasting)
 
     def _run(self) -> None:
         if self._file is not None:
@@ -248,13 +264,12 @@ class StateTopic:
         is_at_end = False
         look_at = time.monotonic() + _LOOK_SECONDS
         while not self._ends.is_set():
-            applied: list[str] = []
+            applied: dict[str, str | None] = {}
             arrived = _arrived(consumer)
             for message in arrived:
                 error = message.error()
                 if error is None:
-                    state, change_id = self._after(state, message.offset(), message.value())
-                    applied.append(change_id)
+                    state = self._after(state, message.offset(), message.value(), applied)
                 elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
                     is_at_end = True
                 elif stops_reading(error):
@@ -265,30 +280,35 @@ class StateTopic:
                 topic_id_now, end = look()
                 if topic_id_now != topic_id or end < state.offset:
                     raise _Unreadable("it was deleted and made again")
-                self._put_in_force(topic_id, state, ())
+                self._put_in_force(topic_id, state, {})
                 self._delete_settings(self._deleted_topics(admin, state.settings))
                 look_at = time.monotonic() + _LOOK_SECONDS
 
-    def _after(self, state: AgreedState, offset: int, value: bytes | None) -> tuple[AgreedState, str]:
-        """Return the state after a record, and the id of the record's change."""
+    def _after(
+        self, state: AgreedState, offset: int, value: bytes | None, applied: dict[str, str | None]
+    ) -> AgreedState:
+        """Return the state after a record. Add its change to `applied`, with the reason if it has no effect."""
         try:
             change = decode(value)
-            after = state.after(change, offset)
         except UnreadableChange as error:
             why = str(error)
-        except StateFull as error:
-            why = str(error)
         else:
-            if self._known is not None:
-                self._on_change(change, state)
-            return after, change.id
+            try:
+                after = state.after(change, offset)
+            except StateFull as error:
+                why = applied[change.id] = str(error)
+            else:
+                if self._known is not None:
+                    self._on_change(change, state)
+                applied[change.id] = None
+                return after
         self._status.begin(
             Condition.STATE_RECORD_INVALID,
             f"state.topic {self._topic}, offset {offset}: {why}; the record has no effect",
         )
-        return state.skipping(offset), ""
+        return state.skipping(offset)
 
-    def _put_in_force(self, topic_id: str, state: AgreedState, applied: Sequence[str]) -> None:
+    def _put_in_force(self, topic_id: str, state: AgreedState, applied: Mapping[str, str | None]) -> None:
         is_new = self._known is None or self._known.state != state
         self._known = StateSnapshot(topic_id, self._now_ms(), state)
         if is_new:
@@ -297,9 +317,10 @@ class StateTopic:
         if self._on_read is not None:
             self._on_read()
             self._on_read = None
-        for change_id in applied:
-            if event := self._awaited.get(change_id):
-                event.set()
+        for change_id, why_ineffective in applied.items():
+            if awaited := self._awaited.get(change_id):
+                awaited.why_ineffective = why_ineffective
+                awaited.is_read.set()
         self._why_unreadable, self._logged_error = None, ""
         self._status.end(Condition.STATE_UNKNOWN)
         self._status.end(Condition.STATE_UNREADABLE)

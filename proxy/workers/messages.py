@@ -16,7 +16,7 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
+from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingsChange
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.status import ActiveCondition, Successes
 from sluicegate.validation.rulebook import SuspendedTopics
@@ -128,9 +128,9 @@ class ChangeSettings:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """The supervisor's response to the request with this number: the reason for each topic whose change failed."""
+    """The supervisor's response to the request with this number: the failure of each topic whose change failed."""
 
-    failed: Mapping[str, str]
+    failed: Failures
     number: int
 
 

@@ -6,7 +6,7 @@ They exchange messages over one pipe. If the supervisor's end closes, the worker
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import assert_never
 
@@ -22,7 +22,7 @@ from sluicegate.proxy.reporting.logs.setup import queued_logging
 from sluicegate.proxy.server.process_resources import reserve_descriptors
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
-from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
+from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingsChange
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.workers.messages import (
     Adopt,
@@ -101,7 +101,7 @@ class _Worker:
         self._compiled: tuple[int, Callable[[], None]] | None = None
         self._snapshot_task: asyncio.Task[None] | None = None
         self._settings_task: asyncio.Task[None] | None = None
-        self._awaited: dict[int, Callable[[Mapping[str, str]], None]] = {}
+        self._awaited: dict[int, Callable[[Failures], None]] = {}
         self._requests = 0
 
     async def run(self) -> None:
@@ -149,7 +149,7 @@ class _Worker:
                 assert_never(message)
 
     def _change_settings(
-        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Mapping[str, str]], None]
+        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Failures], None]
     ) -> None:
         """Ask the supervisor to store changes to topic settings."""
         self._requests += 1

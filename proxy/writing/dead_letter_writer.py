@@ -23,7 +23,14 @@ from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.client.client_details import ClientDetails, client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.writing.topic_writer import ClientMissing, Header, RecordNotAccepted, TopicWriter, check_client
+from sluicegate.proxy.writing.topic_writer import (
+    ClientMissing,
+    DeliveryFailure,
+    Header,
+    RecordNotAccepted,
+    TopicWriter,
+    check_client,
+)
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, ViolationCause, as_written
 from sluicegate.validation.validated_request import Place
 
@@ -121,10 +128,10 @@ class DeadLetterWriter:
     def _hand_over(self, job: "_Job", letters: DeadLetters) -> None:
         for count, record in enumerate(letters.records, 1):
 
-            def delivered(failure: str | None) -> None:
+            def delivered(failure: DeliveryFailure | None) -> None:
                 job.left -= 1
                 if failure is not None:
-                    job.failures.setdefault(letters.place, failure)
+                    job.failures.setdefault(letters.place, failure.reason)
                 self._finish_if_done(job)
 
             try:

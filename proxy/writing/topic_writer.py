@@ -7,6 +7,7 @@ at the start if it is missing. The producer connects to the brokers directly, ne
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,11 +21,18 @@ from sluicegate.proxy.tokens.own_token import own_token
 
 Header = tuple[str, bytes | None]
 Settings = dict[str, str | int | bool]
-Delivered = Callable[[str | None], None]
-"""Called once for each record, within `serve`.
 
-The argument is None if the record is stored, and otherwise the reason.
-"""
+
+@dataclass(frozen=True, slots=True)
+class DeliveryFailure:
+    """Why a record was not stored. If `is_lasting` is true, the same record fails until an operator intervenes."""
+
+    reason: str
+    is_lasting: bool = False
+
+
+Delivered = Callable[[DeliveryFailure | None], None]
+"""Called once for each record, within `serve`. The argument is None if the record is stored."""
 
 _PASSWORD_SECONDS = 30.0
 # librdkafka repeats an error that persists.
@@ -43,7 +51,11 @@ class ClientMissing(Exception):
 
 
 class RecordNotAccepted(Exception):
-    """A record cannot be accepted now. The text gives the reason."""
+    """A record cannot be accepted. The text gives the reason. `is_lasting` is that of a `DeliveryFailure`."""
+
+    def __init__(self, why: str, is_lasting: bool = False) -> None:
+        super().__init__(why)
+        self.is_lasting = is_lasting
 
 
 class WriteQueueFull(RecordNotAccepted):
@@ -87,7 +99,7 @@ class TopicWriter:
         producer = self._producer_now()
 
         def on_delivery(error: Any, _message: object) -> None:
-            delivered(None if error is None else self._reason_of(error))
+            delivered(None if error is None else DeliveryFailure(self._reason_of(error), _is_lasting(error)))
 
         try:
             producer.produce(topic, value, key, headers=headers, on_delivery=on_delivery)
@@ -97,7 +109,7 @@ class TopicWriter:
             error = failure.args[0]
             if error.fatal() or error.code() == confluent_kafka.KafkaError._FATAL:
                 self._end()
-            raise RecordNotAccepted(self._reason_of(error)) from None
+            raise RecordNotAccepted(self._reason_of(error), _is_lasting(error)) from None
 
     def serve(self, seconds: float) -> None:
         """Report deliveries. Wait at most `seconds` for the first one."""
@@ -193,6 +205,21 @@ class TopicWriter:
         if has_no_reason and self._error and time.monotonic() - self._error_at < _ERROR_SECONDS:
             return f"{reason} ({self._error})"
         return reason
+
+
+def _is_lasting(error: Any) -> bool:
+    """Return whether a broker, or librdkafka itself, gives this error to the same record again."""
+    import confluent_kafka  # noqa: PLC0415  # the extra `topic`
+
+    errors = confluent_kafka.KafkaError
+    return error.code() in (
+        errors.TOPIC_AUTHORIZATION_FAILED,
+        errors.CLUSTER_AUTHORIZATION_FAILED,
+        errors.TOPIC_EXCEPTION,
+        errors.MSG_SIZE_TOO_LARGE,
+        errors.INVALID_RECORD,
+        errors.POLICY_VIOLATION,
+    )
 
 
 def client_settings(

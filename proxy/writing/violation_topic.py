@@ -25,7 +25,13 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
-from sluicegate.proxy.writing.topic_writer import Header, RecordNotAccepted, TopicWriter, WriteQueueFull
+from sluicegate.proxy.writing.topic_writer import (
+    DeliveryFailure,
+    Header,
+    RecordNotAccepted,
+    TopicWriter,
+    WriteQueueFull,
+)
 
 _MAX_QUEUED_BYTES = 8 << 20
 _AT_THE_END_SECONDS = 3.0
@@ -125,10 +131,10 @@ class ViolationTopic:
                 self._under_way += 1
                 return
 
-    def _delivered(self, failure: str | None) -> None:
+    def _delivered(self, failure: DeliveryFailure | None) -> None:
         self._under_way -= 1
         if failure is not None:
-            self._lost(failure)
+            self._lost(failure.reason)
         else:
             self._health.succeeded(self._destination)
 

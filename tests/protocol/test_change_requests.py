@@ -103,7 +103,7 @@ def test_what_is_left_out_leaves_the_rest_as_it_was(data: st.DataObject, kind: t
     }
     is_validation = data.draw(st.booleans()) or value.get("validate_only", False)
 
-    parts = without(frame, read(api, version, frame, 6), dropped, settings, is_validation)
+    parts = without(frame, read(api, version, frame, 6), dropped, settings, is_validation, lambda: None)
 
     items[:] = [
         {**item, "configs": [s for place, s in enumerate(item["configs"]) if place not in settings.get(number, ())]}

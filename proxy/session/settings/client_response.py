@@ -1,7 +1,7 @@
 """Creates the client's response to a request that was divided between the broker and sluicegate."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sluicegate.protocol.api import APIS, ApiKey
@@ -20,10 +20,10 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
 from sluicegate.proxy.session.settings.described_topics import listed_settings
-from sluicegate.proxy.session.settings.divided_request import DividedRequest
+from sluicegate.proxy.session.settings.divided_request import REPEATED_LATER, DividedRequest
 from sluicegate.proxy.session.settings.pieces import in_pieces
 from sluicegate.proxy.session.settings.requested_values import After, is_ours
-from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
+from sluicegate.proxy.session.topic_settings import Failures, SettingsChange, StoreFailure, TopicSettings
 
 GiveWay = Callable[[], None]
 _AUTHORIZATION = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
@@ -70,13 +70,13 @@ def client_response(
     version: int,
     divided: DividedRequest,
     brokers: BrokersResponse,
-    failures: Mapping[str, str],
+    failures: Failures,
     stored: TopicSettings,
     give_way: GiveWay,
 ) -> Parts:
     """Return the response, in parts, to a request of which the broker got a part.
 
-    `failures` has the reason for each topic whose settings could not be stored.
+    `failures` has the failure of each topic whose settings could not be stored.
     """
     merging = _Merging(ApiKey(api_key), version, divided, failures, stored, give_way)
     return in_pieces(with_results(brokers.frame, brokers.read, list(merging.results(brokers))), give_way)
@@ -90,7 +90,7 @@ def refusing_response(
     for number in divided.refused:
         give_way()
         results.append(_refusal(api_key, version, divided, number))
-    return b"".join(own_response(api_key, version, correlation_id, results))
+    return b"".join(in_pieces(own_response(api_key, version, correlation_id, results), give_way))
 
 
 def _refusal(api_key: int, version: int, divided: DividedRequest, number: int) -> bytes:
@@ -105,7 +105,7 @@ class _Merging:
         api: ApiKey,
         version: int,
         divided: DividedRequest,
-        failures: Mapping[str, str],
+        failures: Failures,
         stored: TopicSettings,
         give_way: GiveWay,
     ) -> None:
@@ -135,9 +135,9 @@ class _Merging:
     def _result(self, number: int, result: ChangeResult, brokers: BrokersResponse) -> bytes:
         frame, change = brokers.frame, self._divided.changes.get(number)
         if change is not None and result.code == ErrorCode.NONE:
-            reason = self._failures.get(change.topic)
-            if reason is not None and (change.values or self._api is not ApiKey.CREATE_TOPICS):
-                error = ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, self._text(number, reason))
+            failure = self._failures.get(change.topic)
+            if failure is not None and (change.values or self._api is not ApiKey.CREATE_TOPICS):
+                error = self._error(number, failure)
                 return encode_error(self._api, self._version, result.kind, change.topic, error)
             if self._api is ApiKey.CREATE_TOPICS and result.count_at:
                 settings = [
@@ -147,13 +147,23 @@ class _Merging:
                 return b"".join(with_created_settings(frame, result, brokers.read.flexible, settings))
         return bytes(memoryview(frame)[result.start : result.end])
 
-    def _text(self, number: int, reason: str) -> str:
+    def _error(self, number: int, failure: StoreFailure) -> ChangeError:
+        """Return the error. Clients repeat the request after it only if the broker has changed nothing.
+
+        Otherwise the user must get the text, which no client shows after a repetition, and CreateTopics would get
+        TOPIC_ALREADY_EXISTS.
+        """
         if self._api is ApiKey.CREATE_TOPICS:
-            return (
-                f"the topic was created, but without its sluicegate settings, which could not be stored: {reason}. "
-                "Set them by altering the topic"
+            return ChangeError(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                "the topic was created, but without its sluicegate settings, which could not be stored: "
+                f"{failure.reason}. Set them by altering the topic",
             )
         item = self._divided.request.items[number]
         is_mixed = self._api is ApiKey.ALTER_CONFIGS or not all(map(is_ours, item.settings))
-        others = "the broker's settings of this request are in force" if is_mixed else "nothing was changed"
-        return f"the sluicegate settings could not be stored: {reason}; {others}: repeat the request"
+        others = "the broker's settings of this request are in force"
+        if not is_mixed:
+            others = "the broker has changed nothing of this topic"
+        code = REPEATED_LATER if failure.is_temporary and not is_mixed else ErrorCode.UNKNOWN_SERVER_ERROR
+        advice = "repeat the request" if failure.is_temporary else "repeat the request when this is corrected"
+        return ChangeError(code, f"the sluicegate settings could not be stored: {failure.reason}; {others}: {advice}")

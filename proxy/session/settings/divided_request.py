@@ -16,6 +16,7 @@ from sluicegate.protocol.change_requests import (
 )
 from sluicegate.protocol.change_responses import ChangeError
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.session.settings.pieces import in_pieces
 from sluicegate.proxy.session.settings.requested_values import (
     After,
     Refusal,
@@ -26,6 +27,8 @@ from sluicegate.proxy.session.settings.requested_values import (
 from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
 
 GiveWay = Callable[[], None]
+MOST_REPORTED = 10
+"""The maximum number of items that a report names."""
 _TOO_LARGE = Refusal(
     ChangeError(
         ErrorCode.INVALID_REQUEST,
@@ -34,11 +37,14 @@ _TOO_LARGE = Refusal(
     ),
     After.NO_CHECK,
 )
-# Of the errors for "not now", this is the one after which Java's AdminClient and others send the request again.
-# librdkafka takes REQUEST_TIMED_OUT for a success of CreateTopics.
+REPEATED_LATER = ErrorCode.NOT_CONTROLLER
+"""Of the errors for "not now", the one after which Java's AdminClient and others send the request again.
+
+librdkafka takes REQUEST_TIMED_OUT for a success of CreateTopics.
+"""
 _NOT_KNOWN = Refusal(
     ChangeError(
-        ErrorCode.NOT_CONTROLLER,
+        REPEATED_LATER,
         "the proxy has not read state.topic yet, in which sluicegate settings are stored; nothing was changed: repeat "
         "the request",
     ),
@@ -66,9 +72,25 @@ class DividedRequest:
     is_foreign: bool = False
     answered: dict[int, bytes] = field(default_factory=dict)
 
-    def refused_by_us(self) -> dict[int, ChangeError]:
-        """Return the errors of the proxy itself, by the numbers of the items."""
-        return {number: each.error for number, each in self.refused.items() if number not in self.answered}
+    def refused_by_us(self, give_way: GiveWay) -> "RefusedItems | None":
+        """Return the items with errors of the proxy itself, or None if there are none."""
+        codes: Counter[int] = Counter()
+        named: list[RequestedItem] = []
+        for number, refusal in self.refused.items():
+            give_way()
+            if number not in self.answered:
+                codes[refusal.error.code] += 1
+                if len(named) < MOST_REPORTED:
+                    named.append(self.request.items[number])
+        return RefusedItems(codes, named) if named else None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedItems:
+    """The items that the proxy refuses: how many have each error, and the first ones."""
+
+    codes: Counter[int]
+    named: list[RequestedItem]
 
 
 def divide(
@@ -126,7 +148,8 @@ class _Division:
     ) -> bytes:
         """Return the request in one part, because one about many topics has more parts than one write takes."""
         dropped = frozenset(items)
-        return b"".join(without(self._frame, self._divided.request, dropped, settings, is_validation))
+        parts = without(self._frame, self._divided.request, dropped, settings, is_validation, self._give_way)
+        return b"".join(in_pieces(parts, self._give_way))
 
     def _is_named(self, item: RequestedItem) -> bool:
         self._give_way()

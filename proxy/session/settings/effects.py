@@ -3,13 +3,13 @@
 `sluicegate.proxy.session.settings.effect_performer` performs them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from sluicegate.protocol.framing import Parts
 from sluicegate.proxy.session.effect import Effect
-from sluicegate.proxy.session.topic_settings import SettingsChange
+from sluicegate.proxy.session.topic_settings import Failures, SettingsChange
 
 T = TypeVar("T")
 GiveWay = Callable[[], None]
@@ -41,8 +41,8 @@ class AwaitFirstRead(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class StoreSettings(Effect[Mapping[str, str]]):
-    """Store changes of topic settings. The result has the reason for each topic whose change failed."""
+class StoreSettings(Effect[Failures]):
+    """Store changes of topic settings. The result has the failure of each topic whose change failed."""
 
     changes: Sequence[SettingsChange]
 

@@ -3,7 +3,7 @@
 A topic that is deleted or created anew has no settings, and AlterConfigs deletes those that it does not name.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.change_responses import TOPIC_RESOURCE, ChangeError, encode_error, read_results, with_results
@@ -11,7 +11,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
 from sluicegate.proxy.session.settings.pieces import in_pieces
-from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
+from sluicegate.proxy.session.topic_settings import Failures, SettingsChange, TopicSettings
 
 GiveWay = Callable[[], None]
 
@@ -34,7 +34,7 @@ def topics_that_lose_settings(
 
 
 def with_failures(
-    api_key: int, version: int, response: bytes | bytearray, failures: Mapping[str, str], give_way: GiveWay
+    api_key: int, version: int, response: bytes | bytearray, failures: Failures, give_way: GiveWay
 ) -> Parts:
     """Return the response of AlterConfigs, in parts, with an error for each topic that keeps settings of sluicegate."""
     body_at = response_body_at(response, APIS[api_key].response_header_version(version))
@@ -43,13 +43,13 @@ def with_failures(
     results: list[bytes | memoryview] = []
     for result in read.results:
         give_way()
-        reason = failures.get(result.name or "") if result.kind == TOPIC_RESOURCE else None
-        if reason is None or result.code != ErrorCode.NONE:
+        failure = failures.get(result.name or "") if result.kind == TOPIC_RESOURCE else None
+        if failure is None or result.code != ErrorCode.NONE:
             results.append(view[result.start : result.end])
             continue
         message = (
-            f"the topic's sluicegate settings, which this request does not name, could not be deleted: {reason}; the "
-            "broker's settings of this request are in force: repeat the request"
+            "the topic's sluicegate settings, which this request does not name, could not be deleted: "
+            f"{failure.reason}; the broker's settings of this request are in force: repeat the request"
         )
         error = ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
         results.append(encode_error(api_key, version, result.kind, result.name or "", error))

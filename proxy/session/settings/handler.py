@@ -4,7 +4,7 @@ The client's broker decides first, on the client's own connection, so the cluste
 without such settings, about topics without them, and its response are forwarded as they came.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -32,7 +32,7 @@ from sluicegate.proxy.session.settings.effects import (
 )
 from sluicegate.proxy.session.settings.followed_changes import topics_that_lose_settings, with_failures
 from sluicegate.proxy.session.settings.setting_reports import SettingReports
-from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
+from sluicegate.proxy.session.topic_settings import Failures, SettingsChange, TopicSettings
 
 T = TypeVar("T")
 GiveWay = Callable[[], None]
@@ -102,7 +102,10 @@ class TopicSettingHandler:
         if divided.to_validate is not None:
             frame = yield from request.ask((divided.to_validate,))
             divided.answered = yield from _read_response(partial(_refusals, key, version, frame, divided), frame)
-        self._reports.refused(request.api, divided)
+        if divided.refused:
+            refused = yield from InBackground(divided.refused_by_us)
+            if refused is not None:
+                self._reports.refused(request.api, refused)
         if divided.for_broker is None:
             refusing = partial(refusing_response, key, version, request.correlation_id, divided)
             yield from Respond(InFlightRequest(response=(yield from InBackground(refusing))))
@@ -130,7 +133,7 @@ class TopicSettingHandler:
             return
         yield from Deliver((response,))
 
-    def _store(self, request: "_Request", changes: list[SettingsChange]) -> Steps[Mapping[str, str]]:
+    def _store(self, request: "_Request", changes: list[SettingsChange]) -> Steps[Failures]:
         if not changes:
             return {}
         failures = yield from StoreSettings(changes)

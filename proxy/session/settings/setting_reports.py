@@ -1,7 +1,6 @@
 """Counts and logs the changes of topic settings that clients ask for. Log lines name keys, and never values."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from sluicegate.protocol.api import Api
@@ -9,11 +8,9 @@ from sluicegate.protocol.errors import ERROR_NAMES
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.reports import SessionCounts, SessionLines
-from sluicegate.proxy.session.settings.divided_request import DividedRequest
+from sluicegate.proxy.session.settings.divided_request import MOST_REPORTED, RefusedItems
 from sluicegate.proxy.session.settings.requested_values import is_ours
-from sluicegate.proxy.session.topic_settings import SettingsChange
-
-_MOST_NAMED = 10
+from sluicegate.proxy.session.topic_settings import Failures, SettingsChange
 
 
 class SettingReports:
@@ -24,31 +21,25 @@ class SettingReports:
         self._counts = counts
         self._log = log
 
-    def refused(self, api: Api, divided: DividedRequest) -> None:
+    def refused(self, api: Api, refused: RefusedItems) -> None:
         """Report the topics of a request that the proxy refuses."""
-        refused = divided.refused_by_us()
-        if not refused:
-            return
-        numbers = Counter(error.code for error in refused.values())
-        for code, number in numbers.items():
+        for code, number in refused.codes.items():
             self._counts.request_errors[api.name, _name_of(code)] += number
-        items = divided.request.items
-        named = [items[number] for number in islice(refused, _MOST_NAMED)]
-        keys = {setting.name for item in named for setting in item.settings if is_ours(setting)}
-        errors = sorted(map(_name_of, numbers))
-        topics = _some((item.name for item in named), len(refused))
+        keys = {setting.name for item in refused.named for setting in item.settings if is_ours(setting)}
+        errors = sorted(map(_name_of, refused.codes))
+        topics = _some((item.name for item in refused.named), refused.codes.total())
         self._log.topic_settings_refused(self._identity, api.name, topics, _some(keys, len(keys)), ", ".join(errors))
 
-    def stored(self, api: Api, changes: Sequence[SettingsChange], failures: Mapping[str, str]) -> None:
+    def stored(self, api: Api, changes: Sequence[SettingsChange], failures: Failures) -> None:
         """Report changes that were stored, and those that could not be."""
         changed = [change for change in changes if change.topic not in failures]
         if changed:
             self._counts.topic_setting_changes[api.name] += len(changed)
-            keys = {key for change in islice(changed, _MOST_NAMED) for key in (*change.values, *change.removed)}
+            keys = {key for change in islice(changed, MOST_REPORTED) for key in (*change.values, *change.removed)}
             topics = _some((change.topic for change in changed), len(changed))
             self._log.topic_settings_changed(self._identity, api.name, topics, _some(keys, len(keys)))
         if failures:
-            reason = next(iter(failures.values()))
+            reason = next(iter(failures.values())).reason
             self._log.topic_settings_not_stored(self._identity, api.name, _some(failures, len(failures)), reason)
 
 
@@ -58,5 +49,5 @@ def _name_of(code: int) -> str:
 
 def _some(names: Iterable[str], count: int) -> str:
     """Return the first names of `count`."""
-    shown = [client_text(name) for name in islice(names, _MOST_NAMED)]
+    shown = [client_text(name) for name in islice(names, MOST_REPORTED)]
     return ", ".join(shown if count <= len(shown) else [*shown, f"and {count - len(shown)} more"])

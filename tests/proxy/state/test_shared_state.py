@@ -1,5 +1,6 @@
 """Changes of topic settings always get a response, with the reason if they are not stored."""
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ from structlog.testing import capture_logs
 
 from sluicegate.config.loading import config_of
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.session.topic_settings import Requester, SettingsChange
+from sluicegate.proxy.session.topic_settings import Requester, SettingsChange, StoreFailure
 from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.state.state_topic import StateUnwritable
 from sluicegate.proxy.status.status import Status
@@ -42,7 +43,7 @@ def test_an_unexpected_error_is_the_reason_for_each_topic_and_is_logged(shared: 
     with capture_logs() as lines:
         failed = shared.change_settings(CHANGES, REQUESTER, 1)
 
-    assert failed == dict.fromkeys(("orders", "payments"), "internal error: ZeroDivisionError")
+    assert failed == dict.fromkeys(("orders", "payments"), StoreFailure("internal error: ZeroDivisionError", False))
     (line,) = lines
     assert (line["log_level"], line["event"]) == ("error", "internal error: topic settings not stored")
     assert isinstance(line["exc_info"], ZeroDivisionError)
@@ -64,12 +65,35 @@ def test_a_change_after_an_unexpected_error_is_stored(shared: SharedState) -> No
     assert [change.operation.topic for change in stored] == ["orders", "payments"]
 
 
-def test_a_topic_that_cannot_be_written_is_the_reason_for_each_topic(shared: SharedState) -> None:
+@pytest.mark.parametrize("is_temporary", [True, False])
+def test_a_topic_that_cannot_be_written_is_the_reason_for_each_topic(shared: SharedState, is_temporary: bool) -> None:
     def refuse(*_: object) -> None:
-        raise StateUnwritable("state.topic state cannot be written: no leader")
+        raise StateUnwritable("state.topic state cannot be written: no leader", is_temporary)
 
     shared.commit = refuse
 
     failed = shared.change_settings(CHANGES, REQUESTER, 1)
 
-    assert failed == dict.fromkeys(("orders", "payments"), "state.topic state cannot be written: no leader")
+    why = StoreFailure("state.topic state cannot be written: no leader", is_temporary)
+    assert failed == dict.fromkeys(("orders", "payments"), why)
+
+
+def test_a_change_waits_for_the_changes_of_others_for_a_limited_time(shared: SharedState) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def wait(*_: object) -> None:
+        begun.set()
+        assert may_end.wait(30)
+
+    shared.commit = wait
+    first = threading.Thread(target=shared.change_settings, args=(CHANGES, REQUESTER, 30))
+    first.start()
+    try:
+        assert begun.wait(30)
+        failed = shared.change_settings(CHANGES, REQUESTER, 0.01)
+    finally:
+        may_end.set()
+        first.join()
+
+    assert [each.is_temporary for each in failed.values()] == [True, True]
+    assert shared.change_settings(CHANGES, REQUESTER, 1) == {}

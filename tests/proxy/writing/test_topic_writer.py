@@ -8,7 +8,7 @@ import pytest
 
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.contexts import MemoryFiles
-from sluicegate.proxy.writing.topic_writer import TopicWriter, connection_settings
+from sluicegate.proxy.writing.topic_writer import DeliveryFailure, TopicWriter, connection_settings
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.config.reading import load_text
@@ -18,7 +18,7 @@ def test_a_timeout_has_the_last_error_as_reason() -> None:
     port = free_ports(1)
     text = f"upstream: {{bootstrap: ['127.0.0.1:{port}']}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
     writer = TopicWriter(load_text(text).config.upstream, {"message.timeout.ms": 1500})
-    told: list[str | None] = []
+    told: list[DeliveryFailure | None] = []
 
     def served() -> bool:
         writer.serve(0.1)
@@ -28,8 +28,9 @@ def test_a_timeout_has_the_last_error_as_reason() -> None:
     eventually(served, 30)
 
     (why,) = told
-    assert why is not None and "Message timed out" in why
-    assert "Connection refused" in why, "not that all brokers are down"
+    assert why is not None and not why.is_lasting
+    assert "Message timed out" in why.reason
+    assert "Connection refused" in why.reason, "not that all brokers are down"
 
 
 LISTEN = "listen: {bootstrap: '127.0.0.1:2'}\n"

@@ -12,7 +12,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.headers import parse_request_header, response_body_at
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.proxy.session.topic_settings import Requester, SettingRefusal, SettingsChange
+from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingRefusal, SettingsChange, StoreFailure
 from tests.bounds.frames import sized_frame, sized_request
 from tests.proxy.session.playbook import Playbook, replace_produce_dependencies
 from tests.wire.topic_changes import SCHEMAS
@@ -30,7 +30,7 @@ _CORRELATION_ID = 7
 class StoredSettings:
     """Topic settings in memory. A value `bad`, and a key that is not in KEYS, is refused.
 
-    `reason` is why nothing can be stored, if it is set. `report_later` keeps the reports of `commit` in `reports`.
+    `failure` is why nothing can be stored, if it is set. `report_later` keeps the reports of `commit` in `reports`.
     `are_known` is false before the settings are read; then `waiting` has the reports of `await_known`.
     """
 
@@ -39,7 +39,7 @@ class StoredSettings:
         self.refusals: list[tuple[str, dict[str, str]]] = []
         self.commits: list[SettingsChange] = []
         self.requesters: list[Requester] = []
-        self.reason: str | None = None
+        self.failure: StoreFailure | None = None
         self.report_later = False
         self.reports: list[Callable[[], None]] = []
         self.are_known = True
@@ -63,11 +63,11 @@ class StoredSettings:
         return None
 
     def commit(
-        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Mapping[str, str]], None]
+        self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Failures], None]
     ) -> None:
         self.commits += changes
         self.requesters.append(requester)
-        failures = {change.topic: self.reason for change in changes if self.reason is not None}
+        failures = {change.topic: self.failure for change in changes if self.failure is not None}
         if self.report_later:
             self.reports.append(partial(report, failures))
         else:

@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.change_requests import MOST_READ
-from sluicegate.proxy.session.topic_settings import Requester
+from sluicegate.proxy.session.topic_settings import Requester, StoreFailure
 from tests.proxy.session.settings.scene import CLIENTS, MODE, OWNER, Scene
 
 ALTER, INCREMENTAL = ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS
@@ -258,7 +258,7 @@ def test_alter_configs_without_settings_of_sluicegate_deletes_them(version: int,
 @ALTER_VERSIONS
 def test_settings_that_could_not_be_deleted_are_an_error_of_their_topic(version: int) -> None:
     scene = Scene(ALTER, version, {"a": {MODE: "observe"}})
-    scene.stored.reason = "no broker responds"
+    scene.stored.failure = StoreFailure("no broker responds")
     scene.sends(for_api(ALTER, alteration(resource("a"), resource("b"))))
 
     first, second = errors_in(scene.broker_responds(results(("a", 0, None), ("b", 0, None))))
@@ -270,18 +270,22 @@ def test_settings_that_could_not_be_deleted_are_an_error_of_their_topic(version:
 
 @BOTH
 @pytest.mark.parametrize("is_mixed", [False, True])
-def test_a_failure_to_store_says_which_part_is_in_force(api: ApiKey, version: int, is_mixed: bool) -> None:
+@pytest.mark.parametrize("is_temporary", [False, True])
+def test_a_failure_to_store_says_which_part_is_in_force(
+    api: ApiKey, version: int, is_mixed: bool, is_temporary: bool
+) -> None:
+    """Clients repeat NOT_CONTROLLER (41), without its text for the user."""
     scene = Scene(api, version)
-    scene.stored.reason = "no broker responds"
+    scene.stored.failure = StoreFailure("no broker responds", is_temporary)
     mixed = [(RETENTION, SET, "1")] if is_mixed else []
     scene.sends(for_api(api, alteration(resource("a", (MODE, SET, "observe"), *mixed))))
 
     ((name, code, message),) = errors_in(scene.broker_responds(results(("a", 0, None))))
 
-    assert (name, code) == ("a", -1)
     in_force = "the broker's settings of this request are in force" in str(message)
+    assert (name, code) == ("a", 41 if is_temporary and not in_force else -1)
     assert in_force == (is_mixed or api is ALTER)
-    assert ("nothing was changed" in str(message)) != in_force
+    assert ("the broker has changed nothing" in str(message)) != in_force
     assert "no broker responds" in str(message)
     assert "repeat the request" in str(message)
     assert scene.counters.topic_setting_changes == {}

@@ -7,6 +7,7 @@ import pytest
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.change_requests import MOST_READ
 from sluicegate.proxy.session.settings.described_topics import listed_settings
+from sluicegate.proxy.session.topic_settings import StoreFailure
 from tests.proxy.session.settings.scene import MODE, OWNER, Scene
 
 CREATE, DELETE = ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS
@@ -151,7 +152,7 @@ def test_of_equal_names_the_last_one_counts(version: int) -> None:
 @CREATE_VERSIONS
 def test_a_failure_to_store_says_that_the_topic_was_created(version: int) -> None:
     scene = Scene(CREATE, version)
-    scene.stored.reason = "no broker responds"
+    scene.stored.failure = StoreFailure("no broker responds")
     scene.sends(creation(topic("a", (MODE, "observe")), topic("b")))
 
     response = scene.broker_responds(responses(created("a"), created("b")))
@@ -182,7 +183,7 @@ def test_a_creation_without_settings_of_sluicegate_passes_as_it_came(version: in
 @pytest.mark.parametrize("validate", [False, True])
 def test_a_topic_that_is_created_anew_starts_without_settings(version: int, validate: bool) -> None:
     scene = Scene(CREATE, version, {"a": {MODE: "observe"}, "b": {MODE: "observe", OWNER: "x"}})
-    scene.stored.reason = "no broker responds"  # the topic has no settings in any case: another id
+    scene.stored.failure = StoreFailure("no broker responds")  # the topic has no settings in any case: another id
     scene.sends_frame(scene.frame(creation(topic("a"), validate=validate)))
     response = scene.response_frame(responses(created("a")))
     scene.broker_sends(response)
@@ -272,7 +273,7 @@ def test_a_topic_that_is_deleted_by_its_id_loses_its_settings() -> None:
 @DELETE_VERSIONS
 def test_a_failure_to_store_a_deletion_is_no_error_of_the_client(version: int) -> None:
     scene = Scene(DELETE, version, {"a": {MODE: "observe"}})
-    scene.stored.reason = "no broker responds"
+    scene.stored.failure = StoreFailure("no broker responds")
     scene.sends_frame(scene.frame(deletion(version, "a")))
     response = scene.response_frame({"throttle_time_ms": 0, "responses": [deleted("a")]})
 

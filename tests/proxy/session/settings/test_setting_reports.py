@@ -5,6 +5,7 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from sluicegate.protocol.api import ApiKey
+from sluicegate.proxy.session.topic_settings import StoreFailure
 from tests.proxy.session.settings.scene import MODE, OWNER, Scene
 from tests.proxy.session.settings.test_altering import DELETE, SET, alteration, resource, results
 
@@ -14,7 +15,7 @@ SECRET = "a-value-that-nobody-logs"
 def lines_of(*resources: dict[str, Any], reason: str | None = None) -> list[dict[str, Any]]:
     """Return the log lines of one request, whose topics the broker accepts."""
     scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
-    scene.stored.reason = reason
+    scene.stored.failure = None if reason is None else StoreFailure(reason)
     accepted = results(*((each["resource_name"], 0, None) for each in resources))
     with capture_logs() as lines:
         asked = scene.sends(alteration(*resources))

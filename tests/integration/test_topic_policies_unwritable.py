@@ -1,0 +1,97 @@
+"""Changes of topic settings while the state topic is gone: which errors real clients get."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+from confluent_kafka.admin import NewTopic
+from kafka.admin import ConfigResource as PythonResource
+from kafka.admin import ConfigResourceType as PythonResourceType
+from kafka.admin import KafkaAdminClient
+from kafka.admin import NewTopic as PythonTopic
+from kafka.errors import UnknownError
+
+from tests.broker.eventually import eventually
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.test_shared_state import STATE, create_state_topic, delete_topic
+from tests.integration.test_topic_policies import admin, alter, described, refusal, set_values
+from tests.integration.topics import UNVALIDATED, create_topic
+
+pytestmark = pytest.mark.long
+
+MODE, OWNER = "sluicegate.mode", "sluicegate.owner"
+UNREADABLE = "state_unreadable"
+
+
+@pytest.fixture(scope="module")
+def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    state = create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
+    for other in ("presence", "history"):
+        create_state_topic(kafka_bootstrap, f"{state}-{other}")
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap)
+    process.config |= {
+        "state": {"topic": state},
+        "topic_policies": [{"topics": ["orders-*"], "keys": ["*"]}],
+    }
+    process.start()
+    yield process
+    process.stop()
+
+
+@pytest.fixture
+def topic(kafka_bootstrap: str) -> str:
+    return create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders")
+
+
+@pytest.fixture
+def repair(proxy: ProxyProcess, kafka_bootstrap: str) -> Iterator[Callable[[], None]]:
+    """Delete the state topic. Return a function that creates it again."""
+    state = proxy.config["state"]["topic"]
+    delete_topic(kafka_bootstrap, state)
+    eventually(lambda: UNREADABLE in proxy.get("/readyz")[1], 60, UNREADABLE)
+    is_done = False
+
+    def end() -> None:
+        nonlocal is_done
+        is_done = True
+        create_state_topic(kafka_bootstrap, state)
+        eventually(lambda: UNREADABLE not in proxy.get("/readyz")[1], 60, f"no {UNREADABLE}")
+
+    yield end
+    if not is_done:
+        end()
+
+
+def test_a_change_of_which_nothing_is_in_force_gets_an_error_for_a_repetition(
+    proxy: ProxyProcess, topic: str, repair: Callable[[], None]
+) -> None:
+    """librdkafka and kafka-python repeat no alteration, so their users get the error and the text."""
+    name, text = refusal(lambda: alter(proxy.bootstrap, topic, sluicegate__owner="payments"))
+    assert (name, text.endswith("the broker has changed nothing of this topic: repeat the request")) == (
+        "NOT_CONTROLLER",
+        True,
+    )
+    with closing(KafkaAdminClient(bootstrap_servers=proxy.bootstrap)) as client:
+        resource = PythonResource(PythonResourceType.TOPIC, topic, configs={OWNER: "payments"})
+        done = client.alter_configs([resource], raise_on_unknown=False, incremental=True)
+        assert "the broker has changed nothing of this topic: repeat the request" in done["topic"][topic]
+    assert set_values(proxy.bootstrap, topic) == {}
+
+    repair()
+
+    alter(proxy.bootstrap, topic, sluicegate__owner="payments")
+    assert set_values(proxy.bootstrap, topic) == {OWNER: "payments"}
+
+
+def test_a_change_of_which_the_brokers_part_is_in_force_is_not_repeated(
+    proxy: ProxyProcess, topic: str, kafka_bootstrap: str, repair: Callable[[], None]
+) -> None:
+    name, text = refusal(lambda: alter(proxy.bootstrap, topic, sluicegate__owner="payments", retention__ms="7200000"))
+    assert (name, "the broker's settings of this request are in force" in text) == ("UNKNOWN", True)
+    assert described(kafka_bootstrap, topic)["retention.ms"].value == "7200000"
+
+    new = NewTopic(f"{topic}-a", 1, 1, config={MODE: "observe"})
+    name, text = refusal(lambda: admin(proxy.bootstrap).create_topics([new])[new.topic].result(60))
+    assert (name, text.startswith("the topic was created, but without its sluicegate settings")) == ("UNKNOWN", True)
+    with closing(KafkaAdminClient(bootstrap_servers=proxy.bootstrap)) as client, pytest.raises(UnknownError):
+        client.create_topics([PythonTopic(f"{topic}-b", 1, 1, topic_configs={MODE: "observe"})])
