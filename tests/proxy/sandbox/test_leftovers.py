@@ -18,6 +18,7 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND
 from tests.proxy.sandbox.test_sandbox import CASES, POLICIES, send
 
+MANY_STARTS = 100 if os.environ.get("SLUICEGATE_THOROUGH") else 20
 CALLER = """
 import time
 from sluicegate.proxy.sandbox.process import SandboxProcess
@@ -79,7 +80,7 @@ def is_free(port: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("starts", [3, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("starts", [3, pytest.param(MANY_STARTS, marks=pytest.mark.long)])
 def test_starts_in_a_row_leave_nothing_behind(starts: int, policies: Path, temporary: Path) -> None:
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
     pids, ports, left = [], set(), []
