@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from pathlib import Path as FilePath
 
+from sluicegate.config.contracts.asyncapi.published_schemas import VERSION_KEY, problems_in
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.contracts.asyncapi.scalars import json_value_of
-from sluicegate.config.contracts.asyncapi.topics import VERSION_KEY, asyncapi_topics
+from sluicegate.config.contracts.asyncapi.topics import asyncapi_topics
 from sluicegate.config.contracts.document import checked_contract, value_of
 from sluicegate.config.contracts.topics import topics_of
-from sluicegate.config.files.source import Problem, Source
+from sluicegate.config.files.source import Source
 from sluicegate.config.files.yaml_source import read_content, read_yaml
 from sluicegate.config.values.contract import TopicContract
 
 FindReferences = Callable[[Source, FilePath], References]
 """Returns what follows the references of an AsyncAPI document, which is in a file."""
-_VERSIONS = ("2.", "3.")
 
 
 def contract_in_text(text: str, name: str) -> Source:
@@ -59,9 +59,6 @@ def _is_asyncapi(source: Source) -> bool:
 def _checked(source: Source) -> Source:
     if not _is_asyncapi(source):
         return checked_contract(source)
-    version = source.data[VERSION_KEY]
-    if source.readable and not str(version).startswith(_VERSIONS):
-        place = source.place_of((VERSION_KEY,))
-        words = f"versions 2 and 3 of AsyncAPI are read; found {str(version)[:100]}"
-        source.problems.append(Problem(VERSION_KEY, place, words))
+    if source.readable:
+        source.problems += problems_in(source)
     return source

@@ -1,5 +1,6 @@
 """Returns the topics of AsyncAPI channels: names, and patterns for addresses with parameters."""
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import product
@@ -95,6 +96,10 @@ def _values(references: References, parameter: DocumentNode | None) -> list[str]
     schema = references.get(parameter, "schema") or parameter  # version 2 has a schema
     const = schema.get("const")
     if const is not None:
-        return [str(const.value)]
+        return [_text_of(const)]
     listed = schema.get("enum")
-    return [] if listed is None else list(dict.fromkeys(str(each.value) for each in listed.list()))
+    return [] if listed is None else list(dict.fromkeys(map(_text_of, listed.list())))
+
+
+def _text_of(value: DocumentNode) -> str:
+    return value.value if isinstance(value.value, str) else json.dumps(value.value)

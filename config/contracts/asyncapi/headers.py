@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sluicegate.config.contracts.asyncapi.media_types import JSON, language_of, media_type_of
 from sluicegate.config.contracts.asyncapi.messages import ChannelMessage
-from sluicegate.config.contracts.asyncapi.nodes import DocumentNode
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.contracts.asyncapi.text_checks import expressions_of
 from sluicegate.config.values.topic_pattern import regular_expression_of
@@ -18,6 +18,7 @@ _READ: Final = frozenset({"type", "properties", "required", "allOf"})
 _SILENT: Final = frozenset({"title", "description", "examples", "example", "default", "$schema", "$id", "$comment"})
 _MOST_PARTS = 50
 _TRACING: Final = "producers and agents may add headers"
+_DECIDED: Final = "the message or another trait has a schema of the same header, which is compared"
 
 
 @dataclass(slots=True)
@@ -40,20 +41,23 @@ def header_checks(references: References, message: ChannelMessage, note: NoteAt)
     """Return the checks of a message's headers. Raises Refused."""
     checks = HeaderChecks()
     has_required = False
+    schemas: dict[str, list[Any]] = {}
     for layer in message.all(references, "headers"):
         schema = _plain(references, layer, message, note)
         if schema is None:
             continue
         parts = list(_parts(references, schema))
-        required = [name for part in parts for name in _required(part)]
-        if required and not has_required:
-            checks.required, has_required = set(required), True
-        seen = set(checks.patterns)
+        if not has_required and any(part.get("required") is not None for part in parts):
+            checks.required, has_required = {name for part in parts for name in _required(part)}, True
+        seen = set(schemas)
         for part in parts:
             _note_rest(part, message, note)
             for name, header in references.items(part.get("properties")):
                 if name not in seen:
+                    schemas.setdefault(name, []).append(header.value)
                     checks.patterns.setdefault(name, []).extend(_patterns(name, header, message, note))
+                elif header.value not in schemas[name]:
+                    note(header, f"header {name} of message {message.name}", _DECIDED)
     return checks
 
 
@@ -79,7 +83,7 @@ def _plain(references: References, layer: DocumentNode, message: ChannelMessage,
 
 
 def _parts(references: References, schema: DocumentNode) -> Iterator[DocumentNode]:
-    """Yield a schema, and the schemas that its `allOf` combines."""
+    """Yield a schema, and the schemas that its `allOf` combines. Raises Refused."""
     pending = [schema]
     for _ in range(_MOST_PARTS):
         if not pending:
@@ -88,6 +92,8 @@ def _parts(references: References, schema: DocumentNode) -> Iterator[DocumentNod
         yield part
         several = part.get("allOf")
         pending += [] if several is None else map(references.resolved, several.list())
+    if pending:
+        raise Refused(schema, f"headers combine more than {_MOST_PARTS} schemas")
 
 
 def _required(part: DocumentNode) -> list[str]:

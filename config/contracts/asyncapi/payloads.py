@@ -176,12 +176,7 @@ def _avro_text(references: References, node: DocumentNode) -> str:
     file = references.file_of(node)
     if file is not None:
         return references.text_of(node, file)
-    schema = references.resolved(node).value
-    return (
-        schema
-        if isinstance(schema, str) and schema.lstrip()[:1] in ("{", "[")
-        else json.dumps(schema, ensure_ascii=False)
-    )
+    return json.dumps(references.resolved(node).value, ensure_ascii=False)
 
 
 def _message_name(text: str, name: str) -> str:

@@ -44,6 +44,7 @@ class References:
         self._real_path = real_path
         self._names: dict[int, str] = {id(root): file.name}
         self._sources: dict[str, Source] = {file.name: root}
+        self._texts: dict[FilePath, str] = {}
         self._left = _MOST_STEPS_OF_ALL
 
     @property
@@ -78,14 +79,23 @@ class References:
 
     def text_of(self, node: DocumentNode, file: FilePath) -> str:
         """Return the content of a file that the node names. Raises Refused."""
+        known = self._texts.get(file)
+        if known is not None:
+            return known
+        self._count_file(node)
         assert self._read_text is not None
         try:
-            return self._read_text(file).decode("utf-8-sig")
+            text = self._texts[file] = self._read_text(file).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise Refused(node, f"{file} is not UTF-8") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise Refused(node, f"{file} cannot be read: {reason}") from None
+        return text
+
+    def _count_file(self, node: DocumentNode) -> None:
+        if len(self._sources) + len(self._texts) > _MOST_FILES:
+            raise Refused(node, f"the document refers to more than {_MOST_FILES} files")
 
     def _target(self, node: DocumentNode, target: str, depth: int = 0) -> DocumentNode:
         self._left -= 1
@@ -145,8 +155,7 @@ class References:
         known = self._sources.get(name)
         if known is not None:
             return known
-        if len(self._sources) > _MOST_FILES:
-            raise Refused(node, f"the document refers to more than {_MOST_FILES} files")
+        self._count_file(node)
         assert self._read is not None
         source = self._read(self._path_of(node, name))
         if source.problems:

@@ -15,7 +15,7 @@ _TYPES: Final = {
     "number": r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?",
     "boolean": "true|false",
 }
-_ANNOTATIONS: Final = frozenset(
+_TRANSLATED: Final = frozenset(
     {
         *("title", "description", "default", "example", "examples", "deprecated", "readOnly", "writeOnly", "$comment"),
         *("externalDocs", "discriminator", "type", "enum", "const", "minLength", "maxLength", "pattern", "format"),
@@ -50,7 +50,7 @@ def expressions_of(schema: Mapping[str, Any], note: Note) -> Iterator[str]:
     `note` is called with each statement that has no effect.
     """
     kind = kind_of(schema)
-    for key in sorted(schema.keys() - _ANNOTATIONS):
+    for key in sorted(schema.keys() - _TRANSLATED):
         if not key.startswith("x-"):
             note(key, "only single values are compared" if kind == "string" else "values are compared as text")
     if kind is None:
@@ -74,7 +74,7 @@ def condition_of(schema: Mapping[str, Any], variable: str, note: Note) -> str | 
 
     `note` is called with each statement that has no effect. Raises NotRead if the expression is too long.
     """
-    for key in sorted(schema.keys() - _ANNOTATIONS):
+    for key in sorted(schema.keys() - _TRANSLATED):
         if not key.startswith("x-"):
             note(key, "only single values are compared")
     parts = []

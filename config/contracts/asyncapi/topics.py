@@ -1,7 +1,7 @@
 """Returns the rules that an AsyncAPI document gives each of its Kafka topics."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -18,11 +18,11 @@ from sluicegate.config.contracts.asyncapi.messages import (
 )
 from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.contracts.asyncapi.payloads import NotRead, Payload, payload_of, registry_use
+from sluicegate.config.contracts.asyncapi.published_schemas import VERSION_KEY
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.files.source import printable
 from sluicegate.config.values.contract import ContractRule, TopicContract, Unchecked
 
-VERSION_KEY: Final = "asyncapi"
 _INFO = "info"
 _CONTACT = "contact"
 _MOST_TOPICS = 1000
@@ -57,7 +57,8 @@ def asyncapi_topics(references: References, file: FilePath, registry: str | None
         try:
             found += document.topics_of(key, channel)
         except Refused as error:
-            source.problems.append(error.problem)
+            if error.problem not in source.problems:  # several channels may use the same part
+                source.problems.append(error.problem)
             if len(source.problems) > _MOST_TOPICS:
                 break
     return found
@@ -111,7 +112,7 @@ class _Document:
                 where.path,
                 where.place,
                 self.owner,
-                self.registry if any("registry" in json.dumps(rule.keys) for rule in rules) else None,
+                self.registry if any(_uses_registry(rule.keys) for rule in rules) else None,
                 rules,
                 (),
                 unchecked,
@@ -156,7 +157,7 @@ class _Channel:
                 self._note(message.node, f"payload of message {message.name}", why)
             return
         first = payloads[0]
-        if any(each.keys != first.keys or (each.schema is None) != (first.schema is None) for each in payloads):
+        if any(_kind_of(each) != _kind_of(first) for each in payloads):
             for message in messages:
                 why = (
                     "the messages of the channel have several formats or schemas; set registry, or use one channel each"
@@ -257,6 +258,15 @@ class _Channel:
 
     def _note(self, node: DocumentNode, what: str, why: str) -> None:
         self._unchecked[Unchecked(what, why, node.place)] = None
+
+
+def _kind_of(payload: Payload) -> tuple[object, ...]:
+    """Return what the messages of a channel must have in common to be checked by one rule."""
+    return payload.keys, payload.schema is None, payload.draft
+
+
+def _uses_registry(rule: Mapping[str, Any]) -> bool:
+    return any("registry" in rule.get(part, {}).get("schema", {}) for part in ("value", KEY))
 
 
 def _owner_in(references: References, info: DocumentNode) -> dict[str, str] | None:

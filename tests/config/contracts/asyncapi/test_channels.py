@@ -24,7 +24,7 @@ def matches_of(folder: Path, document: str, text: str = CONTRACTS) -> list[str]:
 def document_with(channel: str, more: str = "", version: str = "3.0.0") -> str:
     """Return a document with this channel `c`; in version 2, with these channels. `more` are further keys."""
     channels = (
-        f"{{{channel}}}" if version.startswith("2") else f"{{c: {{{channel}, messages: {{m: {{payload: true}}}}}}}}"
+        f"{{{channel}}}" if version.startswith("2") else f"{{c: {{{channel}, messages: {{m: {{payload: {{}}}}}}}}}}"
     )
     return (
         f"asyncapi: {version}\ninfo: {{title: t, version: '1'}}\n{more or 'servers: {s: {host: h, protocol: kafka}}'}\n"
@@ -68,11 +68,12 @@ def test_the_address_or_the_binding_names_the_topics(channel: str, matches: list
 @pytest.mark.parametrize(
     ("channels", "matches"),
     [
-        ("orders: {publish: {message: {payload: true}}}", ["orders"]),
-        ("'o.{r}': {subscribe: {message: {payload: true}}, parameters: {r: {schema: {enum: [1, 2]}}}}", ["o.1", "o.2"]),
+        ("orders: {publish: {message: {payload: {}}}}", ["orders"]),
+        ("'o.{r}': {subscribe: {message: {payload: {}}}, parameters: {r: {schema: {enum: [1, 2]}}}}", ["o.1", "o.2"]),
+        ("'o.{r}': {parameters: {r: {schema: {type: boolean, enum: [true]}}}}", ["o.true"]),
         ("'o.{r}': {parameters: {r: {schema: {type: string}}}}", [r"/o\.[^.]+/"]),
         ("a/b: {bindings: {kafka: {topic: orders}}}", ["orders"]),
-        ("a: {servers: [q], publish: {message: {payload: true}}}, b: {servers: [s]}", ["b"]),
+        ("a: {servers: [q], publish: {message: {payload: {}}}}, b: {servers: [s]}", ["b"]),
     ],
 )
 def test_in_version_2_the_name_of_the_channel_is_its_address(channels: str, matches: list[str], tmp_path: Path) -> None:
@@ -108,15 +109,24 @@ def test_a_channel_is_a_topic_by_its_servers_or_its_binding(
     ("document", "wrong"),
     [
         (document_with("address: a/b"), "channels.c.address: a/b is not a valid topic name"),
-        (document_with("address: [a]"), "channels.c.address: expected a text"),
+        (document_with("address: [a]"), 'channels.c.address: ["a"] is not of types "null", "string"'),
         (document_with("address: 'o.{r}', parameters: {r: {enum: ['a b']}}"), "which no topic name can have"),
         (document_with("address: a, servers: [{$ref: '#/servers/z'}]"), "leads to nothing: there is no z"),
-        (document_with("a: {servers: [z]}", version="2.6.0"), "the document has no such server"),
-        (document_with("address: a", version="1.2.0"), "asyncapi: versions 2 and 3 of AsyncAPI are read; found 1.2.0"),
-        (document_with("address: 'o.{a}.{b}', parameters: {a: {enum: x}}"), "parameters.a.enum: expected a list"),
         (
-            channel_with("{}").replace("messages:", "messages: [1]\n    x:"),
-            "channels.c.messages: expected keys and values",
+            document_with("a: {servers: [z]}", "servers: {s: {url: h, protocol: kafka}}", "2.6.0"),
+            "the document has no such server",
+        ),
+        (
+            document_with("address: a", version="1.2.0"),
+            "asyncapi: versions 2.0 to 2.6, 3.0 and 3.1 of AsyncAPI are read; found 1.2.0",
+        ),
+        (
+            document_with("address: 'o.{a}.{b}', parameters: {a: {enum: x}}"),
+            'parameters.a.enum: "x" is not of type "array"',
+        ),
+        (
+            channel_with("{}").replace("messages:", "messages: [1]\n    x-more:"),
+            'channels.c.messages: [1] is not of type "object"',
         ),
     ],
 )

@@ -88,9 +88,10 @@ def test_a_schema_that_contains_itself_is_followed(tmp_path: Path) -> None:
 
 
 def test_what_a_document_multiplies_is_bounded(tmp_path: Path) -> None:
-    both = "properties: {a: {allOf: [{$ref: '#/components/sN'}, {$ref: '#/components/sN'}]}}"
+    both = "properties: {a: {allOf: [{$ref: '#/components/schemas/sN'}, {$ref: '#/components/schemas/sN'}]}}"
     pairs = ", ".join(f"s{i}: {{{both.replace('sN', f's{i + 1}')}}}" for i in range(60))
-    shared = channel_with("{$ref: '#/components/s0'}") + f"components: {{{pairs}, s60: {{type: object}}}}\n"
+    shared = channel_with("{$ref: '#/components/schemas/s0'}")
+    shared += f"components: {{schemas: {{{pairs}, s60: {{type: object}}}}}}\n"
     assert len(str(load_document(tmp_path, shared).config.topics[0].rules)) < 20_000
 
     deep = '{"properties": {"a": ' * 120 + "true" + "}}" * 120
@@ -101,12 +102,12 @@ def test_what_a_document_multiplies_is_bounded(tmp_path: Path) -> None:
     (problem,) = problems_of_document(tmp_path, many)
     assert "more than 100 messages" in problem
 
-    steps = "".join(f"x{i}: {{$ref: '#/x{i + 1}/k/k/k'}}\n" for i in range(40)) + "x40: {k: {k: {k: {}}}}\n"
-    (problem,) = problems_of_document(tmp_path, channel_with("{$ref: '#/x0'}") + steps)
+    steps = "".join(f"x-{i}: {{$ref: '#/x-{i + 1}/k/k/k'}}\n" for i in range(40)) + "x-40: {k: {k: {k: {}}}}\n"
+    (problem,) = problems_of_document(tmp_path, channel_with("{$ref: '#/x-0'}") + steps)
     assert "there is no k" in problem or "too many references" in problem
 
     values = ", ".join(map(str, range(10_000)))
-    shared = "{messages: {m: {payload: {$ref: '#/components/s'}}}, address: N}"
+    shared = "{messages: {m: {payload: {$ref: '#/components/schemas/s'}}}, address: N}"
     channels = "".join(f"  d{i}: {shared.replace('N', f'd{i}')}\n" for i in range(21))
-    document = channel_with("{}") + channels + f"components: {{s: {{enum: [{values}]}}}}\n"
+    document = channel_with("{}") + channels + f"components: {{schemas: {{s: {{enum: [{values}]}}}}}}\n"
     assert all("more than 200000 values" in each for each in problems_of_document(tmp_path, document))

@@ -78,6 +78,47 @@ def test_bindings_without_effect_are_named(more: str, words: list[str], tmp_path
     assert [each.partition(":")[0] for each in unchecked] == words
 
 
+@pytest.mark.parametrize(
+    ("trait", "expected"),
+    [
+        ("{type: string, pattern: a}", ["header n of message m"]),
+        ("{type: string, minLength: 1}", []),
+    ],
+)
+def test_a_header_of_a_trait_that_the_message_has_too_is_named(trait: str, expected: list[str], tmp_path: Path) -> None:
+    own = "headers: {properties: {n: {type: string, minLength: 1}}}"
+    document = channel_with("{}", f"{own}\n        traits: [{{headers: {{properties: {{n: {trait}}}}}}}]")
+
+    assert [each.partition(": ")[0] for each in unchecked_in(tmp_path, document)] == expected
+
+
+def test_the_message_replaces_the_required_headers_of_a_trait(tmp_path: Path) -> None:
+    document = channel_with("{}", "headers: {required: []}\n        traits: [{headers: {required: [a]}}]")
+
+    loaded = load_document(tmp_path, document)
+
+    assert [rule.name for rule in loaded.config.topics[0].rules or ()] == ["contract.payload"]
+
+
+def test_messages_with_json_schemas_of_different_drafts_are_not_checked(tmp_path: Path) -> None:
+    old, new = (
+        f'{{schemaFormat: "application/schema+json;version={each}", schema: {{minimum: 1}}}}'
+        for each in ("draft-04", "2020-12")
+    )
+    document = channel_with(old).replace("      m:\n", f"      n: {{payload: {new}}}\n      m:\n")
+
+    unchecked = unchecked_in(tmp_path, document)
+
+    assert [each.partition(": ")[0] for each in unchecked] == ["payload of message n", "payload of message m"]
+
+
+def test_a_contract_uses_a_registry_only_if_a_rule_does(tmp_path: Path) -> None:
+    text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: '*.asyncapi.yaml', registry: main}]\n"
+    document = channel_with("{properties: {registry: {type: string}}}", "headers: {required: [registry]}")
+
+    assert load_document(tmp_path, document, text).source.contracts["t"].registry is None
+
+
 def test_messages_of_several_formats_are_not_checked(tmp_path: Path) -> None:
     document = channel_with("{}").replace("      m:\n", f"      n: {{payload: {AVRO_PAYLOAD}}}\n      m:\n")
 
