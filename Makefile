@@ -75,7 +75,7 @@ faults: setup kafka ## injects faults under load [RUNS=200] [SEED=1]; with sever
 suites: setup ## runs the official suites of JSON Schema, CEL, Avro and protovalidate [AVRO=folder] [PROTOVALIDATE=folder]
 verifiable: setup kafka ## runs Kafka's verifiable producer and consumer under faults [MINUTES=10]
 soak: setup kafka ## runs all kinds of traffic and faults together [MINUTES=60] [SEED=1]; writes bench/results/reliability.md
-peers-suites: setup kafka ## runs the tests of FRANZ_GO=folder and LIBRDKAFKA=folder at a broker and through the proxy [TESTS=pattern]
+peers-suites: setup kafka ## runs the tests of FRANZ_GO=folder and LIBRDKAFKA=folder at a broker and through the proxy [TESTS=pattern] [KAFKA=release]
 fuzz: setup ## runs mutated frames and batches under sanitizers, with MINUTES=n guided by coverage
 sparks: $(VENV)/.spark kafka $(SPARKS:%=.sparks/%/.complete) $(SPARKS_JARS:%=.%/.complete) ## runs the pipeline's tests with other Spark releases
 lanes conformance clients kafkas bounds load faults verifiable soak peers-suites suites fuzz sparks:

@@ -1,11 +1,11 @@
 """Runs the test suites of franz-go and librdkafka at a broker and through the proxy, and prints different results.
 
-    FRANZ_GO=checkout LIBRDKAFKA=checkout python -m tests.clients.peers_suites [TESTS]
+    [KAFKA=release] FRANZ_GO=checkout LIBRDKAFKA=checkout python -m tests.clients.peers_suites [TESTS]
 
 It fetches nothing: a checkout is a folder on this machine, and librdkafka's has been built (`./configure && make`, and
-`make -C tests build`). TESTS selects tests: a pattern of `go test -run`, or librdkafka's numbers (0001,0012). Each run
-of a suite has a new broker, and its output is in build/peers-suites. Exit status: 1 if a test passes at the broker and
-not through the proxy.
+`make -C tests build`). TESTS selects tests: a pattern of `go test -run`, or librdkafka's numbers (0001,0012). KAFKA is
+the release of the broker. Each run of a suite has a new broker, and its output is in build/peers-suites. Exit status: 1
+if a test passes at the broker and not through the proxy.
 """
 
 import json
@@ -28,6 +28,7 @@ from tests.oracle.kafka_java import KAFKA_NEW, ROOT
 
 Results = dict[str, str]
 """Each test with its result in the suite's own word: pass or passed, fail or failed, skip or skipped."""
+_KAFKA = os.environ.get("KAFKA", KAFKA_NEW)
 _OUTPUT = ROOT / "build/peers-suites"
 _PASSED = ("pass", "passed")
 _START_SECONDS = 300
@@ -54,7 +55,7 @@ def librdkafka(checkout: Path, bootstrap: str, selected: str, folder: Path, outp
     settings.write_text(f"bootstrap.servers={bootstrap}\n")
     environment = {
         **os.environ, "LD_LIBRARY_PATH": f"{checkout}/src:{checkout}/src-cpp", "RDKAFKA_TEST_CONF": str(settings),
-        "TEST_REPORT": str(report), "TEST_KAFKA_VERSION": KAFKA_NEW, **({"TESTS": selected} if selected else {}),
+        "TEST_REPORT": str(report), "TEST_KAFKA_VERSION": _KAFKA, **({"TESTS": selected} if selected else {}),
     }  # fmt: skip
     command = ["./test-runner", "-p1", "-L", "-Q", "-E"]
     with output.open("w") as file:
@@ -69,7 +70,7 @@ SUITES: dict[str, Callable[[Path, str, str, Path, Path], Results]] = {"FRANZ_GO"
 def run_broker_or_proxy(folder: Path, *, is_proxied: bool) -> Iterator[str]:
     """Yield the address for clients: of a new broker, or of a proxy in front of it, with defaults."""
     folder.mkdir()
-    broker = Kafka(KAFKA_NEW, folder / "kafka")
+    broker = Kafka(_KAFKA, folder / "kafka")
     proxy: ProxyProcess | None = None
     try:
         broker.start()
@@ -123,7 +124,8 @@ def compare_suite(suite: str, checkout: Path, selected: str) -> bool:
     direct, through = both
     for where, results in (("at the broker", direct), ("through the proxy", through)):
         counted = {state: list(results.values()).count(state) for state in sorted(set(results.values()))}
-        print(f"{suite} {where}: {', '.join(f'{count} {state}' for state, count in counted.items()) or 'no tests'}")
+        counts = ", ".join(f"{count} {state}" for state, count in counted.items()) or "no tests"
+        print(f"{suite} on Kafka {_KAFKA} {where}: {counts}")
     print("\n".join(different_results(direct, through)) or "  no difference", flush=True)
     passed = {name for name, state in direct.items() if state in _PASSED}
     return bool(direct) and all(through.get(name) in _PASSED for name in passed)
