@@ -75,7 +75,7 @@ _NOT_OFFERED = frozenset(
     _BY_NAME[name].key for name in ("GetTelemetrySubscriptions", "PushTelemetry", "ShareFetch", "ShareAcknowledge")
 )
 _NONE, _UNSUPPORTED = (code.to_bytes(2, "big") for code in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION))
-_MOST_ELEMENTS = 1000
+_MOST_APIS = 1000
 _CONTROLLER_SINCE, _CLUSTER_ID_SINCE = 1, 2
 _INT32 = Struct(">i")
 
@@ -88,7 +88,7 @@ def versions_with_rejected_apis(version: int, frame: bytearray) -> Parts:
     head, body = cut_down_versions(version, frame)
     if bytes(body[:2]) != _NONE:  # the version is unknown, and the client asks again in an older version
         return head, body
-    value = API_VERSIONS_RESPONSE.parse(bytes(body), version, _MOST_ELEMENTS)
+    value = API_VERSIONS_RESPONSE.parse(bytes(body), version, _MOST_APIS)
     offered = {each["api_key"] for each in value["api_keys"]}
     value["api_keys"] = [
         {**each, "max_version": min(each["max_version"], _WORKING_VERSIONS.get(each["api_key"], each["max_version"]))}

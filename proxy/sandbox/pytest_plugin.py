@@ -111,13 +111,16 @@ def _violations_of(item: pytest.Item) -> "list[Violation]":
     attribution: _Attribution | None = item.stash.get(_ATTRIBUTION, None)
     if attribution is None:
         return []
-    from sluicegate.proxy.sandbox.violations import allowance_of  # noqa: PLC0415  # see the docstring
+    from sluicegate.proxy.sandbox.violations import (  # noqa: PLC0415  # see the docstring
+        allowance_of,
+        codes_not_allowed,
+    )
 
     allowed = [allowance_of(text) for mark in item.iter_markers(_MARK) for text in mark.args]
     return [
         violation
         for violation in attribution.new()
-        if violation.fails and not any(each.covers(violation.event["topic"], violation.code) for each in allowed)
+        if violation.fails and any(codes_not_allowed(allowed, violation.event["topic"], violation.codes))
     ]
 
 

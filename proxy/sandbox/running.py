@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import uvloop
@@ -18,11 +18,13 @@ from sluicegate.proxy.sandbox.mock_cluster import MockCluster
 from sluicegate.proxy.sandbox.policies import sandbox_configuration
 from sluicegate.proxy.sandbox.reserved_ports import ReservedPorts
 from sluicegate.proxy.sandbox.standard_input import call_at_end_of_input
-from sluicegate.proxy.sandbox.throw_away_cluster import ThrowAwayCluster
 from sluicegate.proxy.sandbox.violations import ViolationList, allowances
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.sandbox.throw_away_cluster import ThrowAwayCluster
 
 _FOR_BROKERS = 2  # the report has the port after the bootstrap port, and brokers have the ports after that
 _ADVERTISED = "localhost"
@@ -77,8 +79,7 @@ async def _run(
         loop.add_signal_handler(number, stop.set)
     if options.stops_with_input:
         call_at_end_of_input(partial(loop.call_soon_threadsafe, stop.set))
-    cluster: MockCluster | ThrowAwayCluster  # the mock cluster ends when this name is deleted
-    cluster = MockCluster(brokers=1) if not options.upstream else ThrowAwayCluster(options.upstream)
+    cluster = _cluster(options.upstream)  # the mock cluster ends when this name is deleted
     ports = ReservedPorts(options.listen.host)
     try:
         keys = {
@@ -109,6 +110,15 @@ async def _run(
     finally:
         await server.drain()
     return SandboxResult(violations, server.snapshot().counters.accepted_records)
+
+
+def _cluster(upstream: tuple[HostPort, ...]) -> "MockCluster | ThrowAwayCluster":
+    if not upstream:
+        return MockCluster(brokers=1)
+    # Its admin client has as many modules as the rest of librdkafka's, and the mock cluster must start fast.
+    from sluicegate.proxy.sandbox.throw_away_cluster import ThrowAwayCluster  # noqa: PLC0415
+
+    return ThrowAwayCluster(upstream)
 
 
 def _addresses(listen: HostPort, node_ids: Sequence[int], ports: ReservedPorts) -> dict[str, Any]:

@@ -59,11 +59,17 @@ def allowances(texts: Iterable[str], config: Config) -> list[Allowance]:
     return found
 
 
+def codes_not_allowed(allowed: Sequence[Allowance], topic: str | None, codes: Iterable[str]) -> Iterator[str]:
+    """Yield the codes of a batch that no allowance covers."""
+    return (code for code in codes if not any(allowance.covers(topic, code) for allowance in allowed))
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A batch with a violation. `event` is its violation event, and `code` the reason or the name of the rule.
+    """A batch with a violation. `event` is its violation event.
 
-    `is_rejection` is false if the policy only observes. `is_allowed` is whether `--allow` names it.
+    `code` is the reason or the name of a violated rule, if possible of one that `--allow` does not name.
+    `is_rejection` is false if the policy only observes. `is_allowed` is whether `--allow` names all its codes.
     """
 
     number: int
@@ -77,6 +83,11 @@ class Violation:
     def fails(self) -> bool:
         """Whether the violation fails the run."""
         return self.is_rejection and not self.is_allowed
+
+    @property
+    def codes(self) -> list[str]:
+        """The names of all violated rules, or the reason if no rule is violated."""
+        return [each["rule"] for each in self.event.get("rules", ())] or [self.code]
 
     @classmethod
     def from_json(cls, shown: dict[str, Any]) -> "Violation":
@@ -110,9 +121,10 @@ class ViolationList:
         """Add a violation. Rehearsed bounds reject nothing, so their events are not listed."""
         if isinstance(event, RehearsalEvent):
             return
-        code = event.rules[0][0] if event.rules else event.reason.value
-        is_rejection = event.mode in _REJECTING
-        is_allowed = any(allowance.covers(event.topic, code) for allowance in self._allowed)
+        codes = [rule for rule, _ in event.rules] or [event.reason.value]
+        code = next(codes_not_allowed(self._allowed, event.topic, codes), None)
+        is_rejection, is_allowed = event.mode in _REJECTING, code is None
+        code = codes[0] if code is None else code
         with self._lock:
             self._count += 1
             self._failures += is_rejection and not is_allowed

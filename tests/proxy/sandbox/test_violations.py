@@ -71,6 +71,24 @@ def test_the_code_of_a_violated_rule_is_the_name_of_the_rule() -> None:
 
 
 @pytest.mark.parametrize(
+    ("allowed", "code", "is_allowed"),
+    [
+        (["t=keyed"], "signed", False),
+        (["t=signed"], "keyed", False),
+        (["t=signed", "t=keyed"], "keyed", True),
+        ([], "keyed", False),
+    ],
+)
+def test_a_batch_is_allowed_only_if_each_of_its_rules_is(allowed: list[str], code: str, is_allowed: bool) -> None:
+    violations = ViolationList([allowance_of(text) for text in allowed])
+
+    violations.write(one_violation()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1), ("signed", 2))))
+
+    (found,) = violations.listed()
+    assert (found.code, found.is_allowed, found.codes) == (code, is_allowed, ["keyed", "signed"])
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("payments", "payments: expected TOPIC=CODE"),
