@@ -69,7 +69,7 @@ def _mistakes(error: Any) -> list[Any]:
 
 
 def _is_missing_reference(error: Any) -> bool:
-    return error.kind.name == "required" and error.kind.property == REF
+    return bool(error.kind.name == "required" and error.kind.property == REF)
 
 
 def _problems_of(source: Source, error: Any, version: str) -> Iterator[Problem]:
