@@ -11,7 +11,7 @@ from sluicegate.config.values.kinds import FileName, Flag, SomeBytes, Text
 from sluicegate.config.values.quantity import whole_number
 
 MOST_JSON_DEPTH = 500
-"""The maximum nesting depth of JSON: Python's reader, which finds duplicate keys, recurses no deeper."""
+"""The maximum nesting depth of JSON. Python's parser, which finds duplicate keys, cannot recurse deeper."""
 
 _DEPTH = whole_number(1, MOST_JSON_DEPTH)
 JsonDepth = Annotated[int, BeforeValidator(_DEPTH.read), _DEPTH]
@@ -34,21 +34,24 @@ class Schema:
     file: FileName | None = described(
         "The file with the schema. Set exactly one of `file`, `text` and `registry`.", default=None
     )
-    text: Text | None = described("The schema itself. Protobuf is the text of a `.proto` file.", default=None)
+    text: Text | None = described(
+        "The schema itself. For Protobuf, this is the content of a `.proto` file.", default=None
+    )
     registry: Text | None = described(
-        "The name of an entry of `registries`. Each record contains the id of its schema in that registry.",
+        "The name of an entry of `registries`. Each record contains its schema's id in that registry.",
         default=None,
     )
     format: Literal["json", "avro", "protobuf"] | None = described(
-        "The schema language. With `registry`, it is the only language that is accepted.", default=None
+        "The schema language. With `registry`, schemas in other languages are rejected.", default=None
     )
     envelope: Literal["none", "confluent"] | None = described(
-        "The prefix before the data, with `file` or `text`: `none`, or `confluent` (a zero byte and a schema id).",
+        "The prefix that precedes the data, with `file` or `text`: `none`, or `confluent` (a zero byte and a schema "
+        "id).",
         default=None,
     )
     message: Text | None = described("The full name of the message, with Protobuf in `file` or `text`.", default=None)
     subject: Literal["topic", "record", "topic-record", "any"] | None = described(
-        "The strategy that gives the subject under which a schema must be registered, with `registry`. Default: "
+        "The strategy that determines the subject under which a schema must be registered, with `registry`. Default: "
         "`topic`.",
         default=None,
     )
@@ -58,17 +61,17 @@ class Schema:
         default=None,
     )
     conditions: Flag = described(
-        "Whether the conditions that the registry stores with a schema apply, with `registry` "
+        "Whether to apply the conditions that the registry stores with a schema, with `registry` "
         "(`ruleSet.domainRules` of kind `CONDITION`, in CEL).",
         default=False,
     )
     inline_rules: Flag = described(
-        "Whether the rules inside the registry's schemas apply, with `registry` (`confluent:rules`, and `rules` of "
+        "Whether to apply the rules inside the registry's schemas, with `registry` (`confluent:rules`, and `rules` of "
         "Protobuf's `confluent.field_meta` and `confluent.message_meta`, in CEL).",
         default=False,
     )
     protovalidate: Flag = described(
-        "Whether the `buf.validate` constraints of the schema apply, with `format: protobuf`. Needs `pip install "
+        "Whether to apply the schema's `buf.validate` constraints, with `format: protobuf`. Needs `pip install "
         "'sluicegate[rules,protovalidate]'`.",
         default=False,
     )
@@ -79,7 +82,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         if sum(source is not None for source in (self.file, self.text, self.registry)) != 1:
-            raise ValueError("a schema needs exactly one of file, text and registry")
+            raise ValueError("a schema requires exactly one of file, text and registry")
         raise_all(((), message) for message in self._mistakes())
 
     def _mistakes(self) -> Iterator[str]:
@@ -88,21 +91,21 @@ class Schema:
         if self.text is not None and self.format is None:
             yield "format is required with text: json, avro or protobuf"
         if self.registry is not None and self.envelope is not None:
-            yield "envelope belongs to file; records written with a registry contain the schema id"
+            yield "envelope is only valid with file: records written with a registry contain the schema id"
         if self.registry is None and self.conditions:
-            yield "conditions belongs to registry"
+            yield "conditions is only valid with registry"
         if self.registry is None and self.inline_rules:
-            yield "inline_rules belongs to registry"
+            yield "inline_rules is only valid with registry"
         if self.protovalidate and self.format != "protobuf":
             yield "protovalidate needs format: protobuf"
         if self.json_schema is not None and self.format not in ("avro", "protobuf"):
-            yield "json_schema belongs to format: avro or protobuf; the schema of JSON data is text or file"
+            yield "json_schema is only valid with format: avro or protobuf; set the schema of JSON data in text or file"
         if self.formats is not None and self.format in ("avro", "protobuf"):
-            yield "formats belongs to JSON Schemas, whose format is json"
+            yield "formats is only valid for JSON Schemas (format: json)"
         if self.registry is None and self.subject is not None:
-            yield "subject belongs to registry"
+            yield "subject is only valid with registry"
         if (self.message is not None) != (self.registry is None and self.format == "protobuf"):
-            yield "message (a full name) belongs to Protobuf in file or text, and is required there"
+            yield "message (a full name) is required for Protobuf in file or text, and only valid there"
 
 
 @section
@@ -142,6 +145,6 @@ class ContentKeys:
 
     def __post_init__(self) -> None:
         if is_unset(self):
-            raise ValueError("expected at least one key, as required: true or max_size: 1MiB")
+            raise ValueError("expected at least one key, such as required: true or max_size: 1MiB")
         if self.min_size is not None and self.max_size is not None and self.min_size > self.max_size:
             raise ValueError(f"min_size {self.min_size} is more than max_size {self.max_size}")

@@ -65,7 +65,7 @@ class MappedDeadLetters:
         if (self.headers.topic is None) == (self.from_topic is None):
             raise ValueError("set exactly one of headers.topic and from_topic, the original topic of the letters")
         if self.keeps_timestamp and self.headers.timestamp is not None:
-            raise ValueError("keeps_timestamp and headers.timestamp exclude each other")
+            raise ValueError("keeps_timestamp and headers.timestamp cannot be combined")
         twice = {name for name in self.headers.names if self.headers.names.count(name) > 1}
         if twice:
             raise ValueError(f"headers: two fields have the header {min(twice)}")

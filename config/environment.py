@@ -21,7 +21,7 @@ from sluicegate.config.values.near_names import nearest
 PREFIX = "SLUICEGATE__"
 _ALMOST = "SLUICEGATE_"
 _MAX_DIGITS = 5
-_OUT_OF_ORDER = "the items of a list must be given in order, from 0"
+_OUT_OF_ORDER = "list items must be numbered consecutively from 0"
 
 
 def apply_environment(source: Source, environment: Mapping[str, str]) -> None:
@@ -45,7 +45,7 @@ def override(source: Source, path: Path, text: str, place: str) -> None:
     if value is not None and (section_of(kind) is not None or item_of(kind) is not None):
         value = _structure(text, is_list(kind) and path[-1] == "bootstrap")
         if value is None:
-            source.problems.append(Problem("", place, "not YAML; lists and sections are read as YAML"))
+            source.problems.append(Problem("", place, "invalid YAML; lists and sections are parsed as YAML"))
             return
     _put(source, path, value, place)
 
@@ -90,7 +90,7 @@ def _report_single_underscores(variable: str, source: Source) -> None:
     parts = _parts_of(variable[len(_ALMOST) :].lower(), Config)
     if parts is not None:
         right = f"{PREFIX}{'__'.join(parts).upper()}"
-        words = f"unknown variable; parts are separated by two underscores: {right}"
+        words = f"unknown variable; separate the parts by two underscores: {right}"
         source.problems.append(Problem("", f"environment {variable}", words))
 
 

@@ -69,13 +69,13 @@ class Limits:
     )
     max_in_flight: OneOrMore = described("The maximum number of requests in flight on one connection.", default=1000)
     max_in_flight_total: OneOrMore | None = described(
-        "The maximum number of requests in flight on all connections. Long polls count, one for each consumer. "
+        "The maximum number of requests in flight on all connections, including one long poll for each consumer. "
         "Default: no limit.",
         default=None,
         formerly="max_in_flight_in_all",
     )
     max_connections: OneOrMore | None = described(
-        "The maximum number of client connections. Default: as many as the process has file descriptors for.",
+        "The maximum number of client connections. Default: the number that the process's file descriptors allow.",
         default=None,
     )
     max_connections_per_address: OneOrMore | None = described(
@@ -107,8 +107,8 @@ class Limits:
         "The time after which a connection without traffic is closed.", default=900, formerly="idle_seconds"
     )
     max_connection_age_seconds: Seconds | None = described(
-        "The age at which a client's connection is closed, between two requests. Up to a tenth is added at random, "
-        "so that clients reconnect to all replicas and workers. Default: no limit.",
+        "The age at which the proxy closes a client's connection, between two requests. The proxy adds up to a tenth "
+        "at random, so that clients reconnect to all replicas and workers. Default: no limit.",
         default=None,
         misnomers={"max_connection_age": "max_connection_age_seconds: {value}"},
     )

@@ -27,7 +27,7 @@ _MAX_PORT = 65535
 
 def _names_each_broker(host: str) -> str:
     if host.count(NODE_ID) != 1:
-        raise ValueError(f"expected a host name with {NODE_ID} in it, as broker-{NODE_ID}.kafka.example.com")
+        raise ValueError(f"expected a host name with {NODE_ID} in it, such as broker-{NODE_ID}.kafka.example.com")
     check_host(host.replace(NODE_ID, "0"))
     return host
 
@@ -159,25 +159,23 @@ class Listen:
 
     def __post_init__(self) -> None:
         if self.bootstrap.is_wildcard and not self.advertised_host:
-            raise ValueError("listen.advertised_host is required when listen.bootstrap is every address of the machine")
+            raise ValueError("listen.advertised_host is required if listen.bootstrap is a wildcard address")
         if self.broker_host is not None and self.tls is None:
             raise ValueError("listen.broker_host needs listen.tls: only TLS clients send the host name (SNI)")
         if self.broker_host is not None and self.broker_port_base is not None:
-            raise ValueError("listen.broker_host and listen.broker_port_base exclude each other")
+            raise ValueError("listen.broker_host and listen.broker_port_base cannot be combined")
         if self.broker_host is not None and self.broker_port_map:
-            raise ValueError("listen.broker_host and listen.broker_port_map exclude each other")
+            raise ValueError("listen.broker_host and listen.broker_port_map cannot be combined")
         if len(set(self.broker_port_map.values())) < len(self.broker_port_map):
-            raise ValueError("listen.broker_port_map gives one port to several brokers")
+            raise ValueError("listen.broker_port_map assigns one port to several brokers")
         if self.bootstrap.port == 0 and self.broker_port_base is None and self.broker_host is None:
-            raise ValueError("listen.broker_port_base is required when listen.bootstrap leaves its port to the system")
+            raise ValueError("listen.broker_port_base is required if the system chooses the port of listen.bootstrap")
         if self.broker_host is None and not self.broker_port_map and self.port_of(1) > _MAX_PORT:
             key = "listen.bootstrap" if self.broker_port_base is None else "listen.broker_port_base"
-            raise ValueError(
-                f"{key} leaves no port for broker 1, which would need {self.port_of(1)}; write a lower port"
-            )
+            raise ValueError(f"{key} is too high: broker 1 would need {self.port_of(1)}; write a lower port")
         if (self.proxy_protocol is None) == bool(self.proxy_protocol_from):
             raise ValueError(
-                "listen.proxy_protocol and listen.proxy_protocol_from belong together: PROXY headers are "
+                "listen.proxy_protocol and listen.proxy_protocol_from must be set together: PROXY headers are "
                 "accepted from named load balancers only"
             )
         self._check_principals()
@@ -192,7 +190,7 @@ class Listen:
         if self.oauthbearer_claim is not None and self.oauth_username_claim is not None:
             raise ValueError(
                 "listen.sasl.oauthbearer.sub.claim.name (Kafka's login handler) and listen.oauth.username.claim "
-                "(Strimzi's) exclude each other"
+                "(Strimzi's) cannot be combined"
             )
         if self.principal_mapping_rules is not None and (self.tls is None or self.tls.client_auth == "none"):
             raise ValueError("listen.ssl.principal.mapping.rules needs listen.tls.client_auth: it maps certificates")
@@ -202,12 +200,12 @@ class Listen:
         if self.broker_host is not None or node_id in self.broker_port_map:
             return None
         port = self.port_of(node_id)
-        advice = "give it a port in listen.broker_port_map, or use listen.broker_host"
+        advice = "add its port to listen.broker_port_map, or use listen.broker_host"
         if not 0 < port <= _MAX_PORT:
             return f"broker {node_id} would need port {port}, which does not exist", advice
         other = next((each for each, taken in self.broker_port_map.items() if taken == port), None)
         if other is not None:
-            return f"broker {node_id} would need port {port}, which is that of broker {other}", advice
+            return f"broker {node_id} would need port {port}, which broker {other} already uses", advice
         return None
 
     def port_of(self, node_id: int) -> int:

@@ -106,8 +106,8 @@ def _check_version(source: Source) -> None:
     if isinstance(version, int) and version > FILE_VERSION:
         path = (_VERSION,)
         words = (
-            f"this file has version {version}, and this sluicegate reads version {FILE_VERSION}: upgrade all proxies, "
-            "then change the file"
+            f"this file has version {version}, but this sluicegate reads version {FILE_VERSION}: upgrade all proxies, "
+            f"then change the file"
         )
         raise ConfigError([Problem(source.key_of(path), source.place_of(path), words)])
 
@@ -135,7 +135,7 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
             kept[key] = inner
         elif is_optional(wanted) and section_of(wanted) is not None:
             what = f"write {key}: {{}} for its defaults" if not _required(wanted) else "add its required keys"
-            message = f"the section is empty; {what}, or leave the key out"
+            message = f"the section is empty; {what}, or omit the key"
             source.problems.append(Problem(source.key_of((*path, key)), source.place_of((*path, key)), message))
     return kept
 

@@ -118,14 +118,14 @@ class Violations:
     """
 
     file: WrittenFileName | None = described(
-        "The file to which events are written. A relative path starts at the working directory, which must be "
+        "The file to which events are written. A relative path is relative to the working directory, which must be "
         "writable (a volume, if the root file system is read-only). Default: events are only logged.",
         default=None,
         corrections=dict.fromkeys(ON, "violations.jsonl") | dict.fromkeys(OFF, LEAVE_OUT),
         misnomers={"path": "file: {value}"},
     )
     topic: TopicName | None = described(
-        "The topic of the upstream cluster to which events are written, in addition to the file or instead of it. "
+        "The topic in the upstream cluster to which events are written, in addition to or instead of the file. "
         "Needs `pip install 'sluicegate[topic]'`. Default: no topic.",
         default=None,
         corrections=dict.fromkeys(ON, "sluicegate-violations") | dict.fromkeys(OFF, LEAVE_OUT),
@@ -181,13 +181,13 @@ class Config:
     listen: Listen = described("The addresses on which clients connect.")
     admin: Admin = described("The admin endpoint.", default=Admin())
     defaults: TopicKeys = described(
-        "Default values for all topics. The default `none` means a broker's default: CreateTime, "
-        "9223372036854775807 for both time bounds, delete, the broker's `max.message.bytes`; and `checks: all`, "
+        "Default values for all topics. The default `none` means a broker's default: CreateTime, 9223372036854775807 "
+        "for both time bounds, delete, and the broker's `max.message.bytes`. The other defaults are `checks: all` and "
         "`mode: reject`.",
         default=TopicKeys(),
     )
     floor: tuple[Floor, ...] = described(
-        "Policies that no entry of `topics` can weaken, in whatever file the entry is. For each key, the stricter "
+        "Policies that no entry of `topics` can weaken, in any file. For each key, the stricter "
         "value applies. The first entry with a pattern that matches the topic name applies "
         "([policy files](policy-files.md#the-floor)).",
         default=(),
@@ -352,7 +352,7 @@ class Config:
         if port not in taken:
             return None
         return (
-            f"broker {node_id} would need port {port}, which is that of {taken[port]}",
+            f"broker {node_id} would need port {port}, which {taken[port]} already uses",
             "change listen.broker_port_base or listen.broker_port_map",
         )
 

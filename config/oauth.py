@@ -14,7 +14,7 @@ from sluicegate.config.values.password import Password, check_one_source
 
 def _client_id(text: str) -> str:
     if not re.fullmatch(r"[ -9;-~]+", text):
-        raise ValueError("a client id consists of printable ASCII characters, without colons")
+        raise ValueError("a client id must consist of printable ASCII characters other than colons")
     return text
 
 
@@ -42,7 +42,7 @@ class OauthClient:
         if self.client_secret is None and self.client_secret_file is None:
             raise ValueError("client_secret or client_secret_file is required")
         if self.tls is not None and not is_https(self.token_url):
-            raise ValueError("tls belongs to an https token_url")
+            raise ValueError("tls is only valid with an https token_url")
 
     def secret_of(self, section: str) -> Password:
         """Return the client secret. Messages about it name `section`."""

@@ -21,22 +21,22 @@ class Otel:
         "`/v1/metrics` and `/v1/traces`."
     )
     headers: Secret | None = described(
-        "The HTTP headers of each request, for example `authorization=Bearer%20secret,x-tenant=a`. No message shows "
-        "them.",
+        "The HTTP headers of each request, for example `authorization=Bearer%20secret,x-tenant=a`. They never appear "
+        "in messages.",
         default=None,
     )
     headers_file: FileName | None = described(
         "The file with the headers, instead of `headers`. The proxy reads it for each request.", default=None
     )
     tls: ServerTls | None = described("TLS towards the collector. Default: the system's CAs.", default=None)
-    service_name: Text = described("The `service.name` of the OpenTelemetry resource.", default="sluicegate")
+    service_name: Text = described("The OpenTelemetry resource's `service.name`.", default="sluicegate")
     metrics: Flag = described("Whether the metrics of `/metrics` are exported, summed over workers.", default=True)
     metrics_interval_seconds: Seconds = described(
         "The interval at which metrics are exported.", default=15, formerly="metrics_every_seconds"
     )
     traces_per_second: NoneOrMore = described(
-        "The maximum rate of spans for Produce requests with a violation, and also the maximum for those without. 0 "
-        "exports no spans.",
+        "The maximum rate of spans for Produce requests with a violation. The same maximum applies to requests without "
+        "one. 0 exports no spans.",
         default=10,
     )
     timeout_seconds: Seconds = described(
@@ -48,7 +48,7 @@ class Otel:
         if self.headers is not None:
             headers_in(self.headers.get_secret_value())
         if self.tls is not None and not is_https(self.endpoint):
-            raise ValueError("tls belongs to an https endpoint")
+            raise ValueError("tls is only valid with an https endpoint")
 
     @property
     def current_headers(self) -> Password:

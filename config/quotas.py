@@ -21,11 +21,12 @@ class Quota:
     )
     principal: Pattern | None = described(
         "A pattern of principals, for example `User:*`. Each principal has its own quota. With `client_id`, each "
-        "pair of both has one.",
+        "combination of a client id and a principal has its own quota.",
         default=None,
     )
     topic: TopicPattern | None = described(
-        "A pattern of topic names. Each matching topic has its own quota. Excludes `client_id` and `principal`.",
+        "A pattern of topic names. Each matching topic has its own quota. Cannot be combined with `client_id` or "
+        "`principal`.",
         default=None,
     )
     bytes_per_second: Bytes | None = described(
@@ -48,9 +49,11 @@ class Quota:
                 '"orders.*" alone'
             )
         if self.topic is not None and self.connections is not None:
-            raise ValueError(f"quota {self.name}: connections belongs to client_id or principal, not to topic")
+            raise ValueError(
+                f"quota {self.name}: connections is only valid with client_id or principal, not with topic"
+            )
         if all(getattr(self, key) is None for key in _LIMITS):
-            raise ValueError(f"quota {self.name} has no limit; add {', '.join(_LIMITS[:-1])} or {_LIMITS[-1]}")
+            raise ValueError(f"quota {self.name} sets no limit; add {', '.join(_LIMITS[:-1])} or {_LIMITS[-1]}")
 
 
 def check_quota_names(quotas: tuple[Quota, ...]) -> tuple[Quota, ...]:

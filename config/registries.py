@@ -50,8 +50,8 @@ class Registry:
         default=None,
     )
     region: Annotated[Text, AfterValidator(_region)] | None = described(
-        "The AWS region, with `glue`, for example `eu-west-1`. The proxy finds credentials where AWS's SDKs find "
-        "them. Set `url` for another endpoint. Needs `pip install 'sluicegate[aws]'`.",
+        "The AWS region, with `glue`, for example `eu-west-1`. The proxy finds credentials in the same places as AWS's "
+        "SDKs. Set `url` for another endpoint. Needs `pip install 'sluicegate[aws]'`.",
         default=None,
     )
     registry: Text | None = described(
@@ -64,8 +64,8 @@ class Registry:
         default=None,
     )
     message_indexes: Literal["required", "optional"] = described(
-        "Whether Protobuf data may lack the message indexes after the schema id, with `confluent`. With `optional` "
-        "such data, as kafkajs's serializer writes them, are read as the first message of the schema.",
+        "Whether Protobuf data may lack the message indexes after the schema id, with `confluent`. With `optional`, "
+        "the proxy reads such data, which kafkajs's serializer writes, as the first message of the schema.",
         default="required",
     )
     username: Text | None = described("The user name for HTTP basic authentication.", default=None)
@@ -76,7 +76,8 @@ class Registry:
         "The file with the bearer token, instead of `token`. The proxy reads it for each request.", default=None
     )
     oauth: OauthClient | None = described(
-        "OAuth 2.0 client credentials, with which the proxy requests bearer tokens. Default: another login, or none.",
+        "OAuth 2.0 client credentials, with which the proxy requests bearer tokens. Default: `username` or `token`, if "
+        "set.",
         default=None,
     )
     tls: ServerTls | None = described("TLS towards the registry. Default: the system's CAs.", default=None)
@@ -87,32 +88,32 @@ class Registry:
     def __post_init__(self) -> None:
         check_one_source("password", self.password, self.password_file)
         if (self.username is None) != (self.password is None and self.password_file is None):
-            raise ValueError("username and password (or password_file) belong together")
+            raise ValueError("username and password (or password_file) must be set together")
         check_one_source("token", self.token, self.token_file)
         if (self.username is not None) + self.has_token + (self.oauth is not None) > 1:
-            raise ValueError("a registry has one login: username, token (or token_file) or oauth")
+            raise ValueError("set only one login for a registry: username, token (or token_file) or oauth")
         if self.type == "glue":
             self._check_glue()
         elif self.url is None:
-            raise ValueError(f"type: {self.type} needs a url")
+            raise ValueError(f"type: {self.type} requires url")
         elif self.folder is not None:
-            raise ValueError("folder belongs to type: glue")
+            raise ValueError("folder is only valid with type: glue")
         elif self.region is not None or self.registry is not None:
-            raise ValueError("region and registry belong to type: glue")
+            raise ValueError("region and registry are only valid with type: glue")
         if self.context is not None and self.type != "confluent":
-            raise ValueError("context belongs to type: confluent")
+            raise ValueError("context is only valid with type: confluent")
         if self.message_indexes == "optional" and self.type != "confluent":
-            raise ValueError("message_indexes belongs to type: confluent")
+            raise ValueError("message_indexes is only valid with type: confluent")
         if self.tls is not None and not is_https(self.endpoint):
-            raise ValueError("tls belongs to an https URL")
+            raise ValueError("tls is only valid with an https URL")
 
     def _check_glue(self) -> None:
         if (self.folder is None) == (self.region is None):
-            raise ValueError("type: glue needs a region or a folder")
+            raise ValueError("type: glue requires region or folder")
         if self.folder is not None and (self.url is not None or self.registry is not None):
-            raise ValueError("url and registry belong to region, not to a folder")
+            raise ValueError("url and registry are only valid with region, not with folder")
         if self.username is not None or self.has_token or self.oauth is not None:
-            raise ValueError("type: glue has no login but AWS's credentials")
+            raise ValueError("type: glue uses AWS credentials; remove the login")
 
     @property
     def endpoint(self) -> str:

@@ -103,7 +103,7 @@ def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
             path = ("topics", i, key)
             given = getattr(topic, _ATTRIBUTES[key])
             where = source.place_of(("floor", place or 0))
-            words = f"{given} is weaker than floor[{place}] ({where}), which applies instead; leave the key out"
+            words = f"{given} is weaker than floor[{place}] ({where}), which applies instead; omit the key"
             yield _message(source, path, words)
 
 

@@ -23,7 +23,7 @@ class RequestMatch:
 
 def _has_numbers(version: str) -> str:
     if not version[:1].isdigit():
-        raise ValueError(f"expected a version, as 2.3 or 3.7.0; found {version!r}")
+        raise ValueError(f"expected a version such as 2.3 or 3.7.0; found {version!r}")
     return version
 
 
@@ -91,7 +91,7 @@ class Exempt:
 
     def __post_init__(self) -> None:
         if self.principal is None and self.client_id is None:
-            raise ValueError('expected a client, as principal: "User:mirror-maker" or client_id: "backfill-*"')
+            raise ValueError('expected a client, such as principal: "User:mirror-maker" or client_id: "backfill-*"')
 
     @property
     def given(self) -> dict[str, str]:

@@ -31,7 +31,7 @@ class HeaderKeys:
 
     def __post_init__(self) -> None:
         if is_unset(self):
-            raise ValueError("expected at least one key, as required: [tenant]")
+            raise ValueError("expected at least one key, such as required: [tenant]")
         both = sorted(set(self.required) & set(self.forbidden))
         raise_all(((), f"header {name} is both required and forbidden") for name in both)
 
@@ -45,7 +45,7 @@ class BatchKeys:
 
 def _must_be_true(value: bool) -> bool:
     if not value:
-        raise ValueError("expected true; leave the key out if timestamps may decrease")
+        raise ValueError("expected true; omit the key if timestamps may decrease")
     return value
 
 
@@ -107,7 +107,7 @@ class Rule:
 
     def _mistakes(self) -> Iterator[str]:
         if self.options and self.entry_point is None:
-            yield f"rule {self.name}: options belong to entry_point"
+            yield f"rule {self.name}: options is only valid with entry_point"
         asks = [each.name for each in fields(self) if each.name not in _NOT_CHECKS]
         if all(getattr(self, ask) is None for ask in asks):
             yield f"rule {self.name} checks nothing; add {', '.join(asks[:-1])} or {asks[-1]}"

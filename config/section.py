@@ -38,7 +38,7 @@ def described(
 def section(made: type[_Made]) -> type[_Made]:
     """Make a class a section: a group of keys.
 
-    `__post_init__` raises ValueError for values that exclude each other.
+    `__post_init__` raises ValueError for values that cannot be combined.
     """
     whole = dataclass(frozen=True, slots=True, kw_only=True)(made)
     whole.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]  # unknown keys are errors

@@ -14,7 +14,7 @@ from sluicegate.config.values.password import Password
 def _path(text: str) -> str:
     names = text.replace("\\\\", "").replace("\\.", "").split(".")
     if not all(names) or text.endswith("\\"):
-        raise ValueError(f"expected names separated by dots, as customer.email; found {text!r}")
+        raise ValueError(f"expected names separated by dots, such as customer.email; found {text!r}")
     return text
 
 
@@ -63,7 +63,7 @@ class SensitiveFields:
         if not self.fields and not self.tags:
             raise ValueError(f"sensitive fields {self.name}: name at least one field or tag")
         if (self.action == "hash") != (self.key_file is not None):
-            raise ValueError(f"sensitive fields {self.name}: action: hash and key_file belong together")
+            raise ValueError(f"sensitive fields {self.name}: action: hash and key_file must be set together")
 
     @property
     def key(self) -> Password:

@@ -47,7 +47,7 @@ class ClientOwner:
 
     def __post_init__(self) -> None:
         if self.principal is None and self.client_id is None:
-            raise ValueError('expected clients, as principal: "User:payments-*" or client_id: "payments-*"')
+            raise ValueError('expected clients, such as principal: "User:payments-*" or client_id: "payments-*"')
 
 
 @section

@@ -74,7 +74,7 @@ class UpstreamTls:
 
     def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("certificate_file and key_file belong together")
+            raise ValueError("certificate_file and key_file must be set together")
         check_one_source("key_password", self.key_password, self.key_password_file)
 
     @property
@@ -101,7 +101,7 @@ class ServerTls:
 
     def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("certificate_file and key_file belong together")
+            raise ValueError("certificate_file and key_file must be set together")
         check_one_source("key_password", self.key_password, self.key_password_file)
 
     def password_of_key(self, section: str) -> Password:

@@ -58,7 +58,7 @@ class Rehearse:
 
     def __post_init__(self) -> None:
         if not self.before_max_ms and not self.after_max_ms:
-            raise ValueError("expected a bound to rehearse, as message.timestamp.after.max.ms: [1m, 1h]")
+            raise ValueError("expected a bound to rehearse, such as message.timestamp.after.max.ms: [1m, 1h]")
 
 
 @section
@@ -135,7 +135,7 @@ class TopicKeys:
     mode: Literal["reject", "observe", "mark"] | None = described(
         "What happens to a batch with violations: `reject` returns a broker's error, `observe` reports the "
         "violations and forwards the batch unchanged, `mark` forwards the batch with headers on its bad records "
-        "([policies](policies.md#modes)). `mark` excludes `fix` and `quarantine`.",
+        "([policies](policies.md#modes)). `mark` cannot be combined with `fix` or `quarantine`.",
         default=None,
         corrections=dict.fromkeys((*OFF, "none", "disabled", "skip"), "checks: none") | MODES,
     )
@@ -174,8 +174,8 @@ class TopicKeys:
     sensitive: Annotated[tuple[SensitiveFields, ...], AfterValidator(check_names_of_fields)] | None = described(
         "Fields that are masked, hashed or rejected before a batch is stored "
         "([sensitive fields](sensitive-fields.md)). They apply in every mode, to all clients, and during a "
-        "suspension. They exclude `samples`, `quarantine`, `checks: none` and `framing: broker`, and set `framing` "
-        "to `strict`.",
+        "suspension. They cannot be combined with `samples`, `quarantine`, `checks: none` or `framing: broker`, and "
+        "they set `framing` to `strict`.",
         default=None,
     )
     owner: Owner | None = described(
@@ -197,7 +197,8 @@ class Topic(TopicKeys):
     quarantine: TopicName | None = described(
         "The dead-letter topic. Bad records are written to it before their batch is rejected or, with `mode: "
         "observe` in the same entry, before the batch is forwarded unchanged "
-        "([bad records](bad-records.md#quarantine)). Excludes `fix`. Needs `pip install 'sluicegate[topic]'`.",
+        "([bad records](bad-records.md#quarantine)). Cannot be combined with `fix`. Needs `pip install "
+        "'sluicegate[topic]'`.",
         default=None,
         corrections=dict.fromkeys(ON, "orders-dead-letters") | dict.fromkeys(OFF, LEAVE_OUT),
         misnomers=dict.fromkeys(("dead_letter_topic", "dead_letter", "dlq"), "quarantine: {value}"),
@@ -207,14 +208,14 @@ class Topic(TopicKeys):
         if self.mode == "mark":
             others = {"fix": self.fix, "quarantine": self.quarantine, "checks: none": self.checks == "none"}
             raise_all(
-                ((), f"mode: mark and {other} exclude each other: only batches that are forwarded are marked")
+                ((), f"mode: mark and {other} cannot be combined: only batches that are forwarded are marked")
                 for other, is_given in others.items()
                 if is_given
             )
         if self.quarantine is not None:
             others = {"fix": self.fix, "checks: none": self.checks == "none"}
             raise_all(
-                ((), f"quarantine and {other} exclude each other: only records with violations are quarantined")
+                ((), f"quarantine and {other} cannot be combined: only records with violations are quarantined")
                 for other, is_given in others.items()
                 if is_given
             )

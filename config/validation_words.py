@@ -84,7 +84,7 @@ def _expected(kind: str, detail: Any, path: Path, root: type[Any], is_brief: boo
     if kind in ("string_type", "string_sub_type"):
         return "expected a text"
     if kind == "string_unicode":
-        return "the text contains half a character (a lone surrogate)"
+        return "the text contains a lone surrogate (half of a character)"
     if kind == "literal_error":
         expected = str(detail["ctx"]["expected"])
         return f"expected {expected}" if is_brief else _expected_choice(expected, str(detail["input"]))

@@ -4,7 +4,7 @@ Each function runs the same code as the command of its name. It writes the same 
 report.html, and summary.json last) and returns them as DataFrames and a dict. `warnings` holds the warnings that the
 command prints.
 
-`bootstrap` is host:port of one or several brokers, separated by commas. `topics` is one name or several; `profile`,
+`bootstrap` is host:port of one or more brokers, separated by commas. `topics` is one name or several; `profile`,
 `audit` and `watch` also accept patterns: `orders-*`, `/orders-[0-9]+/`, or `*` for all topics that are not internal.
 `out` is a folder on any file system that Spark can write to; results of an earlier run are replaced. `settings` are
 librdkafka's names and values for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors`

@@ -31,5 +31,5 @@ def main() -> None:
         if interrupted is None:
             raise
         interrupted.is_reported = True
-        sys.stderr.write(f"sluicegate-spark: interrupted ({interrupted}) before anything began\n")
+        sys.stderr.write(f"sluicegate-spark: interrupted ({interrupted}) before any job began\n")
         sys.exit(interrupted.status)

@@ -94,7 +94,7 @@ def _timestamp_type(text: str | None) -> TimestampType | None:
         return None
     if text in _TIMESTAMP_TYPES:
         return TimestampType(text)
-    raise ValueError(f"{TIMESTAMP_TYPE} is {text[:50]!r}, which is no valid value")
+    raise ValueError(f"{TIMESTAMP_TYPE} is {text[:50]!r}, which is not a valid value")
 
 
 def _number(values: Mapping[str, str | None], key: str) -> int | None:
@@ -102,5 +102,5 @@ def _number(values: Mapping[str, str | None], key: str) -> int | None:
     if text is None:
         return None
     if not _NUMBER.fullmatch(text) or int(text) > LONG_MAX:
-        raise ValueError(f"{key} is {text[:50]!r}, which is no valid value")
+        raise ValueError(f"{key} is {text[:50]!r}, which is not a valid value")
     return int(text)

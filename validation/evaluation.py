@@ -270,7 +270,7 @@ class _Evaluation:
 
     def _note_headers(self, record: RuledRecord, count: int) -> None:
         if self._of_headers is not None:
-            self._note(self._of_headers, record, f"{count} headers, more than rules look at ({MOST_HEADERS})")
+            self._note(self._of_headers, record, f"{count} headers, more than rules read ({MOST_HEADERS})")
 
     def _note_schema_error(self, named: NamedRule, record: RuledRecord, error: SchemaError) -> None:
         """Note the error, but keep the rule, because other records may name another schema."""

@@ -158,17 +158,18 @@ def _time_of_all(batch: RecordBatch) -> int | None:
 
 
 _FLAWS = {
-    OTHER_LENGTH: "states a length of {stated} bytes, but its fields end after {expected}",
-    OTHER_OFFSET: "states the offset {stated} where {expected} has to be",
-    NEGATIVE_SIZE: "has a size of {stated}, where the least is {expected} (null)",
+    OTHER_LENGTH: "has a length field of {stated} bytes, but its fields end after {expected}",
+    OTHER_OFFSET: "has the offset {stated} instead of {expected}",
+    NEGATIVE_SIZE: "has a size of {stated}, but the minimum is {expected} (null)",
     TOO_MANY_BITS: "has a number with more bits than its type",
-    PADDED_LENGTH: "states its length in more bytes than necessary",
+    PADDED_LENGTH: "encodes its length in more bytes than necessary",
 }
-_FRAMING_ADVICE = "The proxy in front of the cluster rejects it (framing: safe): repair the producer's encoder."
+_FRAMING_ADVICE = "The proxy in front of the cluster rejects it (framing: safe): fix the producer's encoder."
 _ENDS = {
-    Oddity.HIDDEN_DATA: "has an empty raw block, which ends the data for brokers and not for all clients",
+    Oddity.HIDDEN_DATA: "has an empty raw block, which ends the data for brokers, but not for all clients",
     Oddity.TRAILING_BYTES: "has bytes after its {codec} data, which brokers ignore and some clients cannot read",
-    Oddity.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, and some clients cannot read",
+    Oddity.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, and which some clients "
+    "cannot read",
 }
 
 
@@ -176,8 +177,8 @@ def finding_about_ambiguity(topic: str, partition: int, index: int, found: Ambig
     """Return the finding about a batch for the first record (`index`) that clients read differently than brokers."""
     flaw = _FLAWS[found.why].format(stated=found.stated, expected=found.expected)
     text = (
-        f"Record {index} of the batch for {topic}-{partition} {flaw}: brokers store it, and clients read other records "
-        f"than it has, or stop there. {_FRAMING_ADVICE}"
+        f"Record {index} of the batch for {topic}-{partition} {flaw}: brokers store the record, but clients read other "
+        f"records, or stop there. {_FRAMING_ADVICE}"
     )
     return Finding(ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS_FRAMING, text, records=records)
 

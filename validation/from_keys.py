@@ -219,7 +219,7 @@ class _Compiling:
         for other, is_given in others.items() if sensitive is not None else ():
             if is_given:
                 both = (paths["sensitive"], paths[other.partition(":")[0]])
-                words = f"sensitive and {other} exclude each other: values would be stored in clear"
+                words = f"sensitive and {other} cannot be combined: values would be stored in clear text"
                 raise PolicyUnusable(words, max(both, key=lambda path: path[: len(section)] == section))
         if sensitive is not None:
             paths["framing"] = paths["sensitive"]

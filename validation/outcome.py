@@ -9,14 +9,13 @@ class Outcome(StrEnum):
     ACCEPTED = "accepted"
     """The broker has stored the batch."""
     REJECTED = "rejected"
-    """Nothing of the batch is stored, and the client's error is final. The client may also have received no response
+    """No record of the batch is stored, and the client's error is final. The client may also have received no response
     (acks=0, or its connection ended).
     """
     RESEND = "resend"
     """The client received a retriable error, so it sends the batch again."""
     UNKNOWN = "unknown"
-    """The batch was forwarded, but no response reports whether it is stored (acks=0, or the connection ended
-    before).
+    """The batch was forwarded, but no response shows whether it was stored (acks=0, or the connection ended first).
     """
 
 
@@ -32,9 +31,9 @@ class Copies(StrEnum):
     """Whether the bad records of a batch are in the dead-letter topic."""
 
     QUARANTINED = "quarantined"
-    """The bad records are there, and the batch was rejected."""
+    """The bad records are stored there, and the batch was rejected."""
     COPIED = "copied"
-    """Copies of the bad records are there, and the batch was forwarded."""
+    """Copies of the bad records are stored there, and the batch was forwarded."""
     NOT_STORED = "not_stored"
     """The bad records could not be written, so the batch was neither forwarded nor finally rejected."""
 

@@ -48,8 +48,11 @@ def topics_in(
 def missing_topics(held: Source) -> str:
     """Return why a contract has no topic."""
     if _is_asyncapi(held):
-        return "no channel has a server of the protocol kafka or kafka-secure, or without servers a binding of kafka"
-    return "no server of type kafka, and no schema of physicalType topic"
+        return (
+            "no channel uses the protocol kafka or kafka-secure: none has such a server or, without "
+            "servers, a kafka binding"
+        )
+    return "the contract has neither a server of type kafka nor a schema of physicalType topic"
 
 
 def _is_asyncapi(source: Source) -> bool:

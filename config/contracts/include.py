@@ -41,7 +41,7 @@ def include_contracts(source: Source, folder: FilePath) -> None:
     found = files_of(source, folder, CONTRACTS)
     count = len(source.digests) + len(found) - len(source.missing)
     if count > MOST_FILES + 1:
-        words = f"with topic_files it leads to {count - 1} files; {bound()}"
+        words = f"together with topic_files it matches {count - 1} files; {bound()}"
         source.problems.append(problem_at(source, (CONTRACTS,), words))
         return
     for file, items in sorted(found.items(), key=lambda each: each[0] in source.missing):
@@ -84,10 +84,10 @@ def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequenc
         beyond = next((scope for scope in scopes if not is_within(contract.topic, scope.patterns)), None)
         other = source.contracts.get(contract.topic)
         if beyond is not None:
-            words = f"{contract.topic} is beyond the scope of this contract ({source.place_of(beyond.path)})"
+            words = f"{contract.topic} is outside the scope of this contract ({source.place_of(beyond.path)})"
             source.problems.append(Problem(held.key_of(contract.path), contract.place, words))
         elif other is not None:
-            words = f"{contract.topic} has a contract already ({other.place})"
+            words = f"{contract.topic} already has a contract ({other.place})"
             source.problems.append(Problem(held.key_of(contract.path), contract.place, words))
         else:
             source.contracts[contract.topic] = (
@@ -160,8 +160,8 @@ class _Entries:
                 return
             elif may_share(_glob_of(match), text):
                 words = (
-                    f"some topics of {match} have the entry {text}, and others have not: list the values of the "
-                    "parameters (enum), or write a wider entry before"
+                    f"only some topics of {match} match the entry {text}: list the values of the parameters (enum), or "
+                    f"put a wider entry before it"
                 )
                 self._source.problems.append(Problem(dotted(contract.path), contract.place, words))
                 return

@@ -107,7 +107,7 @@ def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[A
     else:
         return None, None
     if values is None and pattern is None:
-        missing = "missingValues" if metric is Metric.MISSING else "neither validValues nor pattern"
+        missing = "missingValues" if metric is Metric.MISSING else "validValues or pattern is missing"
         raise NotTranslated(f"the arguments have {'no ' if metric is Metric.MISSING else ''}{missing}")
     if values is not None and not isinstance(values, list):
         raise NotTranslated("the values are not a list")

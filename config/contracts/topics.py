@@ -119,7 +119,7 @@ class _OneTopic:
         """Note that the proxy checks no property."""
         why = f"properties of {self._form} records are not read"
         if self._form in _REGISTERED:
-            why = "set registry in the item of contracts, which has the schemas of the records"
+            why = "set registry in the item of contracts: that registry has the records' schemas"
             self._note(("servers",), f"schema of {self._form} records", why)
         for each in self._schema.get("properties") or ():
             self._note(self._path, f"property {each['name']}", why)
@@ -190,7 +190,9 @@ class _OneTopic:
         for i in kafka[1:]:
             server = self._source.data["servers"][i]
             what = f"server {server.get('server', i)}"
-            self._note(("servers", i), what, "the format of the first Kafka server counts; all have the topic")
+            self._note(
+                ("servers", i), what, "the first Kafka server's format applies, because all servers have the topic"
+            )
         if self._schema.get("relationships"):
             self._note((*self._path, "relationships"), "relationships", "records of other topics are not read")
         if not self._schema.get("properties"):

@@ -21,7 +21,7 @@ class TooManyFiles(Exception):
     """A pattern that matches more files than the proxy reads. The text has the pattern and the number of files."""
 
     def __init__(self, pattern: str, count: int) -> None:
-        super().__init__(f"{pattern} leads to {count} files; {bound()}")
+        super().__init__(f"{pattern} matches {count} files; {bound()}")
 
 
 def bound() -> str:

@@ -14,7 +14,7 @@ from sluicegate.config.values.kinds import topic_pattern
 
 TOPICS = "topics"
 GRANTED = ("exempt", "quotas")
-"""The lists that a file may have if each item which leads to it allows them (`allow`)."""
+"""The lists that a file may have if each item that includes the file allows them (`allow`)."""
 MOST_GRANTED = 100
 """The most items of such a list in one file."""
 _MOST_NAMED = 3
@@ -42,7 +42,7 @@ def scopes_of(source: Source, key: str = KEY) -> dict[Path, Scope]:
         given = item[TOPICS]
         at = (*path, TOPICS)
         if given is None:
-            words = "the key is empty; name the topics, or leave the key out"
+            words = "the key is empty; name the topics, or omit the key"
             source.problems.append(problem_at(source, at, words))
         found[path] = Scope(at, tuple(pattern for pattern in _listed(given) if _is_valid(pattern)))
     return found
@@ -116,9 +116,9 @@ def _is_valid(pattern: Any) -> bool:
 def _words_of(source: Source, scope: Scope, path: Path, pattern: str) -> str:
     key = path[2]
     named = ", ".join(scope.patterns[:_MOST_NAMED]) + (", …" if len(scope.patterns) > _MOST_NAMED else "")
-    words = f"{pattern} reaches beyond the scope of this file, {named} ({source.place_of(scope.path)})"
+    words = f"{pattern} is not limited to the scope of this file, {named} ({source.place_of(scope.path)})"
     if key == "quarantine":
-        return f"{words}; write the name of a topic within it"
+        return f"{words}; name a topic within the scope"
     if not scope.patterns:
         return words
     words = f'{words}; write {key}: "{scope.patterns[0]}", or a part of it'

@@ -79,7 +79,7 @@ def files_of(source: Source, folder: FilePath, key: str) -> dict[FilePath, list[
         source.problems.append(problem_at(source, (key,), f"{error.filename or folder}: {error.strerror}"))
         return {}
     if size > MOST_BYTES:
-        words = f"{folder} leads to {len(found)} files of {size >> 20} MiB; {bound()}"
+        words = f"{folder} contains {len(found)} files of {size >> 20} MiB; {bound()}"
         source.problems.append(problem_at(source, (key,), words))
         return {}
     return found

@@ -14,11 +14,11 @@ _INSTEAD = (
     ("duplicate tag handle", "%TAG twice"),
     (
         "mapping values are not allowed here",
-        "a value with a colon and a blank needs quotes; otherwise check the indents",
+        "a value that contains a colon and a space needs quotes; otherwise check the indentation",
     ),
     ("could not find expected ':'", "a line that is neither `key: value` nor `- item`"),
-    ("expected a single document", "more than one document: leave out the second ---"),
-    ("but found another document", "more than one document: leave out the second ---"),
+    ("expected a single document", "the file has more than one document: remove the second ---"),
+    ("but found another document", "the file has more than one document: remove the second ---"),
 )
 _TAB = re.compile(r" *(?:- *)*\t")
 _LINES_NEAR = 2  # the parser may report the error a line later
@@ -34,8 +34,8 @@ _CONTEXTS = (
 def words_of(error: yaml.YAMLError) -> str:
     """Return what to write instead; for an unknown error, the parser's own words."""
     if isinstance(error, ReaderError):
-        return f"a character that YAML does not allow: {_named(error.character)}"
-    problem = str(getattr(error, "problem", None) or "the file cannot be parsed")
+        return f"YAML does not allow the character  {_named(error.character)}"
+    problem = str(getattr(error, "problem", None) or "the file is not valid YAML")
     context = str(getattr(error, "context", None) or "")
     for sign, words in _INSTEAD:
         if sign in problem or sign in context:

@@ -35,7 +35,7 @@ def check_tag(node: yaml.Node, known: Collection[str]) -> None:
     """Raise BadNode for a tag that is not in `known`."""
     if node.tag not in known:
         raise BadNode(
-            node, "a tag (!…) means nothing here: a value that begins with ! needs quotes; secrets can come from files"
+            node, "tags (!…) are not supported: a value that begins with ! needs quotes; secrets can be read from files"
         )
 
 
@@ -62,7 +62,7 @@ class Reader:
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         if any(outer is node for outer in self._around):
-            raise BadNode(node, "an alias (*) of a node that contains it")
+            raise BadNode(node, "an alias (*) refers to a node that contains it")
         self._around.append(node)
         value = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._list(node, path)
         self._around.pop()
@@ -103,7 +103,7 @@ class Reader:
 
 def _key(node: yaml.Node) -> str:
     if isinstance(node, yaml.MappingNode):
-        raise BadNode(node, "a template {{ … }} that was not filled in? A value that begins with { needs quotes")
+        raise BadNode(node, "was a template {{ … }} not filled in? A value that begins with { needs quotes")
     if not isinstance(node, yaml.ScalarNode):
         raise BadNode(node, "a list cannot be a key; a value that begins with [ needs quotes")
     check_tag(node, _TEXT_TAGS)

@@ -57,7 +57,9 @@ def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = t
         if root is None:
             return source
         if not isinstance(root, yaml.MappingNode):
-            return _unreadable(f"{name}:{root.start_mark.line + 1}", "expected keys at the top, as `upstream:`")
+            return _unreadable(
+                f"{name}:{root.start_mark.line + 1}", "expected keys at the top level, such as `upstream:`"
+            )
         reader = Reader(lambda path, line: source.places.setdefault(path, f"{name}:{line}"), scalar)
         source.data = reader.value(root, ())
     except BadNode as error:
@@ -65,7 +67,7 @@ def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = t
     except yaml.YAMLError as error:
         tab = tab_before(error, text)
         if tab is not None:
-            return _unreadable(f"{name}:{tab}", f"not YAML: line {tab} is indented with a tab; indent with blanks")
+            return _unreadable(f"{name}:{tab}", f"not YAML: line {tab} is indented with a tab; indent with spaces")
         line = line_of(error, text)
         return _unreadable(f"{name}:{line}" if line else name, f"not YAML: {words_of(error)}")
     except RecursionError:
@@ -74,7 +76,7 @@ def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = t
         return _unreadable(name, "not YAML: an escape \\U is not a valid character")
     for path, line in reader.twice:
         first = source.places[path]
-        source.problems.append(Problem(dotted(path), f"{name}:{line}", f"the key occurs twice, first at {first}"))
+        source.problems.append(Problem(dotted(path), f"{name}:{line}", f"duplicate key, first at {first}"))
     return source
 
 

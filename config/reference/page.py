@@ -24,44 +24,44 @@ _HEAD = """# Configuration
 Generated from the model in `config/`: `python -m sluicegate.config.reference.page > docs/configuration.md`.
 
 - `sluicegate check FILE` reports each error with its key, its line and what to write instead, and checks the files that
-  the configuration names. With `--strict` warnings make it fail too (exit status 1), for CI.
+  the configuration names. With `--strict`, which is meant for CI, warnings also cause exit status 1.
 - `sluicegate explain FILE TOPIC` prints the settings that apply to a topic, with the source of each.
 - `sluicegate schema` prints a JSON Schema for editors; `sluicegate schema --topic-files` prints that of the files that
   `topic_files` names.
 
 ## Values
 
-- **Text** is used as written, quoted or not: a password `0123456` keeps its zero. YAML needs quotes around a text that
-  begins with `*`, `&`, `!`, `%`, `@`, `{` or `[`, or that contains a colon and a blank, or a blank and a `#`.
+- **Text** is used as written, quoted or not: a password `0123456` keeps its zero. YAML needs quotes around a value that
+  begins with `*`, `&`, `!`, `%`, `@`, `{` or `[`, or that contains a colon and a space, or a space and a `#`.
 - **Durations** are plain numbers in the unit of the table, or have a unit: `ms`, `s`, `m` or `min`, `h`, `d`, as in
   `1h`, `1.5h`, `7d`.
 - **Sizes** are plain numbers of bytes, or have a unit: `kB`, `MB`, `GB`, `TB` (powers of 1000) or `KiB`, `MiB`, `GiB`,
   `TiB` (powers of 1024), as in `100MB`, `64KiB`.
 - **`none`** is no bound. For a bound of timestamps or of `max.message.bytes` it is a value like any other: in an entry
   of `topics` it overrides `defaults`, and the cluster's own setting of the topic still applies. For any other number
-  that may be `none` it equals a missing key.
-- **Relative file names** start at the folder of the file that contains them: the configuration, or the file of
-  `topic_files` with the topic. File names in variables and options start at the configuration's folder.
-  `violations.file`, which is written, starts at the working directory of the proxy.
-- **Lists of addresses** may also be one text: `"a:9092,b:9092"`.
-- An empty key equals a missing one. Merge keys (`<<: *name`) work; tags (`!name`) do not.
+  that may be `none`, it has the same effect as a missing key.
+- **Relative file names** are relative to the folder of the file that contains them: the configuration, or the file of
+  `topic_files` with the topic. File names in variables and options are relative to the configuration's folder.
+  `violations.file`, which the proxy writes, is relative to the proxy's working directory.
+- **Lists of addresses** may also be one string: `"a:9092,b:9092"`.
+- An empty key has the same effect as a missing one. Merge keys (`<<: *name`) work; tags (`!name`) do not.
 - Unknown keys are errors; the message shows the line to write, or suggests the nearest known key.
 
 ## Environment and command line
 
-Environment variables override every key: two underscores between parts, one for a dot within a key, a number for an
-item of a list: `SLUICEGATE__ADMIN__LISTEN=0.0.0.0:9650`,
+Environment variables override every key. Their names have two underscores between parts, one underscore for a dot
+within a key, and a number for an item of a list: `SLUICEGATE__ADMIN__LISTEN=0.0.0.0:9650`,
 `SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS=1h`, `SLUICEGATE__TOPICS__0__MATCH=payments`. A value is used as
-written; only a whole list or section is parsed as YAML. An empty variable equals a missing one. The options
-`--upstream` and `--listen` override both. A variable with single underscores, such as
+written; only a whole list or section is parsed as YAML. An empty variable has the same effect as a missing one. The
+options `--upstream` and `--listen` override both. A variable with single underscores, such as
 `SLUICEGATE_LISTEN_BOOTSTRAP`, is an error.
 
 ## Passwords
 
-Each password has a second key for a file that contains it: `upstream.sasl.password_file`, `otel.headers_file`, and
+Each password can also be in a file, which a second key names: `upstream.sasl.password_file`, `otel.headers_file`, and
 `key_password_file` in `upstream.tls` and `listen.tls`. The proxy reads the file at each login and each time it loads
-keys, so a new password needs no restart. Line ends at the end of the file are not part of the password. No message
-shows a password.
+keys, so you can change a password without a restart. Line ends at the end of the file are not part of the password.
+Passwords never appear in messages.
 """
 
 
@@ -192,7 +192,7 @@ def _list(item: Any) -> str:
     choices = get_args(unwrapped(item))
     if choices:
         return f"list of {', '.join(f'`{choice}`' for choice in choices)}"
-    return "list of texts" if item == Text else _LISTS.get(unwrapped(item), "list of networks")
+    return "list of strings" if item == Text else _LISTS.get(unwrapped(item), "list of networks")
 
 
 def _range(quantity: Quantity) -> str:

@@ -56,7 +56,7 @@ def parse_host_port(text: Any, tls_key: str = "upstream.tls or listen.tls") -> H
     if isinstance(text, HostPort):
         return text
     if not isinstance(text, str):
-        raise ValueError(f'expected host:port in quotes, as "127.0.0.1:9092"; found {format_quantity(text)}')
+        raise ValueError(f'expected host:port in quotes, such as "127.0.0.1:9092"; found {format_quantity(text)}')
     text = text.strip()
     if "@" in text:  # the text before it may be a secret
         raise ValueError("expected host:port alone, without a user or password; logins are configured in upstream.sasl")
@@ -76,7 +76,7 @@ def _host_of(host: str, text: str) -> str:
     if host.startswith("[") and host.endswith("]"):
         return host[1:-1]
     if ":" in host:
-        raise ValueError(f"an IPv6 address needs brackets, as [::1]:9092; found {format_quantity(text)}")
+        raise ValueError(f"an IPv6 address needs brackets, such as [::1]:9092; found {format_quantity(text)}")
     if any(char.isspace() or not char.isprintable() or char in "/\\\"'" for char in host):
         raise ValueError(f"expected a host name without blanks and slashes; found {format_quantity(text)}")
     return host
@@ -92,7 +92,7 @@ def parse_addresses(value: Any) -> Any:
 def require_address(addresses: tuple[HostPort, ...]) -> tuple[HostPort, ...]:
     """Raise ValueError if there is no address."""
     if not addresses:
-        raise ValueError('expected at least one address, as ["127.0.0.1:9092"]')
+        raise ValueError('expected at least one address, such as ["127.0.0.1:9092"]')
     return addresses
 
 

@@ -26,7 +26,8 @@ def claim_path(claim: str) -> ClaimPath:
         step = _STEP.match(text, position)
         if step is None or len(steps) == _MAX_DEPTH:
             raise ValueError(
-                f"expected the path of one claim, as ['user'].['id'], at most {_MAX_DEPTH} deep, without wildcards and "
+                f"expected the path of one claim, such as ['user'].['id'], at most {_MAX_DEPTH} deep, without "
+                f"wildcards and "
                 "filters"
             )
         single, double, index, plain = step.groups()

@@ -29,7 +29,7 @@ def headers_in(text: str) -> dict[str, str]:
             raise ValueError(f"header {number} is one that the proxy itself sets: leave it out")
         headers[name.lower()] = value
     if not headers or len(headers) > _MOST:
-        raise ValueError(f"headers: expected 1 to {_MOST}, as name=value,name=value")
+        raise ValueError(f"headers: expected 1 to {_MOST} headers in the form name=value,name=value")
     return headers
 
 
@@ -49,11 +49,11 @@ def url_like(example: str) -> Callable[[str], str]:
             parts = urlsplit(url)
             port = parts.port
         except ValueError:
-            raise ValueError(f"expected a URL, as {example}") from None
+            raise ValueError(f"expected a URL such as {example}") from None
         if "@" in parts.netloc:  # the text before it may be a secret
             raise ValueError("expected a URL without a user or password; they have keys of their own")
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or parts.query or parts.fragment:
-            raise ValueError(f"expected a URL, as {example}, http or https, without ? and #")
+            raise ValueError(f"expected a URL such as {example}, http or https, without ? and #")
         if _NOT_IN_A_PATH.search(parts.path):
             raise ValueError("expected a URL with only ASCII characters in its path; encode others, for example as %20")
         return url

@@ -44,7 +44,7 @@ class NamesFile:
 
 def _text(value: str) -> str:
     if not value:
-        raise ValueError("the text is empty; leave the key out instead")
+        raise ValueError("the text is empty; omit the key instead")
     if "\0" in value:
         raise ValueError("the text contains a NUL character")
     return _encodable(value)
@@ -55,7 +55,7 @@ def _encodable(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError("the text contains half a character (a lone surrogate)") from None
+        raise ValueError("the text contains a lone surrogate (half of a character)") from None
     return value
 
 
@@ -109,7 +109,7 @@ def _network(value: str) -> str:
         return str(ip_network(value.strip()))
     except ValueError:
         raise ValueError(
-            f'expected a network, as "10.0.0.0/8", or an address; found {format_quantity(value)}'
+            f'expected a network such as "10.0.0.0/8", or an address; found {format_quantity(value)}'
         ) from None
 
 
@@ -125,7 +125,7 @@ def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
 
 ON, OFF = ("true", "yes", "on"), ("false", "no", "off")
 """Words for a flag, which are tried for other keys."""
-LEAVE_OUT = "leave the key out"
+LEAVE_OUT = "omit the key"
 """A correction: the key is not needed."""
 MODES = {
     **dict.fromkeys(("log", "warn", "report", "dry-run", "dry_run", "shadow", "audit"), "observe"),

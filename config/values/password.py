@@ -66,4 +66,4 @@ class Password:
 def check_one_source(key: str, value: SecretText | None, file: str | None) -> None:
     """Raise ValueError if both the value and the file are set."""
     if value is not None and file is not None:
-        raise ValueError(f"{key} and {key}_file exclude each other")
+        raise ValueError(f"{key} and {key}_file cannot be combined")

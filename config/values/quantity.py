@@ -43,7 +43,7 @@ class Quantity:
             return self.none
         amount = self._amount(value)
         if amount is None:
-            raise ValueError(f"expected {self.what}, as {self.example}; found {format_quantity(value)}")
+            raise ValueError(f"expected {self.what}, such as {self.example}; found {format_quantity(value)}")
         if amount <= 0 < self.low and not self.whole:
             raise ValueError(f"input should be greater than 0; found {format_quantity(value)}")
         if not self.low <= amount <= self.high:

@@ -92,7 +92,7 @@ def _taken(expression: str, kind: str) -> str:
     try:
         re2.compile(expression, re2_options())
     except UnicodeEncodeError as error:
-        raise ValueError(f"not {kind}: it contains half a character (a lone surrogate)") from error
+        raise ValueError(f"not {kind}: it contains a lone surrogate (half of a character)") from error
     except re2.error as error:
         reason = _words(error)
         raise ValueError(f"not {kind} that RE2 accepts: {reason[:200]}{_advice(reason)}") from error

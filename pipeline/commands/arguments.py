@@ -35,7 +35,9 @@ Out = Annotated[
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="File of client settings (TLS, SASL), with a line name=value for each."
+        "--config",
+        metavar="FILE",
+        help="File of client settings (TLS, SASL), with one line name=value for each setting.",
     ),
 ]
 Master = Annotated[
@@ -54,14 +56,15 @@ Epoch = Annotated[
     typer.Option(
         "--epoch",
         metavar="WHEN",
-        help="Earlier timestamps count as implausible: an age (10y, 3650d) or a date (2016, 2016-11-30).",
+        help="Limit for timestamps, as an age (10y, 3650d) or a date (2016, 2016-11-30). Earlier "
+        "timestamps count as implausible.",
     ),
 ]
 AfterMax = Annotated[
     int,
     typer.Option(
         "--after-max-ms",
-        help="A timestamp counts as future if it is later than its append by more than this (ms).",
+        help="A timestamp counts as future if it is more than this (ms) after its append.",
         min=0,
     ),
 ]
@@ -86,7 +89,7 @@ TablesAt = Annotated[
     typer.Option(
         "--tables",
         metavar="DIR",
-        help="Place for tables that are kept between runs: a folder, or catalog:NAME.NAMESPACE for Iceberg.",
+        help="Location of the tables that are kept between runs: a folder, or catalog:NAME.NAMESPACE for Iceberg.",
     ),
 ]
 Format = Annotated[

@@ -27,7 +27,9 @@ from sluicegate.pipeline.source.progress_line import progress_shown
 from sluicegate.pipeline.source.topics import ALL, Topics, left_out_warnings, only_names
 
 _WIDE = 240
-START_AGAIN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
+START_AGAIN = (
+    "no topic was written, and results are complete only in folders with a summary.json. Run the same command again"
+)
 """Message after an interruption of a job that writes only to its folder."""
 
 

@@ -122,7 +122,7 @@ def _topics(value: Any) -> tuple[str, ...]:
     if not isinstance(given, list | tuple) or not given:
         raise UnfitValue("a topic's name, or a list of names")
     if not all(isinstance(name, str) and name.strip() and "," not in name for name in given):
-        raise UnfitValue("a topic's name, or a list of names, each a text without commas")
+        raise UnfitValue("a topic's name, or a list of names, each a string without commas")
     return tuple(dict.fromkeys(given))
 
 
@@ -130,12 +130,12 @@ def _bootstrap(value: Any) -> str:
     with suppress(ValueError):
         if isinstance(value, str) and parse_addresses(value):
             return value
-    raise UnfitValue("host:port of one or several brokers, separated by commas; the port is 1 to 65535")
+    raise UnfitValue("host:port of one or more brokers, separated by commas; the port is 1 to 65535")
 
 
 def _settings(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for pair in value.items() for each in pair):
-        raise UnfitValue("a mapping of librdkafka's names to texts")
+        raise UnfitValue("a mapping of librdkafka's names to strings")
     return dict(value)
 
 

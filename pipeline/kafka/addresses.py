@@ -16,7 +16,7 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
 
 def _address(text: str) -> Address:
     if "@" in text:  # the text before it may be a secret
-        raise ValueError("expected host:port without a user or password; a login has settings of its own")
+        raise ValueError("expected host:port without a user or password; a login has its own settings")
     scheme, separator, _ = text.partition("://")
     if separator:
         raise ValueError(f"omit {scheme[:_LONGEST_SHOWN]}://; security.protocol selects TLS and SASL")

@@ -170,7 +170,9 @@ class KafkaCluster:
                 self._learn(self._ask_any([partition.topic]), [partition.topic])
             if partition not in self._leaders:
                 if time.monotonic() > given_up:
-                    raise TopicUnknown(f"there is no partition {partition}: the topic was recreated with fewer")
+                    raise TopicUnknown(
+                        f"there is no partition {partition}: the topic was recreated with fewer partitions"
+                    )
                 raise RetryRequest(f"{partition} has no leader")
             return self._at(self._leaders[partition], ask)
 

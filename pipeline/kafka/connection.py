@@ -115,8 +115,8 @@ class BrokerConnection:
         used = self._settings.security_protocol
         others = ", ".join(protocol for protocol in PROTOCOLS if protocol != used)
         return (
-            f"; this client uses security.protocol={used}. If the broker's listener uses another ({others}), set it in "
-            "the file of --config"
+            f"; this client uses security.protocol={used}. If the broker's listener uses another protocol ({others}), "
+            f"set it in the file of --config"
         )
 
     def _versions(self) -> dict[int, int]:
@@ -137,7 +137,7 @@ class BrokerConnection:
             self._socket.sendall(frame_of(header, body))
             size = int.from_bytes(self._read(_SIZE_BYTES), "big")
             if size > (_MAX_RESPONSE_BEFORE_LOGIN_BYTES if key in _BEFORE_LOGIN else _MAX_RESPONSE_BYTES):
-                problem = f"{self._name} does not speak Kafka's protocol: a response of {size} bytes"
+                problem = f"{self._name} does not use Kafka's protocol: a response of {size} bytes"
                 raise BrokerUnreachable(f"{problem}{self._hint}")
             response = self._read(size)
             self._is_logged_in |= key not in _BEFORE_LOGIN
@@ -188,4 +188,4 @@ class BrokerConnection:
             raise self._not_kafka(error) from error
 
     def _not_kafka(self, error: MalformedMessage) -> BrokerUnreachable:
-        return BrokerUnreachable(f"{self._name} responds, but not like a Kafka broker ({error}){self._hint}")
+        return BrokerUnreachable(f"{self._name} responds, but not as a Kafka broker ({error}){self._hint}")

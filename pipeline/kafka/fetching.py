@@ -89,9 +89,9 @@ class EmptyResponses:
         if not is_readable:
             raise DataLoss(self._wanted, offset, self._wanted.end)
         raise RemoteRecordsMissing(
-            f"{self._wanted.of}: the broker returned no records at offset {offset} for {_TIMEOUT_SECONDS:.0f} s, and "
-            f"the log has more; offsets below {local} are in remote storage, whose reads probably outlast the "
-            "broker's remote.fetch.max.wait.ms: raise it or fix the remote storage, and start again"
+            f"{self._wanted.of}: the broker returned no records at offset {offset} for {_TIMEOUT_SECONDS:.0f} s, "
+            f"although the log contains more; offsets below {local} are in remote storage, whose reads probably take "
+            f"longer than the broker's remote.fetch.max.wait.ms: raise it or fix the remote storage, and start again"
         )
 
     def _readable_to(self) -> int:
@@ -280,8 +280,8 @@ def _end_of(of: TopicPartition, records: memoryview, start: int, offset: int) ->
 def _endless(of: TopicPartition, records: memoryview, start: int, offset: int) -> TopicTrouble:
     (length,) = _INT32.unpack_from(records, start + _LENGTH_AT)
     return TopicTrouble(
-        f"{of}: the batch at offset {offset} is corrupt: it states a length of {length} bytes, so the start of the "
-        "next one is unknown. Restore the partition from a replica, or read up to this offset (endingOffsets of the "
+        f"{of}: the batch at offset {offset} is corrupt: its length field is {length}, so the start of the next batch "
+        f"is unknown. Restore the partition from a replica, or read up to this offset (endingOffsets of the "
         "raw source)"
     )
 

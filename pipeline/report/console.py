@@ -70,7 +70,7 @@ def _without_zeros(table: ConsoleTable) -> ConsoleTable:
     if not zeros:
         return table
     kept = [i for i in range(len(table.heads)) if i not in zeros]
-    note = f"0 in all rows: {', '.join(table.heads[i] for i in zeros)}."
+    note = f"Columns with 0 in all rows: {', '.join(table.heads[i] for i in zeros)}."
     return replace(
         table,
         heads=tuple(table.heads[i] for i in kept),

@@ -217,7 +217,7 @@ class _Iceberg:
             spark.conf.set(key, value)
         if kept.catalog is not None and spark.conf.get(f"spark.sql.catalog.{self._within.split('.')[0]}", None) is None:
             raise BadTables(
-                f"{kept.where}: Spark knows no such catalog; configure its implementation "
+                f"{kept.where}: Spark has no such catalog; configure its implementation "
                 f"(spark.sql.catalog.{self._within.split('.')[0]}), or use a folder"
             )
 
@@ -263,8 +263,8 @@ def _what_to_do(form: TableFormat, spark: str) -> str:
     package, minor = package_of(form, spark), minor_of(spark)
     if package is None:
         return (
-            f", and this release knows no package for Spark {minor}: add one to spark.jars.packages if it "
-            "exists, or use another format"
+            f", and this release does not know a package for Spark {minor}: if one exists, add it to "
+            f"spark.jars.packages; otherwise use another format"
         )
     return f": add {package} (for Spark {minor}) to spark.jars.packages, or its jars to spark.jars"
 

@@ -64,14 +64,18 @@ def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream:
     if text.strip().lower() in _WORDS:
         offset = _WORDS[text.strip().lower()]
         if offset == useless:
-            raise BadOption(f"{name}: {text.strip().lower()} reads nothing in a batch query, only in a stream")
+            raise BadOption(
+                f"{name}: {text.strip().lower()} selects no records in a batch query; it is only useful in a stream"
+            )
         return ReadBound(offset, option=name)
     pairs = _pairs(name, text, 'earliest, latest or {"topic": {"0": 17, "1": -2}}')
     for of, offset in pairs:
         if offset < min(EARLIEST, LATEST):
             raise BadOption(f"{name}: expected an offset, -1 (latest) or -2 (earliest) for {of}, found {offset}")
         if offset == useless:
-            raise BadOption(f"{name}: {offset} for {of} reads nothing in a batch query, only in a stream")
+            raise BadOption(
+                f"{name}: {offset} for {of} selects no records in a batch query; it is only useful in a stream"
+            )
     return ReadBound(default, pairs, option=name)
 
 

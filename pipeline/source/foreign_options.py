@@ -4,13 +4,16 @@ The options are those of Spark's `KafkaSourceProvider`, and the settings those o
 compares both with the installed classes.
 """
 
-_NO_GROUP = "this source reads without a consumer group, and needs no right to one: omit it"
+_NO_GROUP = "this source uses no consumer group and needs no ACL for one: omit it"
 _NO_CACHE = "this source has no consumer to tune: omit it"
-_RETRIES = "failed requests are retried for 30 s, and kafka.socket.timeout.ms sets the timeout of one request: omit it"
+_RETRIES = (
+    "this source retries failed requests for 30 s; omit it, or use kafka.socket.timeout.ms for the "
+    "timeout of one request"
+)
 _TRIGGER = "set the trigger's interval instead (trigger(processingTime=...)), and omit it"
 _RAW = "keys and values are read as bytes: omit it, and decode the columns"
 _BOUNDS = "startingOffsets and the checkpoint determine where reading starts: omit it"
-_PEM = "certificates are files in PEM"
+_PEM = "certificates must be PEM files"
 _TIMEOUT = "use kafka.socket.timeout.ms"
 _ENDPOINT = "kafka.sasl.oauthbearer.token.endpoint.url"
 _BROKER = "only brokers validate tokens: omit it"
@@ -63,7 +66,7 @@ _CLIENT = {
     "heartbeat.interval.ms": _NO_GROUP,
     "max.poll.interval.ms": _NO_GROUP,
     "partition.assignment.strategy": _NO_GROUP,
-    "max.poll.records": "use maxOffsetsPerTrigger for the size of a batch, and minPartitions for that of a task",
+    "max.poll.records": "use maxOffsetsPerTrigger to limit a batch, and minPartitions to limit a task",
 }
 _FAMILIES = {
     "sasl.kerberos.": "Kerberos (GSSAPI) is not supported: use another mechanism",

@@ -124,14 +124,14 @@ def _planned(
             sentence = f"the partition is new and begins at offset {first}, not 0: earlier records were deleted unread"
     elif is_recreated(start.ids, now.ids, of.topic):
         sentence = (
-            f"was read up to offset {begun}, and the topic was created again since (its id changed) and has offsets "
+            f"was read up to offset {begun}, and the topic has since been recreated (its id changed) and has offsets "
             f"{first} to {last - 1}: records of the deleted topic from offset {begun} on are gone"
         )
         begun = first
     elif begun > last:
         sentence = (
-            f"was read up to offset {begun}, and ends at offset {last}: its broker lost records, or the topic was "
-            "created again"
+            f"was read up to offset {begun}, but ends at offset {last}: its broker lost records, or the topic was "
+            f"recreated"
         )
         begun = until = last
     elif begun < first:
@@ -152,11 +152,11 @@ def _no_longer(of: TopicPartition, begun: int | None, until: int | None, now: Lo
     if of.topic not in now.ids:
         why = "the topic no longer exists, or is no longer subscribed"
     elif of not in now.ends:
-        why = "the partition no longer exists, or is no longer subscribed: was the topic created again with fewer?"
+        why = "the partition no longer exists, or is no longer subscribed: was the topic recreated with fewer?"
     elif until is None:
         why = "the partition is no longer part of the batch"
     else:
-        why = f"the topic was created again since (its id changed) and ends at offset {now.ends[of]}"
+        why = f"the topic has since been recreated (its id changed) and ends at offset {now.ends[of]}"
     if until is None or until == begun:
         return f"was read up to offset {begun}, and {why}: records from offset {begun} on are gone"
     if begun is None:
@@ -171,8 +171,8 @@ def report_losses(lost: Sequence[str], *, must_fail: bool) -> None:
     if must_fail:
         more = f"; and {len(lost) - _MOST_SHOWN:,} more partitions" if len(lost) > _MOST_SHOWN else ""
         raise LostOffsets(
-            f"{'; '.join(lost[:_MOST_SHOWN])}{more}. With failOnDataLoss=false the query reports this and continues "
-            "with the records that exist"
+            f"{'; '.join(lost[:_MOST_SHOWN])}{more}. With failOnDataLoss=false, the query reports this and continues "
+            f"with the records that exist"
         )
     for sentence in lost:
         warnings.warn(f"{sentence}; continuing with what exists, because failOnDataLoss is false", stacklevel=2)

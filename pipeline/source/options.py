@@ -106,7 +106,7 @@ def check_batch_options(given: Mapping[str, str]) -> None:
     """Warn about options that apply to streams only, as Spark's own source does."""
     for name in given:
         if name.lower() in _OF_STREAMS:
-            message = f"the option {_SHOWN[name.lower()]} applies to streams only, and this is a batch query"
+            message = f"the option {_SHOWN[name.lower()]} applies only to streams, but this is a batch query"
             warnings.warn(message, stacklevel=2)
 
 
@@ -139,7 +139,7 @@ def _addresses(text: str) -> tuple[Address, ...]:
     except ValueError as error:
         raise BadOption(f"kafka.bootstrap.servers: {error}") from error
     if not found:
-        raise BadOption("the option kafka.bootstrap.servers is required: host:port of one or several brokers")
+        raise BadOption("the option kafka.bootstrap.servers is required: host:port of one or more brokers")
     return found
 
 
@@ -157,7 +157,7 @@ def _is_committed(options: Mapping[str, str]) -> bool:
     """Return whether only committed records are read. Spark's own source reads uncommitted ones by default."""
     given = {options[name].lower() for name in (_ISOLATION, _KAFKA_ISOLATION) if name in options}
     if len(given) > 1:
-        raise BadOption(f"{_ISOLATION} and {_KAFKA_ISOLATION} differ: give one of them")
+        raise BadOption(f"{_ISOLATION} and {_KAFKA_ISOLATION} differ: set only one of them")
     isolation = given.pop() if given else "read_committed"
     if isolation not in ("read_committed", "read_uncommitted"):
         raise BadOption(f"{_ISOLATION}: expected read_committed or read_uncommitted, found {isolation!r}")

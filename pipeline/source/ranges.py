@@ -41,7 +41,7 @@ def checked_starts(cluster: KafkaCluster, options: SourceOptions, partitions: Se
     beyond = [of for of in named if starts[of] > last[of]]
     report_losses(
         [
-            f"{of}: {options.start.option} is offset {starts[of]}, and the log ends at offset {last[of]}"
+            f"{of}: {options.start.option} is offset {starts[of]}, but the log ends at offset {last[of]}"
             for of in beyond
         ],
         must_fail=options.fail_on_data_loss,
@@ -49,7 +49,7 @@ def checked_starts(cluster: KafkaCluster, options: SourceOptions, partitions: Se
     missing = [of for of in named if starts[of] < first[of]]
     report_losses(
         [
-            f"{of}: {options.start.option} is offset {starts[of]}, and the log begins at offset {first[of]}: offsets "
+            f"{of}: {options.start.option} is offset {starts[of]}, but the log begins at offset {first[of]}: offsets "
             f"{starts[of]} to {first[of] - 1} are gone (retention or deleted records)"
             for of in missing
         ],
@@ -69,14 +69,14 @@ def _checked_ends(cluster: KafkaCluster, options: SourceOptions, partitions: Seq
     open_ones = " for readers of committed records" if options.committed else ""
     report_losses(
         [
-            f"{of}: {options.end.option} is offset {ends[of]}, and the log ends at offset {last[of]}{open_ones}"
+            f"{of}: {options.end.option} is offset {ends[of]}, but the log ends at offset {last[of]}{open_ones}"
             for of in beyond
         ],
         must_fail=options.fail_on_data_loss,
     )
     report_losses(
         [
-            f"{of}: {options.end.option} is offset {ends[of]}, and the log begins at offset {first[of]}: earlier "
+            f"{of}: {options.end.option} is offset {ends[of]}, but the log begins at offset {first[of]}: earlier "
             "records are gone (retention or deleted records)"
             for of in before
         ],

@@ -66,8 +66,8 @@ def subscription_of(options: Mapping[str, str]) -> Subscription:
     if len(given) != 1:
         found = f"found {' and '.join(_OPTIONS[name] for name in given)}" if given else "found none"
         raise BadOption(
-            f"one of the options {', '.join(_OPTIONS.values())} is required ({found}): subscribe takes one or several "
-            "topics, separated by commas"
+            f"one of the options {', '.join(_OPTIONS.values())} is required ({found}): subscribe takes one or more "
+            f"topics, separated by commas"
         )
     text = options[given[0]]
     if given[0] == "assign":
@@ -77,7 +77,7 @@ def subscription_of(options: Mapping[str, str]) -> Subscription:
         return Subscription(pattern=text)
     topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not topics:
-        raise BadOption(f"subscribe: expected one or several topics, separated by commas, found {text!r}")
+        raise BadOption(f"subscribe: expected one or more topics, separated by commas, found {text!r}")
     return Subscription(topics)
 
 

@@ -41,5 +41,5 @@ def check_topic_ids(results: Results, topics: Topics, fix: str) -> None:
     if others:
         each = "; ".join(f"{name} (its id was {kept[name]}, and is {now[name]})" for name in others)
         raise TopicRecreated(
-            f"{results.path('')} is about topics that were deleted and created again since: {each}. {fix}"
+            f"{results.path('')} is about topics that have since been deleted and recreated: {each}. {fix}"
         )

@@ -70,7 +70,7 @@ def only_names(patterns: Iterable[str]) -> Selection:
     """
     for each in patterns:
         if exact_name_of(each) is None:
-            raise BadSelection(f"{each!r} is a pattern, and this job takes names: give each topic with --topic")
+            raise BadSelection(f"{each!r} is a pattern, but this job takes names: use --topic for each topic")
     return Selection(tuple(dict.fromkeys(patterns)))
 
 
@@ -97,7 +97,7 @@ def _nothing(pattern: str, matched: Sequence[ClusterTopic], there: Sequence[Clus
         return f"{pattern!r} matches only internal topics, which must be named: {_named([t.name for t in matched])}"
     visible = [topic.name for topic in there if not _is_own(topic)]
     if not visible:
-        return f"{pattern!r} matches no topic: this login may see no topic of this cluster"
+        return f"{pattern!r} matches no topic: this login cannot see any topic of this cluster"
     near = get_close_matches(pattern.strip("/"), visible[:_MOST_TOPICS], _MOST_NAMED) or visible
     return f"{pattern!r} matches none of the {len(visible):,} topics of this cluster, such as {_named(near)}"
 
@@ -192,8 +192,8 @@ class Topics:
             partitions = cluster.partitions(self.names)
             readable, ends = (cluster.offsets(partitions, LATEST, committed) for committed in (True, False))
         return [
-            f"{p}: offsets {readable[p]} to {ends[p] - 1} are after the start of an open transaction, and are "
-            "skipped until it ends"
+            f"{p}: offsets {readable[p]} to {ends[p] - 1} are after the start of an open transaction, and are skipped "
+            f"until that transaction ends"
             for p in partitions
             if readable[p] < ends[p]
         ]

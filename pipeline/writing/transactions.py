@@ -143,7 +143,7 @@ def wait_until_readable(open_transactions: Callable[[], list[str]]) -> None:
         elif time.monotonic() > end:
             raise CannotWriteTopic(
                 f"all records are committed, but after {_TIMEOUT_SECONDS:g} s readers do not see all of "
-                f"{len(waiting):,} partitions: {waiting[0]}. If it is another client's transaction, end it and start "
-                "again; no record is written twice"
+                f"{len(waiting):,} partitions: {waiting[0]}. If another client has an open transaction, end that "
+                f"transaction and start again; no record is written twice"
             )
         time.sleep(_PAUSE_SECONDS)  # Kafka does not announce it

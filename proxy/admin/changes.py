@@ -32,11 +32,13 @@ from sluicegate.proxy.webui.site import NoStateAvailable, ReadState
 _RELOAD_SECONDS = 4.0
 _MOST_DAYS = 365
 _DAY_MS = 86_400_000
-_LOOK_AT_THE_TOPIC = "run sluicegate doctor: it examines the brokers, the topic and the rights of the proxy's login"
+_LOOK_AT_THE_TOPIC = (
+    "run sluicegate doctor: it examines the brokers, the topic and the permissions of the proxy's login"
+)
 _USAGE = "expected /api/reload or /api/reload?accept_removed=true"
 
 Reload = Callable[[bool], Coroutine[Any, Any, ReloadResult]]
-"""Reloads the configuration. If the argument is true, the policies of vanished files end."""
+"""Reloads the configuration. If the argument is true, the policies of missing files are removed."""
 
 
 class ProxyChanges:

@@ -194,7 +194,7 @@ class AdminServer:
         except Exception as error:  # an error in one response must not end the endpoint
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("metrics cannot be shown", exc_info=error)
-            return text_response(500, f"metrics cannot be shown: {type(error).__name__}; the log has the details")
+            return text_response(500, f"metrics cannot be shown: {type(error).__name__}; see the log for details")
 
     def _further_page(self, request: Request) -> HttpResponse | None:
         name, _, query = request.target.partition("?")

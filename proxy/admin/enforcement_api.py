@@ -103,7 +103,7 @@ class EnforcementApi:
         self, scope: SuspensionScope, topics: Sequence[str | None], suspension: _Suspension | None, address: str
     ) -> HttpResponse:
         if scope is SuspensionScope.CLUSTER and self._commit is None:
-            return text_response(409, "without state.topic in the configuration only scope=proxy is possible")
+            return text_response(409, "scope=cluster requires state.topic in the configuration")
         try:
             if suspension is not None:
                 self._enforcement.check_room([topic for topic in topics if topic is not None])
@@ -118,7 +118,7 @@ class EnforcementApi:
                 409, f"at most {MAX_SUSPENSIONS} topics can be suspended: resume some, or suspend all topics"
             )
         except StateUnwritable as error:
-            return text_response(503, f"{error}; try again, or change this proxy alone (scope=proxy)")
+            return text_response(503, f"{error}; try again, or change only this proxy (scope=proxy)")
         except TimeoutError:
             return text_response(503, f"not all workers have applied this within {_LOOP_SECONDS:.0f} s; see /livez")
 

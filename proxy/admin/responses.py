@@ -48,7 +48,7 @@ class AdminPages:
                 return partial(_metrics, self._collector, headers)
             case "/metrics/fleet":
                 if self._fleet_collector is None:
-                    return text_response(404, "the metrics of all proxies need state.topic in the configuration")
+                    return text_response(404, "the metrics of all proxies require state.topic in the configuration")
                 return partial(_metrics, self._fleet_collector, headers)
             case "/livez":
                 return _liveness(self._status)

@@ -74,7 +74,7 @@ class WebUiServing:
         except Exception as error:  # an error in the web UI must not end the endpoint
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("web UI request failed", exc_info=error)
-            return text_response(500, f"web UI request failed: {type(error).__name__}; the log has the details")
+            return text_response(500, f"web UI request failed: {type(error).__name__}; see the log for details")
 
     async def end(self) -> None:
         """Stop creating responses."""

@@ -155,7 +155,7 @@ def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, A
     url = settings.get(_URL)
     if not url:
         raise UnusableClientSettings(
-            f"{_URL} is required: the proxy {_UNSIGNED}, or that a program passes to its client"
+            f"{_URL} is required: the proxy {_UNSIGNED}, nor tokens that a program passes to its client"
         )
     extensions = _extensions(settings.get(f"{_OAUTH}extensions", ""))
     extensions |= {

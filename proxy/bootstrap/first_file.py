@@ -123,7 +123,7 @@ def _topics(surveyed: TopicSurvey) -> Iterator[str]:
     yield "defaults:"
     yield "  mode: observe"
     if surveyed.topics:
-        yield f"  # As {found.usual_count} of the {len(surveyed.topics)} topics on the cluster."
+        yield f"  # The settings of {found.usual_count} of the {len(surveyed.topics)} topics on the cluster."
         yield from _settings(found.usual, "  ")
     else:
         none = "The settings of topics are unknown" if surveyed.left_out else "The cluster has no topics yet"

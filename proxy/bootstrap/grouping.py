@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 MOST_ENTRIES = 500
-"""The maximum number of entries, because nobody would read more.
-
-The running proxy reads the omitted settings from the cluster.
+"""The maximum number of entries, so that the file stays readable. The running proxy reads the omitted settings from the
+cluster.
 """
 
 _SEPARATORS = "._-"

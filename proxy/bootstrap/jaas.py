@@ -41,7 +41,7 @@ def options_in(value: str) -> dict[str, str]:
     tokens = _tokens(value)
     modules = [_options(tokens) for _ in tokens]
     if len(modules) != 1:
-        raise MalformedJaas(f"has {len(modules)} login modules, where Kafka's clients accept one")
+        raise MalformedJaas(f"has {len(modules)} login modules, but Kafka's clients accept only one")
     return modules[0]
 
 
@@ -57,8 +57,8 @@ def _options(tokens: Iterator[_Token]) -> dict[str, str]:
         equals, value = next(tokens, _Token()), next(tokens, _Token())
         if equals.sign != "=" or value.text is None:
             raise MalformedJaas(
-                f"has no value for option {count}: expected name=value, and quotation marks around a value with "
-                "other characters than letters, digits, . _ - and $, or with a digit or sign in front"
+                f"has no value for option {count}: expected name=value; a value needs quotation marks if it begins "
+                f"with a digit or a sign, or has other characters than letters, digits, . _ - and $"
             )
         if token.text is not None:
             options[token.text] = value.text

@@ -76,4 +76,4 @@ def _joined_surrogates(text: str, line: int) -> str:
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise MalformedProperty(f"line {line}: a \\u escape is half of a character (a lone surrogate)") from None
+        raise MalformedProperty(f"line {line}: a \\u escape is a lone surrogate (half of a character)") from None

@@ -28,7 +28,7 @@ def create_topics(config: Config, keys: StateTopics, login: Upstream) -> Iterato
     client = admin_client(login)
     brokers = _brokers(login)
     if brokers < REPLICAS:
-        yield f"the cluster has {brokers} brokers: a topic of {REPLICAS} replicas needs {REPLICAS}"
+        yield f"the cluster has {brokers} brokers: a topic with {REPLICAS} replicas needs {REPLICAS} brokers"
     for plan in plans_of(keys, brokers):
         yield from _make(client, plan)
     yield from _acls(config, keys)

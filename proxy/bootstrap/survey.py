@@ -46,7 +46,7 @@ async def survey(upstream: Upstream) -> TopicSurvey:
             raise SurveyFailed(seen.reason or seen.login_rejected or "no broker responds")
         if seen.brokers is None:
             raise SurveyFailed(
-                f"{seen.answered_by} requires a login: give a client's settings with --client-config FILE"
+                f"{seen.answered_by} requires a login: specify a client's settings with --client-config FILE"
             )
         seen_topics = await all_topics(upstream, tls)
         names = [topic.name for topic in seen_topics if not topic.is_internal and not topic.name.startswith(_OWN)]
@@ -54,7 +54,7 @@ async def survey(upstream: Upstream) -> TopicSurvey:
         if login is not None and not seen_topics:
             raise SurveyFailed(_sees_nothing(login, seen.brokers))
         if not await offers_settings(upstream, tls):
-            return TopicSurvey(seen.brokers, {}, len(names), ("the brokers offer no DescribeConfigs",))
+            return TopicSurvey(seen.brokers, {}, len(names), ("the brokers do not support DescribeConfigs",))
         described = await ask_many_topics(upstream, tls, names[:MOST_TOPICS])
     except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
         raise SurveyFailed(str(error)) from error

@@ -14,7 +14,7 @@ USAGE = 2
 
 TokenFile = Annotated[
     Path | None,
-    typer.Option("--token-file", metavar="FILE", help="A file with the token of the proxy's admin.token_file."),
+    typer.Option("--token-file", metavar="FILE", help="A file with the admin token of the proxy (admin.token_file)."),
 ]
 Admin = Annotated[
     list[str] | None,

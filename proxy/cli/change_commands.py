@@ -23,7 +23,7 @@ _SuspendedTopic = Annotated[
 _Yes = Annotated[
     bool,
     typer.Option(
-        "--yes", help="Do not ask before changing the topics that a pattern matches. The command lists them first."
+        "--yes", help="Change all topics that a pattern matches without asking. The command still lists them."
     ),
 ]
 _AllTopics = Annotated[bool, typer.Option("--all", help="Apply to all topics.")]
@@ -134,7 +134,7 @@ def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]
             failed = True
             print_line(f"{address}: not changed: {error}", err=True)
         else:
-            print_lines(f"{address}: {text}" for text in active or ["no enforcement is suspended"])
+            print_lines(f"{address}: {text}" for text in active or ["enforcement is not suspended anywhere"])
     if failed:
         raise typer.Exit(1)
 

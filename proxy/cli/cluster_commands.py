@@ -76,8 +76,8 @@ def bootstrap(
             metavar="FILE",
             help=(
                 "Create the missing topics of the section `state` of this configuration file, instead of writing "
-                "a configuration. Prints what was done, which settings differ, and the ACLs. --client-config "
-                "needs a login that may create topics."
+                "a configuration. Prints the created topics, the settings that differ, and the ACLs. --client-config "
+                "must have a login that may create topics."
             ),
         ),
     ] = None,
@@ -86,7 +86,7 @@ def bootstrap(
     import uvloop
 
     if (upstream is None) == (state is None):
-        end(["sluicegate bootstrap: give either UPSTREAM or --state FILE"], _NOT_CHECKED)
+        end(["sluicegate bootstrap: specify either UPSTREAM or --state FILE"], _NOT_CHECKED)
     if state is not None:
         _create_state_topics(state, client_config)
         return

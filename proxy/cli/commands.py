@@ -87,7 +87,7 @@ def check(
     config: _Config = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="NAME", help="Print the policy of this topic too. May be repeated."),
+        typer.Option("--topic", metavar="NAME", help="Also print this topic's policy. May be repeated."),
     ] = None,
     registry: Annotated[
         bool,
@@ -112,7 +112,7 @@ def check(
     """
     chosen = file or config
     if chosen is None or (file is not None and config is not None):
-        raise typer.BadParameter("give one file to check: sluicegate check FILE")
+        raise typer.BadParameter("specify the file to check: sluicegate check FILE")
     loaded = read_file(chosen)
     from sluicegate.proxy.reload.config_check import flaws_in, problem_of
 

@@ -25,7 +25,7 @@ def read(loading: Callable[[], Loaded], needed: Container[str] = (), code: int =
     except ConfigError as error:
         problems = [str(problem) for problem in error.problems]
         if any(problem.key in needed for problem in error.problems):
-            problems.append("give --config FILE, or --upstream HOST:PORT and --listen HOST:PORT")
+            problems.append("specify --config FILE, or --upstream HOST:PORT and --listen HOST:PORT")
         end(problems, code)
 
 

@@ -15,11 +15,13 @@ _USAGE = 2
 _ANY_BROKER, _ANY_PORT = "localhost:9092", "localhost:9292"
 
 contracts = typer.Typer(
-    no_args_is_help=True, context_settings=HELP, help="Show what data contracts give topics, and compare two of them."
+    no_args_is_help=True,
+    context_settings=HELP,
+    help="Show the rules and owners that data contracts give topics, and compare two contracts.",
 )
 
 _Registry = Annotated[
-    str | None, typer.Option("--registry", metavar="NAME", help="The schema registry of Avro and Protobuf records.")
+    str | None, typer.Option("--registry", metavar="NAME", help="The schema registry for Avro and Protobuf records.")
 ]
 
 

@@ -200,7 +200,7 @@ def records_of(cluster: "Cluster", topic: str, partitions: int) -> "Iterator[Sto
 
 def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | None) -> Loaded:
     if config is None and bootstrap is None:
-        end(["sluicegate dead-letters: give --config FILE or --bootstrap HOST:PORT"], USAGE)
+        end(["sluicegate dead-letters: specify --config FILE or --bootstrap HOST:PORT"], USAGE)
     access = {} if client_config is None else _access_in(client_config)
     if config is None:
         return _given(upstream={"bootstrap": bootstrap, **access})

@@ -44,7 +44,8 @@ def fleet(
         typer.Option(
             "--proxy-token-file",
             metavar="[HOST:PORT=]FILE",
-            help="A file with the token of one proxy, or, without HOST:PORT, of all other proxies. May be repeated.",
+            help="A file with one proxy's token or, without HOST:PORT, with the token of all other "
+            "proxies. May be repeated.",
         ),
     ] = None,
     tls_certificate: Annotated[
@@ -60,8 +61,8 @@ def fleet(
             "--admin",
             metavar="HOST:PORT",
             help=(
-                "Print all proxies of a cluster once, as one of them with state.topic knows them, instead of "
-                "serving a web UI."
+                "Print all proxies of a cluster once, instead of serving a web UI. One proxy, which needs state.topic, "
+                "provides the list."
             ),
         ),
     ] = None,
@@ -74,9 +75,9 @@ def fleet(
         _print_fleet(_address(admin, "--admin"), _Tokens(proxy_token_file or ()))
         return
     if (proxies is None) == (dns is None):
-        raise typer.BadParameter("give --proxies HOST:PORT,… or --dns NAME")
+        raise typer.BadParameter("specify --proxies HOST:PORT,… or --dns NAME")
     if (tls_certificate is None) != (tls_key is None):
-        raise typer.BadParameter("--tls-certificate and --tls-key belong together")
+        raise typer.BadParameter("--tls-certificate and --tls-key must be given together")
     from sluicegate.proxy.admin.endpoint import AdminServer
     from sluicegate.proxy.network.listeners import CannotListen
     from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_fleet
@@ -90,7 +91,8 @@ def fleet(
     address = _address(listen, "--listen")
     if token_file is None and not is_loopback(address.host):
         end(
-            [f"sluicegate fleet: other machines can reach {address}: give --token-file, or listen on 127.0.0.1"], _USAGE
+            [f"sluicegate fleet: other machines can reach {address}: specify --token-file, or listen on 127.0.0.1"],
+            _USAGE,
         )
     token = None if token_file is None else Password("--token-file", None, str(token_file))
     tokens = _Tokens(proxy_token_file or ())

@@ -24,7 +24,7 @@ class CaseRecord:
 
     def __post_init__(self) -> None:
         if self.value is not None and self.value_file is not None:
-            raise ValueError("value and value_file exclude each other")
+            raise ValueError("value and value_file cannot be combined")
 
 
 @section
@@ -32,8 +32,8 @@ class Producer:
     """The client that sends the records, and how it sends them."""
 
     client_id: Text | None = described("client id", default=None)
-    principal: Text | None = described("principal, as `User:payments`; none: not known", default=None)
-    software_name: Text | None = described("name of the client library, as `librdkafka`", default=None)
+    principal: Text | None = described("principal, such as `User:payments`. Default: unknown.", default=None)
+    software_name: Text | None = described("name of the client library, such as `librdkafka`", default=None)
     software_version: Text | None = described("its version", default=None)
     acks: Literal["all", "1", "0"] = described("`acks` of the request", default="all")
     codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = described("compression of the batch", default="none")
@@ -46,13 +46,13 @@ class Expected:
 
     outcome: Outcome = described("outcome of the batch")
     rules: tuple[Text, ...] | None = described("names of the violated rules, in any order", default=None)
-    error: Text | None = described("name of the error code, as `INVALID_TIMESTAMP`", default=None)
+    error: Text | None = described("name of the error code, such as `INVALID_TIMESTAMP`", default=None)
     message: Pattern | None = described("pattern that a message must match", default=None)
     records: tuple[NoneOrMore, ...] | None = described("positions of the bad records, from 0", default=None)
 
     def __post_init__(self) -> None:
         if self.error is not None and self.error not in ErrorCode.__members__:
-            raise ValueError(f"expected the name of an error code, as INVALID_RECORD; found {self.error}")
+            raise ValueError(f"expected the name of an error code, such as INVALID_RECORD; found {self.error}")
 
 
 @section
@@ -68,7 +68,7 @@ class PolicyCase:
 
     def __post_init__(self) -> None:
         if not self.records:
-            raise ValueError("records: expected at least one, as [{key: k, value: v}]")
+            raise ValueError("records: expected at least one record, such as [{key: k, value: v}]")
 
 
 @section

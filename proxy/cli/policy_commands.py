@@ -19,7 +19,7 @@ _USAGE = 2
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration file.")]
 
 _Offline = Annotated[
-    bool, typer.Option("--offline", help="Use the file alone, without the topic's settings on the cluster.")
+    bool, typer.Option("--offline", help="Use only the file, without the topic's settings on the cluster.")
 ]
 
 commands = typer.Typer()
@@ -48,11 +48,11 @@ def try_one(
     key: Annotated[str | None, typer.Option(metavar="TEXT", help="Key of the record. Default: null.")] = None,
     value: Annotated[str | None, typer.Option(metavar="TEXT", help="Value of the record. Default: null.")] = None,
     value_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file with the value of the record; - is the standard input.")
+        Path | None, typer.Option(metavar="FILE", help="A file with the value of the record, or - for standard input.")
     ] = None,
     header: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Header of the record. May be repeated; the order counts."),
+        typer.Option(metavar="NAME=VALUE", help="Header of the record. May be repeated; the order is significant."),
     ] = None,
     timestamp: Annotated[
         str,

@@ -210,7 +210,8 @@ def _differences(expected: Expected, outcome: Outcome, findings: Sequence[Findin
     violations = [bad for finding in findings for bad in finding.bad_records]
     messages = [*(finding.message or "" for finding in findings), *(bad.message for bad in violations)]
     if expected.message is not None and not any(map(NamePattern(expected.message).matches, messages)):
-        yield f"expected a message like {expected.message}, found {_listed([text for text in messages if text])}"
+        found = _listed([text for text in messages if text])
+        yield f"expected a message that matches {expected.message}, found {found}"
     bad = sorted({record.index for record in violations})
     if expected.records is not None and bad != sorted(set(expected.records)):
         yield f"expected bad records {_listed(sorted(set(expected.records)))}, found {_listed(bad)}"

@@ -32,7 +32,7 @@ def given_record(
 ) -> NewRecord:
     """Return the record. `most_bytes` is the maximum size of its value. Raises BadGivenRecord."""
     if value is not None and value_file is not None:
-        raise BadGivenRecord("--value and --value-file exclude each other")
+        raise BadGivenRecord("--value and --value-file cannot be combined")
     data = _bytes(value) if value_file is None else _content(value_file, most_bytes)
     return NewRecord(time_of(timestamp, now_ms), _bytes(key), data, tuple(map(_header, headers)))
 
@@ -54,7 +54,7 @@ def time_of(text: str, now_ms: int) -> int:
         date = datetime.fromisoformat(text)
     except ValueError:
         raise BadGivenRecord(
-            "--timestamp: expected milliseconds, a time as 2026-11-22T10:00:00Z, or now+1h; "
+            "--timestamp: expected milliseconds, a time such as 2026-11-22T10:00:00Z, or now+1h; "
             f"found {format_quantity(text)}"
         ) from None
     in_utc = date.replace(tzinfo=UTC) if date.tzinfo is None else date

@@ -26,22 +26,23 @@ def sandbox(
         typer.Option(
             metavar="PATH",
             help=(
-                "The configuration with the policies, or a folder with a sluicegate.yaml. The topics of the folder's "
-                "*.test.yaml files are created."
+                "The configuration with the policies, or a folder that contains a sluicegate.yaml. The sandbox creates "
+                "the topics of the folder's *.test.yaml files."
             ),
         ),
     ],
     upstream: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="HOST:PORT", help="Address of a throw-away broker. May be repeated. Default: a mock cluster."
+            metavar="HOST:PORT", help="Address of a disposable broker. May be repeated. Default: a mock cluster."
         ),
     ] = None,
     listen: Annotated[
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Bootstrap address for clients. The next port has the report, and brokers have the ports after it.",
+            help="Bootstrap address for clients. The next port serves the report, and brokers use the "
+            "ports after that.",
         ),
     ] = "127.0.0.1:0",
     topics: Annotated[
@@ -52,8 +53,8 @@ def sandbox(
         typer.Option(
             metavar="TOPIC=CODE",
             help=(
-                "A violation that does not fail the run: a topic or a pattern, and the code of a reason or the name of "
-                "a rule. May be repeated."
+                "A violation that does not fail the run: a topic or a pattern, and a reason's code or a rule's name. "
+                "May be repeated."
             ),
         ),
     ] = None,
@@ -62,7 +63,9 @@ def sandbox(
     github: Annotated[bool, typer.Option("--github", help="Print annotations for GitHub Actions.")] = False,
     stop_with_stdin: Annotated[
         bool,
-        typer.Option("--stop-with-stdin", help="Also stop when the standard input ends, as when the caller is killed."),
+        typer.Option(
+            "--stop-with-stdin", help="Also stop when standard input ends, for example because the caller was killed."
+        ),
     ] = False,
 ) -> None:
     """Run a Kafka endpoint with the policies of a configuration, for the tests of a producer, until SIGTERM or Ctrl-C.

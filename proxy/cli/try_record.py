@@ -82,7 +82,7 @@ def _by_create_time(
     rejected = _validate(topic, record, loaded, with_own_times, now_ms, client).rejected.get(PLACE)
     if rejected is not None and rejected.reason in TIMED:
         error = f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
-        yield f"  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: {error}"
+        yield f"  if message.timestamp.type is CreateTime on the cluster, not LogAppendTime as in the file: {error}"
 
 
 def _validate(
@@ -158,12 +158,12 @@ class _Explanation:
             return "forwarded; a rule was not evaluated: its schema cannot be applied (on_schema_error: forward)"
         is_enforced = policy.enforced is None or policy.enforced.covers(self._client)
         if not is_enforced and not policy.only_observes(rule.name for rule in rules):
-            return f"forwarded as it is (enforce: {policy.enforced}); full enforcement would reject it"
+            return f"forwarded unchanged (enforce: {policy.enforced}); full enforcement would reject it"
         if PLACE in self._validated.to_quarantine:
-            return f"forwarded as it is, with a copy in {policy.dead_letters} (mode: observe, quarantine)"
+            return f"forwarded unchanged, with a copy in {policy.dead_letters} (mode: observe, quarantine)"
         if policy.mode is Mode.OBSERVE:
-            return "forwarded as it is (mode: observe); mode reject would reject it"
-        return "forwarded as it is (mode: observe of the rule); mode reject would reject it"
+            return "forwarded unchanged (mode: observe); mode: reject would reject it"
+        return "forwarded unchanged (the rule has mode: observe); mode: reject would reject it"
 
     def _described(self, finding: Finding) -> Iterator[str]:
         if not finding.bad_records:

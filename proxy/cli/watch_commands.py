@@ -36,7 +36,9 @@ def top(
         list[str] | None,
         typer.Argument(metavar="ADMIN", help=f"Admin addresses of proxies, HOST:PORT. Default: {DEFAULT_ADMIN}."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Print once and end. Exit with 1 if no proxy responds.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print the state once and exit. Exit with 1 if no proxy responds.")
+    ] = False,
     fleet: Annotated[
         bool, typer.Option("--fleet", help="Show all proxies of the cluster. The proxy at ADMIN needs state.topic.")
     ] = False,
@@ -141,16 +143,17 @@ def who(
         typer.Option("--until", metavar="TIME", help="With --days: end of the period, in ISO 8601. Default: now."),
     ] = None,
     client: Annotated[
-        str | None, typer.Option("--client", metavar="ID", help="With --days: only violations of this client id.")
+        str | None, typer.Option("--client", metavar="ID", help="With --days: only violations by this client id.")
     ] = None,
     owner: Annotated[
         str | None,
         typer.Option(
-            "--owner", metavar="TEAM", help="With --days: only violations of this owner of topics or clients."
+            "--owner", metavar="TEAM", help="With --days: only violations whose topic or client has this owner."
         ),
     ] = None,
     rule: Annotated[
-        str | None, typer.Option("--rule", metavar="NAME", help="With --days: only violations of this rule or reason.")
+        str | None,
+        typer.Option("--rule", metavar="NAME", help="With --days: only violations with this rule or reason."),
     ] = None,
     admin: Admin = None,
     as_json: _AsJson = False,
@@ -159,9 +162,11 @@ def who(
     """List clients with violations in a topic, with owner, rule, first and last time, count, example and diagnosis."""
     for other, option in ((admin, "--admin HOST:PORT"), (days, "--days NUMBER")):
         if events is not None and other is not None:
-            raise typer.BadParameter(f"give --events FILE or {option}, not both")
+            raise typer.BadParameter(f"specify --events FILE or {option}, not both")
     if days is None and (topic is None or any(each is not None for each in (until, client, owner, rule))):
-        raise typer.BadParameter("give a TOPIC, or --days for all topics, --until, --client, --owner and --rule")
+        raise typer.BadParameter(
+            "specify a TOPIC, or use --days, which allows all topics, --until, --client, --owner and --rule"
+        )
     if days is not None:
         given = {"topic": topic, "client": client, "owner": owner, "rule": rule, "until_ms": _time_ms(until)}
         query = {"days": f"{days:g}"} | {name: value for name, value in given.items() if value is not None}
@@ -190,7 +195,7 @@ def _of_files(topic: str, files: list[Path]) -> "tuple[Sequence[ViolationGroupSt
     if counts.skipped:
         print_line(f"skipped {counts.skipped} lines that are not violation events", err=True)
     if counts.other:
-        print_line(f"{counts.other} more batches belong to clients beyond the limit of listed clients", err=True)
+        print_line(f"{counts.other} more batches are of clients beyond the limit of listed clients", err=True)
     since = "in event files without events" if counts.first_ms is None else f"since {iso_time(counts.first_ms)}"
     return counts.groups(), f"{since} (event files)" if counts.first_ms is not None else since
 
@@ -235,7 +240,7 @@ def _time_ms(text: str | None) -> str | None:
 
 @commands.command(context_settings=HELP)
 def history(
-    days: Annotated[float, typer.Option("--days", metavar="NUMBER", help="Number of days to list, up to now.")] = 7,
+    days: Annotated[float, typer.Option("--days", metavar="NUMBER", help="Number of past days to list.")] = 7,
     admin: Admin = None,
     as_json: _AsJson = False,
     token_file: TokenFile = None,
@@ -277,7 +282,7 @@ def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "tuple[Li
             print_line(f"{response.address} {each['state']}: {printable_name(each['detail'])}", err=True)
     states = [response.state for response in responses if response.state is not None]
     if not states:
-        print_line("give a proxy's admin.listen as --admin, or a file of events as --events", err=True)
+        print_line("specify a proxy's admin.listen with --admin, or a file of events with --events", err=True)
         raise typer.Exit(1)
     return merged_state(states), max(state["since_ms"] for state in states)
 

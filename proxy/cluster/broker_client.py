@@ -100,11 +100,11 @@ class BrokerClient:
         size = int.from_bytes(prefix, "big", signed=True)
         allowed = _MAX_GREETING_BYTES if key in _GREETINGS else most_bytes
         if not 0 <= size <= allowed:
-            raise SenderError(f"a response of {size} bytes to {api.name}; at most {allowed} are accepted")
+            raise SenderError(f"a response of {size} bytes to {api.name}; the limit is {allowed}")
         response = await self._reader.readexactly(size)
         body_at = response_body_at(response, api.response_header_version(version))
         if read_correlation_id(response) != self._correlation_id:
-            raise SenderError(f"a response to another request than {api.name}")
+            raise SenderError(f"a response to a request other than {api.name}")
         return BrokerResponse(self._address, response[body_at:])
 
     def close(self) -> None:
@@ -191,7 +191,7 @@ def _reason(error: Exception, upstream: Upstream) -> str:
     if isinstance(error, TimeoutError):
         return f"no response within {upstream.connect_timeout_seconds} s"
     if isinstance(error, LoginNotTried):
-        return f"upstream.sasl has no token: {error}"
+        return f"upstream.sasl provides no token: {error}"
     if isinstance(error, SaslAuthenticationFailed):
         return f"upstream.sasl is rejected: {error}"
     if isinstance(error, NoKafkaResponse):
@@ -199,7 +199,7 @@ def _reason(error: Exception, upstream: Upstream) -> str:
     if isinstance(error, OSError):  # a rejected certificate is also a ValueError
         return failure_message(error)
     if isinstance(error, SenderError | EOFError | ValueError | ArithmeticError | LookupError | RecursionError):
-        return f"responds, but not like a Kafka broker ({_text_of(error)})"
+        return f"responds, but not as a Kafka broker ({_text_of(error)})"
     return failure_message(error)  # a name or a peer can cause any error
 
 

@@ -31,7 +31,7 @@ async def ask_for_settings(node_id: int, client: BrokerClient) -> BrokerSettings
     """
     version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:
-        return SettingsHidden("the broker offers no DescribeConfigs")
+        return SettingsHidden("the broker does not support DescribeConfigs")
     resource = {"resource_type": _BROKER_RESOURCE, "resource_name": str(node_id), "configuration_keys": None}
     body = DESCRIBE_CONFIGS_REQUEST.build({"resources": [resource]}, version)
     response = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)

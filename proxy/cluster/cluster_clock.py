@@ -41,7 +41,7 @@ class NotMeasured:
 async def measure_offset(now_ns: Callable[[], int], requests: int, client: BrokerClient) -> ClockOffset | NotMeasured:
     """Return the offset from the fastest of several responses. `now_ns` returns this machine's clock."""
     if client.version_of(ApiKey.DESCRIBE_QUORUM) < _OFFERED_SINCE:
-        return NotMeasured("this broker reports no time: it has no DescribeQuorum v1 (Kafka 3.3 with KRaft)")
+        return NotMeasured("this broker does not report its time: it lacks DescribeQuorum v1 (Kafka 3.3 with KRaft)")
     partition = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
     body = DESCRIBE_QUORUM_REQUEST.build({"topics": [partition]}, _OFFERED_SINCE)
     found_offsets = []
@@ -70,7 +70,7 @@ def _leaders_time(response: Value) -> tuple[int, int] | NotMeasured:
         for replica in partition["current_voters"]:
             if replica["replica_id"] == leader and replica["last_caught_up_timestamp"] > 0:
                 return leader, replica["last_caught_up_timestamp"]
-    return NotMeasured("the quorum has no leader that reports its time")
+    return NotMeasured("the quorum's leader does not report its time")
 
 
 def _rejection(code: int) -> str:

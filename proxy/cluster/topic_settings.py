@@ -37,7 +37,7 @@ _PAUSE_SECONDS = 0.1
 _MAX_PAUSE_SECONDS = 30.0
 _QUIET_SECONDS = 60.0
 _MAX_LOGGED_REASONS = 1000
-_USING_FILE = "topic settings cannot be read, the configuration applies"
+_USING_FILE = "topic settings cannot be read, only the configuration applies"
 
 
 class _Round:

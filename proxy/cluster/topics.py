@@ -274,7 +274,7 @@ async def _ask(topics: Sequence[str], client: BrokerClient) -> DescribedTopics |
     ]
     version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:
-        raise SenderError("the broker offers no DescribeConfigs")
+        raise SenderError("the broker does not support DescribeConfigs")
     body = DESCRIBE_CONFIGS_REQUEST.build({"resources": resources}, version)
     try:
         response = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)

@@ -45,7 +45,7 @@ def introduction_lines(bootstrap: str, admin_port: int | None) -> Iterator[str]:
     yield f"web UI              http://127.0.0.1:{admin_port}/ (in a terminal: sluicegate top)"
     yield f"metrics             http://127.0.0.1:{admin_port}/metrics"
     yield "limits              timestamps at most a day old and an hour ahead;"
-    yield "                    every record of a topic orders.* has a key"
+    yield "                    each record in topics orders.* has a key"
     yield f"policy of a topic   http://127.0.0.1:{admin_port}/api/policy?topic=orders.eu"
     yield ""
     yield "Try one of these in another terminal:"

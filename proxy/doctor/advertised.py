@@ -21,7 +21,7 @@ from sluicegate.proxy.network.listeners import CannotListen, bind
 _ABOUT = "advertised address"
 _SECONDS = 5.0
 _FROM_ELSEWHERE = "connect from a client's machine too: this check sees only this machine"
-_CORRECT = "correct listen.advertised_host, or DNS, routes and load balancers that lead to it"
+_CORRECT = "correct listen.advertised_host, or the DNS, routes and load balancers that lead to it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ _PROBE_SECONDS = 5.0
 # Kafka 4.0 removed older versions (KIP-896).
 _FIRST_FETCH_OF_4 = 4
 _SET = "set upstream."
-_NO_BROKER = "name brokers' listeners for clients in upstream.bootstrap"
+_NO_BROKER = "list the brokers' client listeners in upstream.bootstrap"
 # The advice for a reason that contains the text. The first entry that matches applies.
 _ADVICE = (
-    ("plaintext port", "remove upstream.tls, or name the brokers' TLS listener"),
-    ("Connection refused", "start the broker, or correct its port: it must be a client listener"),
+    ("plaintext port", "remove upstream.tls, or use the brokers' TLS listener"),
+    ("Connection refused", "start the broker, or correct the port: it must be a client listener"),
     ("no response within", "check routes and firewalls between this machine and the broker"),
     ("certificate is not accepted", "set upstream.tls.ca_file to the CA of the brokers' certificates"),
 )
@@ -94,7 +94,7 @@ def _split(reason: str) -> tuple[str, str]:
     if colon and _SET in tail:
         return head, tail
     advice = (advice for part, advice in _ADVICE if part in reason)
-    return reason, next(advice, "check that the broker is up and that this is its listener for clients")
+    return reason, next(advice, "check that the broker is up and that this is its client listener")
 
 
 async def _speaks_http(address: HostPort) -> bool:
@@ -155,7 +155,7 @@ async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping
 def _read(address: HostPort, offered: Mapping[int, range]) -> tuple[Level, str, str]:
     produce, fetch = offered.get(ApiKey.PRODUCE), offered.get(ApiKey.FETCH)
     if produce is None or fetch is None:
-        return Level.FAILURE, f"{address} offers no Produce or no Fetch", _NO_BROKER
+        return Level.FAILURE, f"{address} does not support Produce and Fetch", _NO_BROKER
     release = "Kafka 4.0 or later" if fetch.start >= _FIRST_FETCH_OF_4 else "older than Kafka 4.0"
     found = f"{address} supports Produce up to v{produce.stop - 1}, as {release}"
     newer = [APIS[key].name for key, there in offered.items() if key in APIS and there.stop - 1 > APIS[key].max_version]

@@ -11,11 +11,11 @@ class Level(Enum):
     NOTE = "note"
     """For information. No action is needed."""
     WARNING = "warning"
-    """Clients can be served, but perhaps not as intended."""
+    """The proxy can serve clients, but perhaps not as intended."""
     FAILURE = "failure"
     """The proxy does not start, or some clients or functions fail, until this is fixed."""
     NOT_CHECKED = "not checked"
-    """The check was not possible, as `found` explains."""
+    """The check was not possible. `found` gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ FAILURE_MS = 60_000
 """NTP keeps clocks within a second. From this offset on, a clock is not synchronized at all."""
 
 _BY_HAND = "check NTP on this machine and on the brokers (chronyc tracking, timedatectl)"
-_SYNCHRONISE = "synchronise both clocks by NTP: the proxy validates timestamps by this machine's clock"
+_SYNCHRONISE = "synchronise both clocks with NTP: the proxy validates timestamps by this machine's clock"
 
 
 async def check_clock(

@@ -20,9 +20,9 @@ _ABOUT = "mechanisms"
 _VERSION = 1
 _NONE = "-"  # no broker has this mechanism, so the response lists those that the broker has
 _ADVICE = {
-    "GSSAPI": "give the brokers a keytab with kafka/NAME@REALM for each name that the proxy advertises",
-    "AWS_MSK_IAM": "let clients of the proxy log in with SCRAM or certificates: brokers reject a signature for another "
-    "name than theirs",
+    "GSSAPI": "add a principal kafka/NAME@REALM to the brokers' keytabs for each name that the proxy advertises",
+    "AWS_MSK_IAM": "let clients of the proxy log in with SCRAM or certificates: brokers reject a signature for a "
+    "name other than their own",
 }
 
 

@@ -47,4 +47,4 @@ async def check(config: Config, of_brokers: Iterable[HostPort]) -> list[CheckRes
 def _advice(level: Level) -> str:
     if level is Level.FAILURE:
         return "correct the name or this machine's DNS: the proxy connects to it"
-    return "check that the machines of clients resolve the name; this machine need not"
+    return "check that the clients' machines resolve the name; this machine does not have to"

@@ -35,7 +35,7 @@ _USUAL_BUILDERS = frozenset(
         f"{_OF_STRIMZI}server.OAuthKafkaPrincipalBuilder",
     }
 )
-_BY_HAND = f"check {_BUILDER} and {_HANDLER} of the brokers by hand"
+_BY_HAND = f"check the brokers' {_BUILDER} and {_HANDLER} yourself"
 _ALLOW = f"allow the proxy's login DESCRIBE_CONFIGS on the cluster, or {_BY_HAND}"
 _COMPARE = (
     "compare an event's principal with the broker's authorizer log (kafka-authorizer.log); if they differ, remove the "

@@ -8,7 +8,7 @@ from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 
 _MOST_LISTED = 50
-_ADVICE = "register a corrected version, or choose the outcome of its records with on_schema_error"
+_ADVICE = "register a corrected version, or set the outcome for its records with on_schema_error"
 
 
 def check(config: Config) -> Iterator[CheckResult]:
@@ -27,7 +27,9 @@ def _findings_of(surveyed: SurveyResult) -> Iterator[CheckResult]:
             about, Level.WARNING, f"{left_out} more schemas cannot be used", "sluicegate check --registry FILE"
         )
     for words in surveyed.missing_tags:
-        yield CheckResult(about, Level.WARNING, words, "correct the tag in sensitive, or register a version with it")
+        yield CheckResult(
+            about, Level.WARNING, words, "correct the tag in sensitive, or register a version that has the tag"
+        )
     for words in surveyed.passed_over[:_MOST_LISTED]:
         yield CheckResult(about, Level.NOTE, words)
     if surveyed.failure:

@@ -55,7 +55,7 @@ async def identify(config: Config, address: HostPort) -> Identity:
     seen = await _as_a_client(config, address)
     if seen.is_proxy or seen.is_kafka or not await _admin_responds(config):
         return seen
-    found = f"{address} is in use; a proxy responds at admin.listen, and no client may connect from this machine"
+    found = f"{address} is in use; a proxy responds at admin.listen, but clients may not connect from this machine"
     return Identity(True, Level.OK, found)
 
 

@@ -59,7 +59,7 @@ def _of_state(topic: FoundTopic) -> Iterator[Problem]:
 def _of_history(topic: FoundTopic) -> Iterator[Problem]:
     cleanup = topic.settings.get(_CLEANUP, "delete")
     if cleanup != "delete":
-        found = f"{_CLEANUP}={cleanup}: compaction keeps only one of the proxies that applied a change"
+        found = f"{_CLEANUP}={cleanup}: compaction keeps only one of the entries of the proxies that applied a change"
         yield Level.WARNING, found, f"set {_CLEANUP}=delete"
     retention_ms = int(topic.settings.get(_RETENTION, "-1"))
     if 0 <= retention_ms < _SHOWN_DAYS * _DAY_MS:
@@ -70,7 +70,7 @@ def _of_history(topic: FoundTopic) -> Iterator[Problem]:
 
 def _of_presence(topic: FoundTopic) -> Iterator[Problem]:
     if topic.partitions != 1:
-        found = f"{topic.partitions} partitions: a view of the fleet reads the newest 12,000 records of each"
+        found = f"{topic.partitions} partitions: the fleet view reads the newest 12,000 records of each"
         yield Level.WARNING, found, "create the topic again with one partition"
     cleanup = topic.settings.get(_CLEANUP, "delete")
     retention_ms = int(topic.settings.get(_RETENTION, "3600000"))
@@ -82,7 +82,7 @@ def _of_presence(topic: FoundTopic) -> Iterator[Problem]:
         yield Level.WARNING, found, f"set {_RETENTION}=3600000"
     times = topic.settings.get(_TIMES, "LogAppendTime")
     if times != "LogAppendTime":
-        found = f"{_TIMES}={times}: clocks cannot be compared, and each proxy's own clock decides whether it is stale"
+        found = f"{_TIMES}={times}: clocks cannot be compared, so a proxy is stale or not by its own clock"
         yield Level.WARNING, found, f"set {_TIMES}=LogAppendTime"
     if topic.replicas < 2:
         found = f"{topic.replicas} replicas: while its broker is down, no proxy shows the fleet"
@@ -115,11 +115,11 @@ def _writers(plan: TopicPlan, topic: FoundTopic, forged: str) -> CheckResult:
         return CheckResult(about, Level.NOT_CHECKED, topic.why_unknown, advice)
     if len(topic.writers) > 1:
         found = f"ACLs allow {names_shortened(sorted(topic.writers))} to change {name}, and so to {forged}"
-        return CheckResult(about, Level.FAILURE, found, "leave these rights to the proxies' login alone")
+        return CheckResult(about, Level.FAILURE, found, "grant these permissions only to the proxies' login")
     if not topic.writers:  # librdkafka also returns no ACLs if brokers have no authorizer
         found = (
-            f"no ACL covers changes of {name}: without an authorizer every client may change it, with one only "
-            f"super users"
+            f"no ACL covers changes of {name}: without an authorizer, every client may change it; with one, only super "
+            f"users may"
         )
-        return CheckResult(about, Level.WARNING, found, "allow only the proxies' login to do so, by an ACL")
+        return CheckResult(about, Level.WARNING, found, "add an ACL that allows only the proxies' login to do so")
     return CheckResult(about, Level.OK, f"ACLs allow only {next(iter(topic.writers))} to change {name}")

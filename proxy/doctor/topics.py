@@ -59,7 +59,7 @@ def permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[Che
             )
             yield CheckResult(about, Level.WARNING, found, _ALLOW)
         elif topics:
-            yield CheckResult(about, Level.OK, f"may read the settings of all {len(topics)} topics")
+            yield CheckResult(about, Level.OK, f"the proxy's login may read the settings of all {len(topics)} topics")
     own = [(_EVENTS, config.violations.topic)]
     own += [
         (f"quarantine of {topic.match}{_owned(topic.owner or config.defaults.owner)}", topic.quarantine)
@@ -110,7 +110,9 @@ def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iter
     for ((level, found, advice), owned), names in groups.items():
         yield CheckResult(f"{_called(names)}{owned}", level, found, advice)
     if settings and not groups:
-        yield CheckResult("topic limits", Level.OK, f"the file and the {len(settings)} topics of the cluster agree")
+        yield CheckResult(
+            "topic limits", Level.OK, f"the file agrees with the settings of the {len(settings)} topics in the cluster"
+        )
 
 
 def unused_entries(config: Config, names: Sequence[str], source: Source = NOWHERE) -> Iterator[CheckResult]:

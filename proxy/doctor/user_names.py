@@ -20,9 +20,9 @@ _MOST_BYTES = 1 << 20
 _KIND = "User:"
 _OTHER_NAMES = {
     "a token in place of a password": re.compile(r"token|\$accessToken|\$ConnectionString|apikey", re.IGNORECASE),
-    "an API key, as Confluent Cloud's": re.compile(r"(?=.*[0-9])[A-Z0-9]{16}"),
-    "an access key of AWS": re.compile(r"A(KIA|SIA)[A-Z0-9]{16}"),
-    "a user of a tenancy, as OCI's": re.compile(r".+/.+/ocid1\..+"),
+    "an API key, such as Confluent Cloud's": re.compile(r"(?=.*[0-9])[A-Z0-9]{16}"),
+    "an AWS access key": re.compile(r"A(KIA|SIA)[A-Z0-9]{16}"),
+    "a user of a tenancy, as in OCI": re.compile(r".+/.+/ocid1\..+"),
     "a UUID": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE),
 }
 _ADVICE = (
@@ -47,7 +47,7 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     odd = {kind: name for name in reversed(names) if (kind := kind_of_secret(name)) is not None}
     if odd:
         found = names_shortened([f"{name} looks like {kind}" for kind, name in odd.items()])
-        words = f"{found}: the principal of such a login is usually another name"
+        words = f"{found}: the principal of such a login usually has another name"
         yield CheckResult(_ABOUT, Level.WARNING, words, _ADVICE)
 
 

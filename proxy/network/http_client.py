@@ -201,7 +201,7 @@ _WORDS = (
     (ConnectionResetError, "the server closed the connection without a response"),
     (BrokenPipeError, "the server closed the connection without a response"),
     (IncompleteRead, "the server closed the connection in the middle of a response"),
-    (BadStatusLine, "the server does not use HTTP, or only HTTPS: check the url"),
+    (BadStatusLine, "the server does not use HTTP, or accepts only HTTPS: check the url"),
 )
 
 

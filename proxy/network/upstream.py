@@ -65,7 +65,9 @@ class HandshakeCutOff(Exception):
     """The peer closed the connection during the TLS handshake."""
 
     def __init__(self) -> None:
-        super().__init__("closed the TLS handshake: probably a plaintext port (upstream.tls is set)")
+        super().__init__(
+            "closed the connection during the TLS handshake: this is probably a plaintext port (upstream.tls is set)"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class BearerLogin:
 class OauthLogin:
     """Tokens that an authorization server grants for client credentials."""
 
-    keys = "oauth.scope, and what the registry expects of a token"
+    keys = "oauth.scope, and the registry's requirements for tokens"
 
     def __init__(self, tokens: TokenCache) -> None:
         self._tokens = tokens

@@ -277,7 +277,7 @@ class SchemaRegistry:
         except TooManyFetches:
             raise Outage(f"registry {self.name} receives more requests than it handles") from None
         except WaitBudgetExceeded:
-            raise Outage(f"the look-ups in registry {self.name} took longer than a request may wait") from None
+            raise Outage(f"the look-ups in registry {self.name} took longer than a request can wait") from None
         except NotInTime:
             # The registry is still responding to earlier requests.
             if self._now() - self._breaker.started_at < self._wait_seconds / 2:
@@ -361,4 +361,4 @@ def _is_encodable(subject: str) -> bool:
 
 
 def _our_fault(error: Exception) -> str:
-    return f"internal error of sluicegate ({type(error).__name__} at {place_of(error)})"
+    return f"internal error in sluicegate ({type(error).__name__} at {place_of(error)})"

@@ -278,7 +278,7 @@ def _unusable_rules(content: Content, rules: WriteRules) -> str:
     """
     if rules.rewrites:
         return ""
-    failure = "the rules inside it cannot be compiled"
+    failure = "the rules in the schema cannot be compiled"
     try:
         expression = compiled_inline_rules(content, rules.changes, time_ns)
     except RuleUnusable as error:
@@ -290,7 +290,7 @@ def _unusable(subject: str, version: int, schema_id: int | UUID, found: _Found) 
     if found.reason:
         yield UnusableSchema(subject, version, schema_id, found.reason)
     elif found.unusable_rules:
-        fault = "has rules inside it that cannot be evaluated"
+        fault = "contains rules that cannot be evaluated"
         yield UnusableSchema(subject, version, schema_id, found.unusable_rules, fault)
 
 
@@ -308,4 +308,4 @@ def _compile(expression: ExpressionOfSchema, failure: str) -> str:
 
 
 def _one_line(reason: str) -> str:
-    return printable(" ".join(reason.split()))[:_MOST_REASON] or "its compiler gives no reason"
+    return printable(" ".join(reason.split()))[:_MOST_REASON] or "the compiler reports no reason"

@@ -98,7 +98,7 @@ def _flaws_in_registries(config: Config, read: ReadContent = read_current) -> It
             except OSError as error:
                 yield Flaw(f"registries.{name}.folder", f"{registry.folder} cannot be read: {error.strerror}")
         if registry.region is not None and find_spec("awscrt") is None:
-            yield Flaw(f"registries.{name}.region", f"it needs awscrt: {AWS_EXTRA}")
+            yield Flaw(f"registries.{name}.region", f"it requires awscrt: {AWS_EXTRA}")
         for section, tls in registry.tls_sections(f"registries.{name}"):
             yield from flaws_of(files_for_server(section, tls), datetime.now(UTC), read)
 

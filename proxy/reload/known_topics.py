@@ -69,7 +69,7 @@ class KnownTopics:
         if cluster.reason is None and not cluster.is_hidden:
             return _no_topic(topic, known)
         near = did_you_mean(topic, known)
-        return f"no policy has the topic {topic}{near}" if near else None
+        return f"no policy names the topic {topic}{near}" if near else None
 
     def _named(self) -> set[str]:
         named = (exact_name_of(topic.match) for topic in self.loaded().config.topics)

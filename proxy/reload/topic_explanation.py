@@ -84,8 +84,8 @@ class TopicExplanation:
         if self._read.reason == SETTINGS_OFF:
             return f"the cluster's settings do not apply: {SETTINGS_OFF}"
         return (
-            f"the cluster's settings of this topic were not read ({self._read.reason}): a running proxy applies them "
-            "where they are stricter"
+            f"the cluster's settings of this topic were not read ({self._read.reason}): a running proxy applies those "
+            f"that are stricter"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -176,24 +176,24 @@ class TopicExplanation:
         entries = self._loaded.config.topics
         later = [i for i in range(first, len(entries)) if _matches(entries[i].match, self._topic)]
         for i in later[:_MOST_LATER]:
-            words = "matches too, and comes later: the first match decides"
+            words = "also matches, but comes later: the first match decides"
             yield f"  {self._stands(('topics', i, 'match'))}: {entries[i].match} {words}"
         if len(later) > _MOST_LATER:
-            yield f"  and {len(later) - _MOST_LATER} more match too"
+            yield f"  and {len(later) - _MOST_LATER} more entries also match"
 
     def _near_misses(self) -> Iterator[str]:
         for i, entry in enumerate(self._loaded.config.topics):
             meant = probably_intended_glob(entry.match)
             if meant is not None and self._topic.startswith(meant[:-1]):
                 where = self._loaded.source.place_of(("topics", i, "match"))
-                yield f"  hint: {where}: the dot of {entry.match} is a dot; {meant} would match this topic"
+                yield f"  hint: {where}: the dot in {entry.match} is a literal dot; {meant} would match this topic"
 
     def _notes(self) -> Iterator[str]:
         policy = self.policy
         if not policy.checked:
             yield "  checks: none: its batches are forwarded unvalidated; the other settings do not apply"
         elif policy.mode in (Mode.OBSERVE, Mode.MARK) and policy.fix is not None:
-            yield f"  nothing is fixed while mode is {policy.mode.value}"
+            yield f"  the proxy fixes nothing while mode is {policy.mode.value}"
         if policy.floor_of_others is not None:
             floor = policy.floor_of_others
             path = next((path[:2] for path in floor.origins.paths.values() if path[0] == "floor"), ("floor",))

@@ -55,9 +55,9 @@ class TopicChange:
 
 def refusal_of_own_topics(is_own: Callable[[Topic], bool]) -> TopicRefusal:
     """Return the refusal of a request that names a topic for which `is_own` is true."""
-    message = "only sluicegate itself changes this topic: it has the state that the proxies of this cluster share"
+    message = "only sluicegate changes this topic: it stores the shared state of this cluster's proxies"
     own = {"error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "error_message": message}
-    of_others = "the request names another topic that only sluicegate itself changes"
+    of_others = "the request also names a topic that only sluicegate changes"
     others = {"error_code": ErrorCode.OPERATION_NOT_ATTEMPTED, "error_message": of_others}
     of_cluster = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "error_message": message}
     return TopicRefusal(lambda topic: own if is_own(topic) else others, of_cluster)

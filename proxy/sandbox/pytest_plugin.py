@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MARK = "sluicegate_allow"
 _OPTIONS = {
     "config": "The configuration with the policies, or a folder with a sluicegate.yaml.",
-    "upstream": "Address of a throw-away broker. Default: a mock cluster.",
+    "upstream": "Address of a disposable broker. Default: a mock cluster.",
     "topics": "Topics to create.",
     "allow": "Violations that fail no test, as TOPIC=CODE.",
 }

@@ -34,7 +34,7 @@ def _summary(violations: ViolationList, accepted_records: int) -> str:
     if others:
         parts.append(f"{_counted(others, 'violation')} {'was' if others == 1 else 'were'} allowed or only observed")
     if listed < violations.count:
-        parts.append(f"the report has the first {listed}")
+        parts.append(f"the report lists the first {listed}")
     return f"sluicegate sandbox: {', '.join(parts)}"
 
 

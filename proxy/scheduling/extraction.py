@@ -117,8 +117,8 @@ def _extracted(
         claim = None
     except QuarantineMismatch as error:
         structlog.get_logger("sluicegate").error("internal error: bad records were not found again", reason=str(error))
-        return DeadLetters(*where, lacking="internal error in the proxy, see its log", is_copy=is_copy)
+        return DeadLetters(*where, lacking="internal error in the proxy; see its log", is_copy=is_copy)
     if claim is None:
-        lacking = f"they need more memory than is free of {QUARANTINED_BYTES} ({memory.total_bytes})"
+        lacking = f"they need more memory than {QUARANTINED_BYTES} has free ({memory.total_bytes})"
         return DeadLetters(*where, lacking=lacking, limit=QUARANTINED_BYTES, is_copy=is_copy)
     return DeadLetters(*where, taken.records, claim, is_copy=is_copy)

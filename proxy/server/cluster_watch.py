@@ -27,7 +27,7 @@ _PROBE_SECONDS = 3.0
 _RETRY_SECONDS = 2.0
 _TIMER_SECONDS = 0.05  # timers may fire early
 _LOGIN_MISSING = "the cluster requires a login, and upstream.sasl is not set: topic settings are not read"
-_LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
+_LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: use the brokers' own addresses there"
 
 
 class ClusterWatch:
@@ -125,7 +125,7 @@ class ClusterWatch:
                 unreachable = f"no upstream broker responds: {reason}"
             self._parts.log.no_broker_reachable(reason)
         elif found.brokers == {}:
-            none_listed = f"{found.answered_by} responds, but lists no broker: look at the cluster's controllers"
+            none_listed = f"{found.answered_by} responds, but lists no broker: check the cluster's controllers"
         if self._responds and not responded:
             self._parts.log.upstream_responds()
             self._log.info("upstream responds", address=str(found.answered_by), brokers=self._book.node_ids)
@@ -165,7 +165,7 @@ class ClusterWatch:
     def _a_broker_leads_back(self) -> str | None:
         for node_id, address in self._book.looping_brokers.items():
             return (
-                f"broker {node_id} is said to be at {address}, which is this proxy's own listener: correct "
+                f"the cluster lists broker {node_id} at {address}, which is this proxy's own listener: correct "
                 "upstream.brokers or the broker's advertised.listeners"
             )
         return None

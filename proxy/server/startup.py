@@ -166,7 +166,7 @@ def _open_file(path: Path, keys: Violations, counters: Counters, health: WriteHe
     except OSError as error:
         path, advice = path.absolute(), ""
         if error.errno == EROFS:
-            advice = "; give its folder a volume, or leave violations.file out"
+            advice = "; mount a volume at its folder, or remove violations.file"
         elif error.errno == ENOENT:
             advice = f"; create the folder {path.parent}"
         raise CannotStart(f"violations.file {path} cannot be written: {error.strerror}{advice}") from error

@@ -94,7 +94,7 @@ class TopicPoliciesInForce:
         if sum(len(name) + len(value) for name, value in new.items()) > MOST_CHARACTERS:
             return SettingRefusal(
                 ErrorCode.INVALID_CONFIG,
-                f"the sluicegate settings of {topic} have more than {MOST_CHARACTERS} characters together",
+                f"the sluicegate settings of {topic} have more than {MOST_CHARACTERS} characters in total",
             )
         if not new:
             return None

@@ -22,7 +22,7 @@ _UNREAD_SECONDS = 2.0
 # (MAX_CONNECTION_AGE).
 _AGE_JITTER = 0.1
 _STILL_ARRIVING = (
-    ", though it was still arriving; for slow links raise limits.frame_timeout_seconds, or let the producer send "
+    ", although it was still arriving; for slow links, raise limits.frame_timeout_seconds, or let the producer send "
     "smaller requests (max.request.size, batch.size)"
 )
 
@@ -111,7 +111,10 @@ class Deadlines:
         most = self._frame_seconds
         moves, self._moved = snapshot.moved != self._moved, snapshot.moved
         if self._request.seconds_too_slow(snapshot.request, snapshot.arrived, now) > most:
-            text = f"a request has not arrived whole, and less than {self._least_bytes} bytes of it came in {most:g} s"
+            text = (
+                f"a request has not arrived completely, and less than {self._least_bytes} bytes of it "
+                f"came in {most:g} s"
+            )
             return Overdue(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
         if self._is_slow(snapshot.held_of_request, now):
             text = "a request arrived so slowly that other clients had to wait for its memory"

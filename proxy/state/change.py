@@ -141,7 +141,7 @@ def content_of(value: bytes | None, most_bytes: int) -> Mapping[str, Any]:
     if value is None:
         raise UnreadableChange("no value")
     if len(value) > most_bytes:
-        raise UnreadableChange(f"{len(value)} bytes, and {most_bytes} are allowed")
+        raise UnreadableChange(f"{len(value)} bytes, but only {most_bytes} are allowed")
     try:
         content = json.loads(value)
     except (ValueError, RecursionError):
@@ -151,7 +151,7 @@ def content_of(value: bytes | None, most_bytes: int) -> Mapping[str, Any]:
     version = content.get("version")
     if version != VERSION:
         raise UnreadableChange(
-            f"version {cut(printable(str(version)), 20)}, and this proxy reads {VERSION}: it may need an upgrade"
+            f"version {cut(printable(str(version)), 20)}, but this proxy reads {VERSION}: it may need an upgrade"
         )
     return content
 

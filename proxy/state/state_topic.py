@@ -242,7 +242,7 @@ class StateTopic:
         except confluent_kafka.KafkaException as error:
             raise _Unreadable(str(error.args[0].str())) from None
         if found.partitions != 1:
-            raise _Unreadable(f"it has {found.partitions} partitions, and must have one")
+            raise _Unreadable(f"it has {found.partitions} partitions, but must have one")
         return found.topic_id, end
 
     def _read(self, consumer: Any, admin: Any, look: Callable[[], tuple[str, int]]) -> None:
@@ -258,7 +258,7 @@ class StateTopic:
         if self._known is not None and self._known.topic_id == topic_id and self._known.state.offset <= end:
             state = self._known.state
         elif self._known is not None:
-            self._log.warning("state topic was made again", topic=self._topic, known=self._known.topic_id, now=topic_id)
+            self._log.warning("state topic was recreated", topic=self._topic, known=self._known.topic_id, now=topic_id)
         start = state.offset or confluent_kafka.OFFSET_BEGINNING
         consumer.assign([confluent_kafka.TopicPartition(self._topic, 0, start)])
         is_at_end = False
@@ -279,7 +279,7 @@ class StateTopic:
             if time.monotonic() >= look_at:
                 topic_id_now, end = look()
                 if topic_id_now != topic_id or end < state.offset:
-                    raise _Unreadable("it was deleted and made again")
+                    raise _Unreadable("it was deleted and recreated")
                 self._put_in_force(topic_id, state, {})
                 self._delete_settings(self._deleted_topics(admin, state.settings))
                 look_at = time.monotonic() + _LOOK_SECONDS

@@ -42,7 +42,7 @@ def _needs_attention(
     return ConditionType(ServingState.NEEDS_ATTENTION, meaning, begins, ends, advice, lasts_seconds)
 
 
-_AT_A_LOOK = "at the next look"
+_AT_A_LOOK = "at the next check"
 
 _IF_SILENT = (
     "If the detail says `no response within`, a broker may run and hang: look at its process, host and load, and for a "
@@ -94,34 +94,34 @@ class Condition(Enum):
 
 TYPES = {
     Condition.STARTING: _not_serving(
-        "The proxy has not looked at the cluster yet.", "with the process", "after the first look", "Wait."
+        "The proxy has not checked the cluster yet.", "when the process starts", "after the first check", "Wait."
     ),
     Condition.DRAINING: _not_serving(
         "The proxy was asked to stop: it accepts no connections and completes the requests in flight.",
         "with SIGTERM or SIGINT",
-        "with the process",
+        "when the process ends",
         "Nothing to do: clients reconnect to another replica, or to this one after its restart.",
     ),
     Condition.EVENT_LOOP_STUCK: _not_serving(
         "The event loop has not run for 10 s; with several workers, that of every worker. `/livez` fails too.",
         "after 10 s",
         "when the event loop runs again",
-        "Restart the process, and report a bug with the log: nothing may block the event loop.",
+        "Restart the process, and report a bug with the log: nothing should block the event loop.",
     ),
     Condition.UPSTREAM_UNREACHABLE: _not_serving(
         "No address of `upstream.bootstrap` responds as a broker.",
         _AT_A_LOOK,
         "within 2 s after a broker responds",
-        "Start the brokers, or correct `upstream.bootstrap`, DNS, firewall or `upstream.tls`; `sluicegate doctor` says "
-        f"which. {_IF_SILENT}",
+        "Start the brokers, or correct `upstream.bootstrap`, DNS, firewall or `upstream.tls`; `sluicegate doctor` "
+        f"shows the cause. {_IF_SILENT}",
     ),
     Condition.UPSTREAM_NOT_A_BROKER: _not_serving(
-        "An address of `upstream.bootstrap` responds, but it is no Kafka broker (for example a KRaft controller "
-        "or an HTTP server), and no other address is one.",
+        "An address of `upstream.bootstrap` responds, but not as a Kafka broker (it may be a KRaft controller or an "
+        "HTTP server), and no other address leads to a broker.",
         _AT_A_LOOK,
         "within 2 s after a broker responds",
-        "Name the brokers' client listeners in `upstream.bootstrap`; `sluicegate doctor` finds out what responds "
-        "at each address.",
+        "Name the brokers' client listeners in `upstream.bootstrap`; `sluicegate doctor` shows what responds at each "
+        "address.",
     ),
     Condition.NO_BROKER_LISTED: _not_serving(
         "A broker responds, but its Metadata lists no broker, so clients find no leader. All brokers are fenced, "
@@ -144,15 +144,15 @@ TYPES = {
         "Free the ports, or change `listen`.",
     ),
     Condition.CERTIFICATE_EXPIRED: _not_serving(
-        "The certificate that clients see has expired, so they do not connect.",
+        "The certificate that the proxy presents to clients has expired, so they do not connect.",
         _AT_A_LOOK,
-        "at the next look after the file has a valid certificate; no restart is needed",
+        "at the next check after the file contains a valid certificate; no restart is needed",
         "Renew `listen.tls.certificate_file`.",
     ),
     Condition.BROKER_UNREACHABLE: _needs_attention(
         "A broker of the cluster does not respond at its address, or the cluster no longer lists it. Clients of "
         "its partitions wait for new leaders.",
-        "within 10 s; in clusters with more than 20 brokers later, because the proxy probes 20 brokers every 5 s",
+        "within 10 s, or later in clusters with more than 20 brokers, because the proxy probes 20 brokers every 5 s",
         "within 5 s after the broker responds, or 24 h after its last response if the cluster does not list the broker",
         f"Start the broker, or correct its `advertised.listeners` or `upstream.brokers`. {_IF_SILENT} If the "
         "broker was removed for good, the condition ends after 24 h, or with a restart of the proxy.",
@@ -161,7 +161,7 @@ TYPES = {
         "A broker of the cluster has no port for clients: the port cannot be opened, or `listen` has no port "
         "for the broker's id. Responses omit the broker, so clients cannot write to the partitions that it leads.",
         _AT_A_LOOK,
-        "at the next look after the port is free, or the cluster no longer lists the broker",
+        "at the next check after the port is free, or the cluster no longer lists the broker",
         "Free the port, or change `listen.broker_port_base` or `listen.broker_port_map`.",
     ),
     Condition.QUARANTINE_FAILING: _needs_attention(
@@ -173,13 +173,13 @@ TYPES = {
         "`quarantine` from the policy, the batches are rejected instead.",
     ),
     Condition.REGISTRY_UNREACHABLE: _needs_attention(
-        "A schema registry does not respond, or its responses are not usable. Cached schemas stay in use. For "
-        "records with other schemas `on_outage` decides: by default their producers retry and make no progress. "
+        "A schema registry does not respond, or its responses are not usable. Cached schemas stay in use. Records with "
+        "other schemas have the outcome of `on_outage`: by default, their producers retry and make no progress. "
         "The detail names the failed look-up (a schema by id or one of its references, the subjects of a schema, "
         "or the newest schema of a subject), the waiting clients, and their topics.",
         "within 10 s after the first failed look-up",
         "within 15 s after the registry responds again: the proxy repeats the failed look-up",
-        "Start the registry, or correct its `url`, login or permissions; `sluicegate doctor` says which.",
+        "Start the registry, or correct its `url`, login or permissions; `sluicegate doctor` shows the cause.",
     ),
     Condition.CLOCK_OFFSET: _needs_attention(
         "The clocks of the proxy's machine and of the cluster's active controller differ by 10 s or more, so "
@@ -187,16 +187,17 @@ TYPES = {
         "not describe the cluster.",
         "within 10 s",
         "within 10 s after the clocks agree",
-        "Synchronise both machines by NTP. `sluicegate_clock_offset_seconds` has the offset.",
+        "Synchronise both machines with NTP. `sluicegate_clock_offset_seconds` has the offset.",
     ),
     Condition.CERTIFICATE_EXPIRES_SOON: _needs_attention(
-        "A certificate that the proxy shows to clients, brokers, registries or the collector of `otel` expires soon. "
+        "A certificate that the proxy presents to clients, brokers, registries or the collector of `otel` expires "
+        "soon. "
         "After the certificate for clients has expired, the proxy does not serve (`certificate_expired`). "
         "Brokers and other servers reject expired certificates too.",
         "14 days before the certificate expires; if it is valid for less than 70 days, after four fifths of that time",
-        "at the next look after the file has a renewed certificate; no restart is needed",
-        "Renew the file that the detail names. `sluicegate_certificate_expires_timestamp_seconds` has the times "
-        "of all certificates, also of CAs.",
+        "at the next check after the file contains a renewed certificate; no restart is needed",
+        "Renew the file that the detail names. `sluicegate_certificate_expires_timestamp_seconds` gives the expiry "
+        "times of all certificates, including those of CAs.",
     ),
     Condition.EVENTS_LOST: _needs_attention(
         "Violation events, telemetry, entries of the history of changes or announcements to other proxies could not be "
@@ -204,8 +205,8 @@ TYPES = {
         "within 2 s after the first loss",
         "within 10 s after a write of any worker succeeds, or 60 s after the last loss if nothing is written",
         "Free the disk of `violations.file`, create `violations.topic`, `state.history_topic` or "
-        "`state.presence_topic` or permit writes to it, or start the collector of `otel.endpoint`; the detail has the "
-        "reason.",
+        "`state.presence_topic` or permit writes to it, or start the collector of `otel.endpoint`; the detail gives "
+        "the reason.",
     ),
     Condition.PROXY_LOGIN_REJECTED: _needs_attention(
         "The cluster rejects `upstream.sasl`, or the proxy has no token for it. Clients log in with their own "
@@ -252,15 +253,15 @@ TYPES = {
     Condition.FILE_UNUSABLE: _needs_attention(
         "A file with a certificate, a key, a password, a token or HTTP headers, or a registry's folder, is missing, "
         "unreadable, or cannot be used. Its last content stays in use, also in workers that are restarted "
-        "meanwhile. The proxy cannot start again until this is mended.",
+        "meanwhile. The proxy cannot start again until this is fixed.",
         "within 10 s",
         "within 10 s after the file can be used; no restart is needed",
         "Restore or correct the file that the detail names; `sluicegate check FILE` lists all such files.",
     ),
     Condition.SCHEMA_UNUSABLE: _needs_attention(
         "The newest schema of a subject that rules or sensitive fields can meet, or a rule inside it, cannot be used. "
-        "Records written with the schema, or to which that rule applies, have the outcome of `on_schema_error`; with "
-        "sensitive fields all records of an unusable schema are rejected.",
+        "Records written with the schema, and records to which that rule applies, have the outcome of "
+        "`on_schema_error`. With sensitive fields, all records with an unusable schema are rejected.",
         "within 10 min after it is registered, or at the start",
         "within 10 min after a usable version is registered or the subject is deleted",
         "Register a corrected version. `sluicegate check --registry FILE` lists all such schemas with their reasons.",
@@ -271,7 +272,8 @@ TYPES = {
         "them.",
         "within 2 s after the login of such a client",
         "5 min after the last such client has disconnected",
-        "The detail says why. Declare how the brokers derive principals ([TLS and SASL](how-to/tls-and-sasl.md)), or "
+        "The detail gives the reason. Declare how the brokers derive principals ([TLS and "
+        "SASL](how-to/tls-and-sasl.md)), or "
         "name client ids in the policies.",
         300.0,
     ),
@@ -279,31 +281,32 @@ TYPES = {
         "`state.topic` could not be read since the start, and no usable `state.snapshot_file` exists, so the "
         "proxy does not know the suspensions that apply to all proxies.",
         "at the start",
-        "when the proxy has read the topic to its end, within 5 s after the topic can be read",
-        "The detail says why. Create the topic ([shared state](shared-state.md#the-topic)), permit the proxy's "
+        "when the proxy has read the whole topic, within 5 s after the topic becomes readable",
+        "The detail gives the reason. Create the topic ([shared state](shared-state.md#the-topic)), permit the proxy's "
         "login to read it, or start the brokers.",
     ),
     Condition.STATE_UNREADABLE: _needs_attention(
         "`state.topic` cannot be read. The last known state stays in force, and changes for all proxies are "
         "rejected. The detail gives the time of the last successful read.",
         "within 10 s",
-        "within 5 s after the topic can be read",
-        "The detail says why. To suspend enforcement meanwhile, run `sluicegate suspend --this-proxy` for each proxy.",
+        "within 5 s after the topic becomes readable",
+        "The detail gives the reason. To suspend enforcement meanwhile, run `sluicegate suspend --this-proxy` for each "
+        "proxy.",
     ),
     Condition.STATE_RECORD_INVALID: _needs_attention(
         "`state.topic` has a record that this version does not understand. The record has no effect.",
         "at once",
         "an hour after the last such record",
-        "If the detail names a newer version, upgrade this proxy. Otherwise another program writes to the topic, "
-        "and only the proxies' login may ([shared state](shared-state.md#who-may-write)).",
+        "If the detail names a newer version, upgrade this proxy. Otherwise another program writes to the topic, which "
+        "only the proxies' login may do ([shared state](shared-state.md#who-may-write)).",
         3600.0,
     ),
     Condition.STATE_SNAPSHOT_FAILING: _needs_attention(
-        "`state.snapshot_file` cannot be written. If the proxy starts while `state.topic` cannot be read, it "
-        "would use an older state, or none.",
+        "`state.snapshot_file` cannot be written. If the proxy starts while `state.topic` cannot be read, it uses an "
+        "older state, or none.",
         "at once",
-        "with the next write that succeeds, within 65 s",
-        "Make its folder writable, or its volume larger.",
+        "after the next successful write, within 65 s",
+        "Make its folder writable, or enlarge its volume.",
     ),
     Condition.TOPIC_SETTING_UNUSABLE: _needs_attention(
         "A topic setting (`sluicegate.*`) has no effect: `topic_policies` no longer delegates it, or its value is not "
@@ -317,24 +320,25 @@ TYPES = {
         "An operator has suspended enforcement (`sluicegate suspend`): violations are reported, and every batch "
         "is forwarded.",
         "at once",
-        "at the end time of the suspension, or with `sluicegate resume`; a suspension of one proxy also with its "
-        "restart",
+        "at the suspension's end time, or with `sluicegate resume`; a suspension of one proxy also ends when it "
+        "restarts",
         "`sluicegate resume` ends the suspension early. To observe permanently, set `mode: observe` in the file.",
     ),
     Condition.WORKER_RESTARTED: _needs_attention(
-        "A worker process has ended and was started again.",
+        "A worker process ended and was restarted.",
         "at once",
         "60 s after the last restart",
-        "The log has the exit code of the worker. -9 usually means that the system has killed it for lack of memory.",
+        "The log shows the worker's exit code. -9 usually means that the system killed it because memory was "
+        "exhausted.",
         60.0,
     ),
     Condition.WORKER_UNRESPONSIVE: _needs_attention(
         "A worker does not report, because its event loop does not run or the process is stopped. Its clients "
-        "may wait. Its figures are missing, and so are conditions that only this worker sees. The other workers "
-        "serve.",
+        "may wait. Its figures and the conditions that only this worker sees are missing. The other workers serve "
+        "clients.",
         "after 5 s without a report (in the web UI and `top` after 2 s)",
         "with the next report of the worker",
         "Take a stack trace of the process that the detail names (`py-spy dump`) for a bug report, then end that "
-        "process. The proxy starts it again.",
+        "process. The proxy restarts it.",
     ),
 }

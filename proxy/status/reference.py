@@ -11,7 +11,7 @@ _HEAD = """\
 # Conditions
 
 A proxy is in one of three states: `serving`, `needs attention` or `not serving`. A condition explains each state other
-than `serving`. These show the same conditions: `/readyz`, the web UI, `sluicegate top`, `sluicegate who`, the log
+than `serving`. The same conditions are in `/readyz`, the web UI, `sluicegate top`, `sluicegate who`, the log
 (`condition began`, or an event about its cause, and `condition ended`) and the metric
 `sluicegate_condition{condition,subject}`.
 
@@ -19,7 +19,7 @@ Readiness (`/readyz`, 503) fails only for `not serving`: clients cannot be serve
 for one broker, a quarantine, a clock, lost events, or a rejected configuration or login of the proxy's own, because all
 replicas would fail at once.
 
-*Look*: the proxy looks at the cluster every 5 s, or every 2 s while it is not serving.
+*Check*: the proxy checks the cluster every 5 s, or every 2 s while it is not serving.
 """
 
 _COLUMNS = "| condition | meaning | begins | ends | what to do |\n|---|---|---|---|---|\n"

@@ -14,5 +14,5 @@ def check_extra() -> None:
         import opentelemetry.exporter.otlp.proto.http.trace_exporter  # noqa: F401, PLC0415  # whether the extra is installed
     except ImportError:
         raise ExtraMissing(
-            "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]', or leave otel out"
+            "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]', or remove the section otel"
         ) from None

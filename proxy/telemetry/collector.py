@@ -186,7 +186,7 @@ def _reason_of(response: HTTPResponse, path: str) -> str | None:
     if status in (401, 403):
         return f"the collector rejects the credentials (HTTP {status}): check otel.headers or otel.headers_file"
     if 300 <= status < 400 or status in (404, 405):
-        return f"the collector accepts nothing at {path} (HTTP {status}): check otel.endpoint"
+        return f"the collector does not accept exports at {path} (HTTP {status}): check otel.endpoint"
     if not 200 <= status < 300:
         return f"the collector rejects the export (HTTP {status})"
     if response.headers.get_content_type() == "text/html":

@@ -132,7 +132,7 @@ class SpanPush:
         """Queue a request for a span without waiting."""
         if not self._queue.put(summary, _SPAN_BYTES):
             self._counters.otel_spans_dropped += 1
-            self._health.failed(_DESTINATION, "the queue is full, because spans are exported too slowly")
+            self._health.failed(_DESTINATION, "the queue is full because spans are exported too slowly")
 
     def close(self) -> None:
         """Export the queued spans for at most 2 s. The remaining spans are counted."""

@@ -73,7 +73,7 @@ def token_in_file(source: Password) -> Token:
     if expires is not None and expires <= now:
         ago = f"{now - expires:.0f} s ago"
         raise TokenMissing(
-            f"{source.key}: the token in {source.file} expired {ago}; the process that writes this file must replace it"
+            f"{source.key}: the token in {source.file} expired {ago}; the process that writes this file must renew it"
         )
     return Token(value, min(now + _FILE_SECONDS, now + _FILE_SECONDS if expires is None else expires))
 

@@ -46,7 +46,7 @@ def read_state(address: HostPort, token: str | None, most_bytes: int = _MAX_BYTE
     """Return the live state of the proxy at this admin address. Raises StateUnavailable."""
     state = _json_from(address, token, "GET", "/api/live", most_bytes)
     if not isinstance(state, dict) or not state.keys() >= _REQUIRED:
-        raise StateUnavailable("the server has no web UI of sluicegate, or another version of it")
+        raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
     later: dict[str, Any] = {"name": str(address), "cluster_id": None, "topics": [], "broker_errors": [], "fleet": []}
     later |= {"clients": [], "traffic": None}
     return cast(LiveState, {**later, **state})
@@ -57,7 +57,7 @@ def read_policy(address: HostPort, token: str | None, topic: str) -> dict[str, A
     found = _json_from(address, token, "GET", f"/api/policy?{urlencode({'topic': topic})}", _MAX_POLICY_BYTES)
     lines = found.get("lines") if isinstance(found, dict) else None
     if not isinstance(lines, list):
-        raise StateUnavailable("the server has no web UI of sluicegate, or another version of it")
+        raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
     return {"topic": topic, "effective": [], "source": None, **found, "lines": [str(line) for line in lines]}
 
 
@@ -66,7 +66,7 @@ def read_history(address: HostPort, token: str | None, kind: str, name: str | No
     query = kind if name is None else urlencode({kind: name})
     found = _json_from(address, token, "GET", f"/api/history?{query}", _MAX_POLICY_BYTES)
     if not isinstance(found, dict) or "traffic" not in found:
-        raise StateUnavailable("the server has no web UI of sluicegate, or another version of it")
+        raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
     history = cast(TrafficHistory | None, found["traffic"])
     try:
         return None if history is None else sum_of_histories([history])
@@ -79,7 +79,7 @@ def read_policy_changes(address: HostPort, token: str | None) -> list[dict[str, 
     found = _json_from(address, token, "GET", "/api/policy-changes", _MAX_POLICY_BYTES)
     changes = found.get("changes") if isinstance(found, dict) else None
     if not isinstance(changes, list) or not all(isinstance(each, dict) and "time_ms" in each for each in changes):
-        raise StateUnavailable("the server has no web UI of sluicegate, or another version of it")
+        raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
     return changes
 
 
@@ -110,7 +110,7 @@ def _with_known(found: Any, key: str, what: str) -> dict[str, Any]:
     Raises StateUnavailable. `key` is the key of the list, which is null if the proxy could not read it.
     """
     if not isinstance(found, dict) or not isinstance(found.get(key, ...), list | None):
-        raise StateUnavailable("the server has no web UI of sluicegate, or another version of it")
+        raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
     if found[key] is not None:
         return found
     if (problem := found.get("problem")) is None:
@@ -156,7 +156,7 @@ def topics_to_change(address: HostPort, token: str | None, path: str, pattern: s
     found = _json_from(address, token, "POST", f"{path}?{urlencode(parameters)}")
     topics = found.get("topics") if isinstance(found, dict) else None
     if not isinstance(topics, list):
-        raise StateUnavailable("the server has no web UI of sluicegate, or another version of it")
+        raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
     return [str(topic) for topic in topics]
 
 
@@ -178,14 +178,14 @@ def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[s
     found = _json_from(address, token, "POST", f"/api/reload{'?accept_removed=true' if accept_removed else ''}")
     outcome = found.get("outcome") if isinstance(found, dict) else None
     if outcome == "under way":
-        return ["the reload has started; /readyz and the log will have its result"]
+        return ["the reload has started; /readyz and the log will show its result"]
     if outcome == "rejected":
         problems = "; ".join(str(problem) for problem in found["problems"])
         raise StateUnavailable(
             printable(cut(f"rejected, the previous policies stay in force: {problems}", _REASON_CHARACTERS))
         )
     if outcome != "reloaded":
-        raise StateUnavailable("the server has no web UI of sluicegate, or another version of it")
+        raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
     texts = ["reloaded"]
     for each in found["missing"]:
         kept = ", ".join(map(str, each["topics"]))
@@ -207,7 +207,7 @@ def _change(
     found = _json_from(address, token, "POST", f"{path}?{urlencode({**scope, **parameters})}", seconds=_CHANGE_SECONDS)
     suspended = found.get("suspended") if isinstance(found, dict) else None
     if not isinstance(suspended, list):
-        raise StateUnavailable("the server has no web UI of sluicegate, or another version of it")
+        raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
     return [printable(cut(str(each.get("text")), 500)) for each in suspended if isinstance(each, dict)]
 
 

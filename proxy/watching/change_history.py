@@ -15,7 +15,7 @@ def lines_of(history: Mapping[str, Any]) -> Iterator[str]:
     The first line tells when the history begins, and whether changes are missing.
     """
     changes = history["changes"]
-    missing = "" if history["is_complete"] else "; not all could be read in time: ask for fewer days"
+    missing = "" if history["is_complete"] else "; not all changes could be read in time: request fewer days"
     yield f"{len(changes)} changes since {iso_time(history['since_ms'])}{missing}"
     for change in changes:
         actor = change["actor"]

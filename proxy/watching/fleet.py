@@ -42,7 +42,7 @@ _AT_ONCE = 64
 _MOST_CHANGES = 20
 UNREACHABLE = "unreachable"
 """The state of a proxy that has not responded for 10 s, or has never responded."""
-_ADVICE = "Look at the proxy's process, its network and the token that the fleet has for it."
+_ADVICE = "Check the proxy's process, its network and the fleet's token for it."
 
 TokenOf = Callable[[HostPort], str | None]
 """Returns the token for a proxy, read from its file. Raises PasswordUnreadable."""

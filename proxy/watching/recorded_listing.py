@@ -22,7 +22,7 @@ def lines_of(found: Mapping[str, Any], topic: str | None) -> Iterator[str]:
     if found["skipped"]:
         yield f"skipped {found['skipped']:,} records that are not violation events"
     if found["other"]:
-        yield f"{found['other']:,} more batches belong to groups beyond the limit of listed groups"
+        yield f"{found['other']:,} more batches are in groups beyond the limit of listed groups"
     topics: dict[str | None, list[Any]] = {} if topic is None else {topic: []}
     for group in found["groups"]:
         topics.setdefault(group["topic"], []).append(group)

@@ -61,7 +61,7 @@ class Access:
         if rejection is not None:
             return rejection
         if headers.get("sec-fetch-site", "none") not in _OWN_SITES:
-            return text_response(403, "Data is not available to other sites.")
+            return text_response(403, "Other sites may not read this data.")
         if self._token is None:
             return None
         try:
@@ -81,7 +81,7 @@ class Access:
         """Return the response that rejects a request for a change, or None to allow it. Changes need a token."""
         if self._token is None:
             return text_response(
-                403, "Changes need a token: set admin.token_file, and send the token as `Authorization: Bearer …`."
+                403, "Changes require a token: set admin.token_file, and send the token as `Authorization: Bearer …`."
             )
         return self.rejection_of_data(headers)
 

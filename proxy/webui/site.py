@@ -38,7 +38,7 @@ _ELSEWHERE: dict[str, dict[str, Any]] = {
     "/api/fleet": {"proxies": None},
     "/api/violations": {
         "groups": None,
-        "problem": "the web UI of the fleet reads no topic",
+        "problem": "the fleet's web UI does not read topics",
         "advice": "open the web UI of a proxy with violations.topic",
     },
 }
@@ -132,12 +132,16 @@ class Site:
         """Return the response to a POST request from a client at this address. Blocks."""
         path, _, query = target.partition("?")
         if self._changes is None or path not in _CHANGES:
-            return text_response(404, f"POST is for {', '.join(_CHANGES)}")
+            return text_response(404, f"POST is only allowed for {', '.join(_CHANGES)}")
         return self._access.rejection_of_change(headers) or self._changes.change(path, query, address)
 
     def _of_all_proxies(self, path: str, query: str) -> HttpResponse:
         if self._changes is None:
-            return _json(_ELSEWHERE[path]) if path in _ELSEWHERE else text_response(404, "this server makes no changes")
+            return (
+                _json(_ELSEWHERE[path])
+                if path in _ELSEWHERE
+                else text_response(404, "this server does not allow changes")
+            )
         if path == "/api/fleet":
             return self._changes.fleet()
         if path == "/api/dead-letters":

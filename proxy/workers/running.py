@@ -41,7 +41,8 @@ def run_until_signal(
 def _log_ignored_hangup() -> None:
     structlog.get_logger("sluicegate").warning(
         "SIGHUP ignored: the proxy has no configuration file",
-        advice="start the proxy with --config to reload a file; to stop it after the requests in flight, send SIGTERM",
+        advice="start the proxy with --config to be able to reload; to stop it after the requests in "
+        "flight, send SIGTERM",
     )
 
 

@@ -121,7 +121,8 @@ class WorkerLauncher:
                 "worker launcher ended, restarting",
                 process=pid,
                 code=ended.si_status,
-                advice="workers that run are not affected; a code of 9 is usually the system's out-of-memory kill",
+                advice="running workers are not affected; code 9 usually means that the system killed it "
+                "because memory was exhausted",
             )
             forkserver.ensure_running()
 
@@ -144,7 +145,7 @@ def choose_socket_folder() -> None:
     if not os.access(_SHARED_MEMORY, os.W_OK):
         raise CannotStart(
             "several workers need a folder for a socket between their processes. It must be writable, and its name at "
-            f"most {_LONGEST_FOLDER} bytes long. None of $TMPDIR, /tmp, /var/tmp, /usr/tmp, the current folder "
-            f"and {_SHARED_MEMORY} is such a folder; set TMPDIR"
+            f"most {_LONGEST_FOLDER} bytes long. None of $TMPDIR, /tmp, /var/tmp, /usr/tmp, the current folder and "
+            f"{_SHARED_MEMORY} is suitable; set TMPDIR"
         )
     tempfile.tempdir = _SHARED_MEMORY

@@ -68,7 +68,7 @@ def check_client(key: str) -> None:
         import confluent_kafka  # noqa: F401, PLC0415  # whether the extra is installed
     except ImportError:
         raise ClientMissing(
-            f"{key} needs the package confluent-kafka: pip install 'sluicegate[topic]', {OR_IMAGE}, or leave {key} out"
+            f"{key} needs the package confluent-kafka: pip install 'sluicegate[topic]', {OR_IMAGE}, or remove {key}"
         ) from None
 
 

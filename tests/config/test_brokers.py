@@ -16,36 +16,36 @@ _NAMED = f"bootstrap: '127.0.0.1:9292', broker_host: 'b{{node_id}}.test', {_TLS}
             "60000: 'h:1'",
             "bootstrap: '127.0.0.1:9292'",
             "upstream.brokers: broker 60000 would need port 69293, which does not exist; "
-            "give it a port in listen.broker_port_map, or use listen.broker_host",
+            "add its port to listen.broker_port_map, or use listen.broker_host",
         ),
         (
             "2147483647: 'h:1'",
             "bootstrap: '127.0.0.1:9292', broker_port_base: 1",
             "upstream.brokers: broker 2147483647 would need port 2147483648, which does not exist; "
-            "give it a port in listen.broker_port_map, or use listen.broker_host",
+            "add its port to listen.broker_port_map, or use listen.broker_host",
         ),
         (
             "2: 'h:1'",
             "bootstrap: '127.0.0.1:9292', broker_port_base: 9290",
-            "upstream.brokers: broker 2 would need port 9292, which is that of listen.bootstrap; "
+            "upstream.brokers: broker 2 would need port 9292, which listen.bootstrap already uses; "
             "change listen.broker_port_base or listen.broker_port_map",
         ),
         (
             "2: 'h:1'",
             "bootstrap: '127.0.0.1:9292', broker_port_base: 9648",
-            "upstream.brokers: broker 2 would need port 9650, which is that of admin.listen; "
+            "upstream.brokers: broker 2 would need port 9650, which admin.listen already uses; "
             "change listen.broker_port_base or listen.broker_port_map",
         ),
         (
             "2: 'h:1'",
             "bootstrap: '127.0.0.1:9292', broker_port_base: 9300, broker_port_map: {2000000000: 9302}",
-            "upstream.brokers: broker 2 would need port 9302, which is that of broker 2000000000; "
-            "give it a port in listen.broker_port_map, or use listen.broker_host",
+            "upstream.brokers: broker 2 would need port 9302, which broker 2000000000 already uses; "
+            "add its port to listen.broker_port_map, or use listen.broker_host",
         ),
         (
             "",
             "bootstrap: '127.0.0.1:9292', broker_port_map: {2000000000: 9650}",
-            "listen.broker_port_map: broker 2000000000 would need port 9650, which is that of admin.listen; "
+            "listen.broker_port_map: broker 2000000000 would need port 9650, which admin.listen already uses; "
             "change listen.broker_port_base or listen.broker_port_map",
         ),
     ],

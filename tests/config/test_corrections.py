@@ -74,7 +74,7 @@ def test_a_common_misspelling_is_an_error_with_the_line_to_write(text: str, line
 def test_a_section_that_is_switched_off_is_left_out(word: str) -> None:
     (found,) = problems_of_text(f"upstream: {{bootstrap: h:1, tls: {word}}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n")
 
-    assert found == "c.yaml:1: upstream.tls: expected a section; leave the key out"
+    assert found == "c.yaml:1: upstream.tls: expected a section; omit the key"
 
 
 def test_acks_of_minus_one_are_not_taken_for_one() -> None:
@@ -151,7 +151,7 @@ def test_an_indent_with_a_tab_names_its_line(text: str) -> None:
     (found,) = problems_of_text(SMALLEST + text)
 
     line = 2 + next(number for number, each in enumerate(text.splitlines(), 1) if "\t" in each)
-    assert found == f"c.yaml:{line}: not YAML: line {line} is indented with a tab; indent with blanks"
+    assert found == f"c.yaml:{line}: not YAML: line {line} is indented with a tab; indent with spaces"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_an_indent_with_a_tab_names_its_line(text: str) -> None:
 def test_a_variable_with_single_underscores_is_unknown(variable: str, right: str) -> None:
     (found,) = problems_of_text(SMALLEST, **{variable: "S3CRET"})
 
-    expected = f"unknown variable; parts are separated by two underscores: {right}"
+    expected = f"unknown variable; separate the parts by two underscores: {right}"
     assert found == f"environment {variable}: {expected}"
 
 

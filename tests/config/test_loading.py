@@ -114,7 +114,7 @@ def test_a_misspelled_key_is_not_also_reported_as_missing(text: str, found: set[
         (SMALLEST + "defaults:\n  message.timestamp.after.max.ms: 9223372036854775808", "c.yaml:4: defaults."),
         (
             SMALLEST + "drain_timeout_seconds: 1\ndrain_timeout_seconds: 2",
-            "c.yaml:4: drain_timeout_seconds: the key occurs twice, first at c.yaml:3",
+            "c.yaml:4: drain_timeout_seconds: duplicate key, first at c.yaml:3",
         ),
         (SMALLEST + "topics:\n  - match: '/(/'", "c.yaml:4: topics[0].match: not a regular expression"),
         (
@@ -232,7 +232,7 @@ def test_rejects_addresses_without_a_host_and_a_port(text: object) -> None:
         ("broker_host: 'b.x', tls: {certificate_file: c, key_file: k}", "expected a host name with {node_id} in it"),
         (
             "broker_host: 'b-{node_id}.x', broker_port_base: 5, tls: {certificate_file: c, key_file: k}",
-            "exclude each other",
+            "cannot be combined",
         ),
         ("tls: {certificate_file: c, key_file: k, client_auth: required}", "client_auth required needs client_ca_file"),
         ("tls: {certificate_file: c}", "listen.tls.key_file: this key is required"),
@@ -258,7 +258,7 @@ def test_upstream_tls_and_sasl_are_loaded_with_a_password_from_the_environment()
     assert upstream.sasl.password.get_secret_value() == "from the environment"
     assert "from the environment" not in repr(upstream)
     (problem,) = problems_of_text(SMALLEST.replace("'h:1']", "'h:1'], tls: {certificate_file: c}"))
-    assert "certificate_file and key_file belong together" in problem
+    assert "certificate_file and key_file must be set together" in problem
 
 
 @pytest.mark.parametrize(("all_together", "each"), [(1_000, 250), (3, 1), (None, None)])

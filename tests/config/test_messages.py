@@ -15,9 +15,9 @@ AT = "c.yaml:1: upstream.bootstrap"
         ("bootstrap: ['a:1,b:2']", [f'{AT}[0]: one address for each item: ["a:1", "b:2"]']),
         ("bootstrap: ['PLAINTEXT://h:1']", [f"{AT}[0]: leave out PLAINTEXT://; for TLS use upstream.tls"]),
         ("bootstrap: 'SSL://h:1'", [f"{AT}[0]: leave out SSL://; for TLS use upstream.tls"]),
-        ("bootstrap: []", [f'{AT}: expected at least one address, as ["127.0.0.1:9092"]']),
+        ("bootstrap: []", [f'{AT}: expected at least one address, such as ["127.0.0.1:9092"]']),
         ("bootstrap: {h: 1}", [f"{AT}: expected a list"]),
-        ("bootstrap: [h: 1]", [f'{AT}[0]: expected host:port in quotes, as "127.0.0.1:9092"; found a section']),
+        ("bootstrap: [h: 1]", [f'{AT}[0]: expected host:port in quotes, such as "127.0.0.1:9092"; found a section']),
         ("bootstrap: ':1'", [f"{AT}[0]: a host is missing before :1"]),
         ("bootstrap: 'h:0'", [f"{AT}[0]: clients cannot connect to port 0; found 'h:0'"]),
         (
@@ -79,14 +79,14 @@ def test_errors_about_upstream_name_the_key_and_the_remedy(upstream: str, expect
         ),
         (
             "limits:\n  max_frame_bytes: 10 MX",
-            "c.yaml:4: limits.max_frame_bytes: expected bytes or a size with a unit, as",
+            "c.yaml:4: limits.max_frame_bytes: expected bytes or a size with a unit, such as",
         ),
         (
             "log: {level: DEBUG}",
             "c.yaml:3: log.level: expected 'debug', 'info', 'warning' or 'error'; did you mean debug?",
         ),
         ("workers: 65", "c.yaml:3: workers: expected a whole number of 1 to 64; found 65"),
-        ("violations: {file: ''}", "c.yaml:3: violations.file: the text is empty; leave the key out instead"),
+        ("violations: {file: ''}", "c.yaml:3: violations.file: the text is empty; omit the key instead"),
         ("violations: {file: [x]}", "c.yaml:3: violations.file: expected a text; found a list"),
     ],
 )
@@ -133,11 +133,11 @@ def test_errors_about_advertised_names_say_what_to_write(listen: str, expected: 
         ),
         ("topics:\n  - match: *orders", "c.yaml:4: not YAML: put a value that begins with * in quotes, also"),
         ("topics:\n  - match: *", "c.yaml:4: not YAML: put a value that begins with * in quotes, also"),
-        ("a: !vault x", "c.yaml:3: a tag (!…) means nothing here: a value that begins with ! needs quotes"),
-        ("a: {{ .Values.x }}", "c.yaml:3: a template {{ … }} that was not filled in?"),
+        ("a: !vault x", "c.yaml:3: tags (!…) are not supported: a value that begins with ! needs quotes"),
+        ("a: {{ .Values.x }}", "c.yaml:3: was a template {{ … }} not filled in?"),
         ("a: @x", "c.yaml:3: not YAML: put a value that begins with %, @ or ` in quotes"),
-        ("a: b: c", "c.yaml:3: not YAML: a value with a colon and a blank needs quotes"),
-        ("---\na: b", "c.yaml:3: not YAML: more than one document"),
+        ("a: b: c", "c.yaml:3: not YAML: a value that contains a colon and a space needs quotes"),
+        ("---\na: b", "c.yaml:3: not YAML: the file has more than one document"),
     ],
 )
 def test_invalid_yaml_has_one_error(text: str, expected: str) -> None:

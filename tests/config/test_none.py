@@ -70,7 +70,7 @@ def test_none_for_an_optional_number_equals_a_missing_key() -> None:
 
 def test_a_required_number_rejects_none() -> None:
     assert problems_of_text(SMALLEST + "limits: {max_in_flight: none}") == [
-        "c.yaml:3: limits.max_in_flight: expected a whole number, as 1; found 'none'"
+        "c.yaml:3: limits.max_in_flight: expected a whole number, such as 1; found 'none'"
     ]
 
 

@@ -46,8 +46,8 @@ def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ("headers: 'a=b', headers_file: f", "c.yaml:3: otel: headers and headers_file exclude each other"),
-        ("tls: {ca_file: f}", "c.yaml:3: otel: tls belongs to an https endpoint"),
+        ("headers: 'a=b', headers_file: f", "c.yaml:3: otel: headers and headers_file cannot be combined"),
+        ("tls: {ca_file: f}", "c.yaml:3: otel: tls is only valid with an https endpoint"),
         ("traces_per_second: -1", "c.yaml:3: otel.traces_per_second: expected a whole number of 0 to"),
     ],
 )
@@ -61,7 +61,7 @@ def test_rejects_an_otel_endpoint_with_a_login() -> None:
     (no_url,) = problems_of_text(SMALLEST + "otel: {endpoint: 'c:4318'}")
     (login,) = problems_of_text(SMALLEST + f"otel: {{endpoint: 'http://u:{SECRET}@c'}}")
 
-    assert "otel.endpoint: expected a URL, as http://collector.internal:4318" in no_url
+    assert "otel.endpoint: expected a URL such as http://collector.internal:4318" in no_url
     assert "otel.endpoint: expected a URL without a user or password" in login
     assert SECRET not in login
 

@@ -12,8 +12,8 @@ QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
     [
         (QUOTA % "bytes_per_second: 1", 'quotas[0]: quota q: expected client_id: "etl-*" or principal'),
         (QUOTA % "client_id: a, topic: b, requests_per_second: 1", "quotas[0]: quota q: expected client_id"),
-        (QUOTA % "client_id: a", "quota q has no limit; add bytes_per_second, requests_per_second or conn"),
-        (QUOTA % "topic: a, connections: 1", "quotas[0]: quota q: connections belongs to client_id"),
+        (QUOTA % "client_id: a", "quota q sets no limit; add bytes_per_second, requests_per_second or conn"),
+        (QUOTA % "topic: a, connections: 1", "quotas[0]: quota q: connections is only valid with client_id"),
         (QUOTA % "client_id: '/(/', connections: 1", "quotas[0].client_id: not a regular expression that RE2 accepts"),
         (QUOTA % "client_id: a, requests_per_second: 0", "quotas[0].requests_per_second: expected a whole number"),
         (QUOTA % "client_id: a, bytes_a_second: 5", "quotas[0].bytes_a_second: no such key"),

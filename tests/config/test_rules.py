@@ -11,7 +11,7 @@ REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        (RULE % "key: {}", "topics[0].rules[0].key: expected at least one key, as required: true"),
+        (RULE % "key: {}", "topics[0].rules[0].key: expected at least one key, such as required: true"),
         (RULE % "key: {requird: true}", "topics[0].rules[0].key.requird: no such key; did you mean required?"),
         (RULE % "value: {min_size: 5, max_size: 4}", "topics[0].rules[0].value: min_size 5 is more than max_size 4"),
         (RULE % "headers: {required: tenant}", "rules[0].headers.required: expected a list; write required: [tenant]"),
@@ -23,8 +23,11 @@ REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
         (RULE % "time: {monotonic: false}, mode: observe", "topics[0].rules[0].time.monotonic: expected true"),
         (RULE % "mode: observe", "topics[0].rules[0]: rule r checks nothing"),
         (RULE % "key: {utf8: true}, on_outage: forwards", "expected 'retriable', 'forward' or 'reject'; did you mean"),
-        (RULE % "options: {a: 1}, key: {utf8: true}", "topics[0].rules[0]: rule r: options belong to entry_point"),
-        (RULE % "value: {schema: {format: avro}}", "a schema needs exactly one of file, text and registry"),
+        (
+            RULE % "options: {a: 1}, key: {utf8: true}",
+            "topics[0].rules[0]: rule r: options is only valid with entry_point",
+        ),
+        (RULE % "value: {schema: {format: avro}}", "a schema requires exactly one of file, text and registry"),
         (RULE % "value: {schema: {registry: main, protovalidate: true}}", "protovalidate needs format: protobuf"),
         (RULE % "value: {json: {max_depth: 501}}", "topics[0].rules[0].value.json.max_depth: expected a whole number"),
         (RULE % "value: {json: , utf8: true}", "rules[0].value.json: the section is empty; write json: {}"),
@@ -34,7 +37,7 @@ REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
         (REQUEST % "codecs: [lz5]", "requests[0].codecs[0]: expected 'none', 'gzip'"),
         (REQUEST % "client_id: '/(/'", "requests[0].client_id: not a regular expression that RE2 accepts"),
         (REQUEST % "software: [{name: x}]", "requests[0].software[0].min_version: this key is required"),
-        (REQUEST % "software: [{name: x, min_version: v2}]", "expected a version, as 2.3 or 3.7.0"),
+        (REQUEST % "software: [{name: x, min_version: v2}]", "expected a version such as 2.3 or 3.7.0"),
         (REQUEST % "acks: [all]}\n  - {name: r, acks: [all]", "requests: two rules for requests are named r"),
         (SMALLEST + "exempt: [{}]\n", "exempt[0]: expected a client"),
         (SMALLEST + "registries: [main]\n", "registries: expected names, each with keys below it"),

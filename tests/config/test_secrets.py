@@ -166,7 +166,7 @@ def test_a_keys_password_can_be_in_a_file(tls: str) -> None:
 
     assert section is not None
     assert section.password_of_key.file == "p"
-    with pytest.raises(ConfigError, match="key_password and key_password_file exclude each other"):
+    with pytest.raises(ConfigError, match="key_password and key_password_file cannot be combined"):
         load_text(tls.replace("X", files + ", key_password: x"))
 
 
@@ -175,4 +175,4 @@ def test_a_login_needs_exactly_one_password() -> None:
     (both,) = problems_of_text(LOGIN.format("password: x\n    password_file: y"))
 
     assert "password or password_file is required" in neither
-    assert "password and password_file exclude each other" in both
+    assert "password and password_file cannot be combined" in both

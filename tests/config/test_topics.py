@@ -19,10 +19,10 @@ def configuration_with_topics(*entries: str, more: str = "") -> str:
         (["match: 'a.*', quarantine: a.dead"], "put an entry for a.dead before that one, without quarantine"),
         (["match: a, quarantine: b", "match: /b|c/, quarantine: d"], "b is quarantined itself, by topics[1] (/b|c/)"),
         (["match: a, quarantine: a b"], "not a valid topic name"),
-        (["match: a, quarantine: b, fix: {timestamp: now}"], "quarantine and fix exclude each other"),
-        (["match: a, quarantine: b, mode: mark"], "mode: mark and quarantine exclude each other"),
-        (["match: a, mode: mark, fix: {timestamp: now}"], "mode: mark and fix exclude each other"),
-        (["match: a, quarantine: b, checks: none"], "quarantine and checks: none exclude each other"),
+        (["match: a, quarantine: b, fix: {timestamp: now}"], "quarantine and fix cannot be combined"),
+        (["match: a, quarantine: b, mode: mark"], "mode: mark and quarantine cannot be combined"),
+        (["match: a, mode: mark, fix: {timestamp: now}"], "mode: mark and fix cannot be combined"),
+        (["match: a, quarantine: b, checks: none"], "quarantine and checks: none cannot be combined"),
     ],
 )
 def test_contradicting_quarantine_settings_are_errors(entries: list[str], words: str) -> None:

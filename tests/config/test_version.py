@@ -17,7 +17,7 @@ def test_a_newer_version_is_one_error_with_a_remedy(version: str) -> None:
     (problem,) = problems_of_text(f"{SMALLEST}version: {version}\nnew_key: 5\ntopics: [{{match: a, newer: b}}]\n")
 
     assert problem == (
-        f"c.yaml:3: version: this file has version {version.strip(chr(39))}, and this sluicegate reads version 1: "
+        f"c.yaml:3: version: this file has version {version.strip(chr(39))}, but this sluicegate reads version 1: "
         "upgrade all proxies, then change the file"
     )
 

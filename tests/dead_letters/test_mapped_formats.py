@@ -103,7 +103,7 @@ def test_other_records_are_no_letters(text: str, headers: Headers) -> None:
         ("match: d, from_topic: a, headers: {topic: b}", "set exactly one of headers.topic and from_topic"),
         ("match: d, from_topic: a b", "not a valid topic name"),
         ("match: d, headers: {topic: b, error: b}", "two fields have the header b"),
-        ("match: d, headers: {topic: b, timestamp: c}, keeps_timestamp: true", "exclude each other"),
+        ("match: d, headers: {topic: b, timestamp: c}, keeps_timestamp: true", "cannot be combined"),
         ("match: d, headers: {topic: b}, numbers: binary", "big_endian"),
         ("match: d, headers: {topic: b, place: c}", "place"),
     ],

@@ -57,7 +57,7 @@ def test_an_ambiguous_batch_is_rejected_and_its_first_record_is_named(
 def test_the_message_has_the_stated_and_the_real_length() -> None:
     message = validate_batch(AMBIGUOUS["a length +5, gzip"](NOW), SAFE).rejected[PLACE].message
 
-    assert message is not None and "states a length of 17 bytes, but its fields end after 12" in message
+    assert message is not None and "has a length field of 17 bytes, but its fields end after 12" in message
 
 
 @pytest.mark.parametrize("case", UNREADABLE)

@@ -137,7 +137,7 @@ def test_a_request_that_never_ends_closes_its_connection(kafka_bootstrap: str, t
         with RawClient(slow.bootstrap) as client:
             client.socket.sendall(struct.pack(">i", 1000) + request_header(PRODUCE, 9))
             assert client.receive() == CLOSED
-        slow.wait_for_line("a request has not arrived whole, and less than 16384 bytes of it came in 0.5 s")
+        slow.wait_for_line("a request has not arrived completely, and less than 16384 bytes of it came in 0.5 s")
     finally:
         slow.stop()
 

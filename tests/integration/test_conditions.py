@@ -376,7 +376,7 @@ def test_a_broker_that_advertises_the_proxys_own_address_is_a_condition(tmp_path
         try:
             proxy.start(ready=False)
             assert wait_until_begun(proxy, "routing_loop", web_ui).startswith(
-                f"broker 1 is said to be at 127.0.0.2:{port}, which is this proxy's own listener"
+                f"the cluster lists broker 1 at 127.0.0.2:{port}, which is this proxy's own listener"
             )
             assert proxy.metric("sluicegate_ready") == 0
         finally:

@@ -115,7 +115,7 @@ def test_sensitive_fields_are_masked(kafka_bootstrap: str, tmp_path: Path) -> No
 
 def test_a_missing_topic_and_missing_options_end_the_command(kafka_bootstrap: str) -> None:
     assert "there is no topic gone" in run("show", "gone", "--bootstrap", kafka_bootstrap, code=2)
-    assert "give --config FILE or --bootstrap" in run("list", code=2)
+    assert "specify --config FILE or --bootstrap" in run("list", code=2)
 
 
 def test_validates_as_a_proxy_responds(kafka_bootstrap: str, tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ def test_a_port_with_another_protocol_is_reported(guarded: GuardedBroker, kafka_
     ]
 
     assert codes == [2, 2]
-    assert remedies == ["set upstream.tls", "remove upstream.tls, or name the brokers' TLS listener"]
+    assert remedies == ["set upstream.tls", "remove upstream.tls, or use the brokers' TLS listener"]
 
 
 def test_a_mechanism_that_the_broker_does_not_offer_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:

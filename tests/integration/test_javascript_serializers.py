@@ -60,7 +60,11 @@ GOOD = {"id": "o-1", "amount": 5.5, "email": "a@example.org"}
 BAD = {**GOOD, "amount": -1.5}
 INVALID_RECORD = 87
 NOT_POSITIVE, UNKNOWN_ID, NO_INDEXES = "condition positive", "registry main does not have", "message_indexes: optional"
-CUT = {"AVRO": "is not Avro of its schema", "JSON": "is not JSON", "PROTOBUF": "is not Protobuf of its schema"}
+CUT = {
+    "AVRO": "does not match its Avro schema",
+    "JSON": "is not JSON",
+    "PROTOBUF": "does not match its Protobuf schema",
+}
 
 POSITIVE = {"name": "positive", "kind": "CONDITION", "mode": "WRITE", "type": "CEL", "expr": "message.amount > 0.0"}
 

@@ -66,7 +66,7 @@ def test_without_a_port_the_proxy_is_not_ready_and_names_the_broker(broker: Kafk
     proxy = ProxyProcess(tmp_path, broker.bootstrap)
     try:
         proxy.start(ready=False)
-        eventually(lambda: "give it a port in listen.broker_port_map" in proxy.get("/readyz")[1], what="the reason")
+        eventually(lambda: "add its port to listen.broker_port_map" in proxy.get("/readyz")[1], what="the reason")
         assert proxy.get("/readyz")[0] == 503
     finally:
         proxy.stop()

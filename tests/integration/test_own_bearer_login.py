@@ -110,7 +110,7 @@ def test_a_token_file_serves_settings_dead_letters_and_events(
         wait_until_begun(proxy, "proxy_login_rejected", web_ui)
         status, body = proxy.get("/readyz")
         assert status == 200
-        assert "upstream.sasl has no token" in body
+        assert "upstream.sasl provides no token" in body
         assert "expired" in body
         assert _outcome(proxy, topic) == "ok", "clients have logins of their own"
         assert expired.split(".")[1] not in body + proxy.log() + json.dumps(proxy.violations())
@@ -229,7 +229,8 @@ def test_client_credentials_serve_settings_dead_letters_and_events_and_a_failing
             status, body = proxy.get("/readyz")
             assert (
                 status,
-                f"upstream.sasl has no token: token endpoint {endpoint.url}: the endpoint failed (HTTP 503" in body,
+                f"upstream.sasl provides no token: token endpoint {endpoint.url}: the endpoint failed (HTTP "
+                f"503" in body,
             ) == (
                 200,
                 True,

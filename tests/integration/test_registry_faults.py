@@ -52,7 +52,7 @@ def code_and_message(client: RawClient, topic: str, schema_id: int) -> tuple[int
 
 @pytest.mark.internal_error
 @pytest.mark.parametrize(
-    ("has_bug", "words"), [(True, "internal error of sluicegate (KeyError at"), (False, "connection refused")]
+    ("has_bug", "words"), [(True, "internal error in sluicegate (KeyError at"), (False, "connection refused")]
 )
 def test_a_registry_fault_is_a_reported_outage_and_connections_stay_open(
     has_bug: bool, words: str, unused_url: str, kafka_bootstrap: str, tmp_path: Path

@@ -92,7 +92,7 @@ def test_a_registered_schema_is_applied(stage: Stage) -> None:
     code, message = code_and_message(stage, "body", (SHAPE, b"{}"))
     assert code == INVALID_RECORD
     assert (
-        'does not follow its JSON Schema: the root: required (the property "id" is missing) (schema 1 of registry main)'
+        'does not match its JSON Schema: the root: required (the property "id" is missing) (schema 1 of registry main)'
         in message
     )
 

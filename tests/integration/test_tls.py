@@ -56,7 +56,7 @@ def test_a_plaintext_client_on_a_tls_port_is_logged(proxy: ProxyProcess) -> None
         client.send(18, 0, b"")
         assert client.receive() != b""
 
-    eventually(lambda: "the peer does not speak TLS" in proxy.log())
+    eventually(lambda: "the peer does not use TLS" in proxy.log())
 
 
 @pytest.mark.long

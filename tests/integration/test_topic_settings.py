@@ -192,8 +192,8 @@ def test_unreadable_settings_are_reported_once_and_the_file_applies(tmp_path: Pa
 
         assert produce_entry(process, topic, Rec(now_ms()))["error_code"] == 0
         assert produce_entry(process, topic, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
-        process.wait_for_line("topic settings cannot be read, the configuration applies")
-        before = process.log().count("topic settings cannot be read, the configuration applies")
+        process.wait_for_line("topic settings cannot be read, only the configuration applies")
+        before = process.log().count("topic settings cannot be read, only the configuration applies")
         other = create_topic(kafka.bootstrap, UNVALIDATED)
         assert produce_entry(process, other, Rec(now_ms()))["error_code"] == 0
     finally:

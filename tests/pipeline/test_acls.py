@@ -133,7 +133,7 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
     blind = run(*about, *out, status=1)
 
     assert blind.startswith(
-        "sluicegate-spark: nothing was written, because ACLs are missing:\nDESCRIBE_CONFIGS on topic"
+        "sluicegate-spark: nothing was written because ACLs are missing:\nDESCRIBE_CONFIGS on topic"
     )
     for acl in acls_in(blind):
         grant_acl(admin, acl)
@@ -180,7 +180,7 @@ def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
 
     def missing_acls(work: Any) -> list[str]:
         """Return the missing ACLs as the error names them, and create them."""
-        with pytest.raises(CannotWriteTopic, match="nothing was written, because ACLs are missing") as raised:
+        with pytest.raises(CannotWriteTopic, match="nothing was written because ACLs are missing") as raised:
             work(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit")
         for acl in acls_in(str(raised.value)):
             grant_acl(admin, acl)

@@ -138,7 +138,7 @@ def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_d
     )
     (sentence,) = future_sentences(plain.summary)
     assert sentence.startswith(stated)
-    assert sentence.endswith("They are left as they are without --rewrite future.")
+    assert sentence.endswith("They are left unchanged without --rewrite future.")
     assert f"the estimated append time of the {truth - certain:,} records" in plain.conclusion().to_do
     assert stated in (tmp_path / "plain" / "report.html").read_text()
     assert future_sentences(asked.summary)[0].endswith("They are corrected too by --rewrite future.")

@@ -181,7 +181,8 @@ def test_records_after_an_open_transaction_are_reported(kafka_bootstrap: str) ->
 
     open_one.abort_transaction(30)
     assert held == [
-        f"{topic}-0: offsets 3 to 8 are after the start of an open transaction, and are skipped until it ends"
+        f"{topic}-0: offsets 3 to 8 are after the start of an open transaction, and are skipped until that transaction "
+        f"ends"
     ]
 
 

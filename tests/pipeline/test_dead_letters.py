@@ -103,7 +103,10 @@ def test_a_producers_own_sluicegate_headers_are_kept(value: bytes) -> None:
             [(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"soon")],
             "sluicegate.timestamp is not a number",
         ),
-        ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"9" * 19)], "sluicegate.timestamp is not an int64"),
+        (
+            [(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"9" * 19)],
+            "sluicegate.timestamp is not a 64-bit integer",
+        ),
     ],
 )
 def test_a_record_that_is_not_a_dead_letter_has_a_reason(headers: Headers, reason: str) -> None:

@@ -46,7 +46,7 @@ def test_records_deleted_since_the_last_run_are_reported_once_and_skipped() -> N
     assert later.of == {A: PartitionProgress(55, 9, 50), B: PartitionProgress(80, 3, 70)}
 
     again, lost = progress.resumed(LogStates({A: 0}, {A: 90}, {"t": "y"}))
-    assert "the topic was created again since (its id changed) and has offsets 0 to 89" in lost[0]
+    assert "the topic has since been recreated (its id changed) and has offsets 0 to 89" in lost[0]
     assert lost[1].startswith("t-1: was read up to offset 70, and the partition no longer exists")
     assert again.of[A] == PartitionProgress(0, 9, 50)
     assert again.ids == {"t": "y"}

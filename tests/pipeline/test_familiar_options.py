@@ -28,11 +28,11 @@ pytestmark = [
 NEEDED = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t"}
 # The options of Spark's KafkaSourceProvider and of Kafka's ConsumerConfig.
 REJECTED = {
-    "kafka.group.id": "without a consumer group",
-    "groupIdPrefix": "without a consumer group",
+    "kafka.group.id": "uses no consumer group",
+    "groupIdPrefix": "uses no consumer group",
     "kafkaConsumer.pollTimeoutMs": "use kafka.socket.timeout.ms",
-    "fetchOffset.numRetries": "retried for 30 s",
-    "fetchOffset.retryIntervalMs": "retried for 30 s",
+    "fetchOffset.numRetries": "retries failed requests for 30 s",
+    "fetchOffset.retryIntervalMs": "retries failed requests for 30 s",
     "minOffsetsPerTrigger": "the trigger's interval",
     "maxTriggerDelay": "the trigger's interval",
     "topic": "only reads",
@@ -52,7 +52,7 @@ REJECTED = {
     "kafka.sasl.oauthbearer.expected.audience": "only brokers validate tokens",
     "kafka.sasl.oauthbearer.assertion.file": "use kafka.sasl.oauthbearer.client.id",
     "kafka.sasl.oauthbearer.client.credentials.client.id": "use kafka.sasl.oauthbearer.client.id",
-    "kafka.share.acquire.mode": "without a consumer group",
+    "kafka.share.acquire.mode": "uses no consumer group",
 }
 SUPPORTED = {
     "startingOffsets": "earliest",
@@ -92,9 +92,9 @@ def test_an_option_that_applies_is_accepted(name: str) -> None:
         ({"subscribe": "", "assign": '{"t": 0}'}, "assign: expected"),
         ({"subscribe": "", "assign": '{"t": [-1]}'}, "assign: expected"),
         ({"subscribe": "", "subscribePattern": "t(?=x)"}, "subscribePattern: .*look-around"),
-        ({"startingOffsets": "latest"}, "startingOffsets: latest reads nothing in a batch query"),
-        ({"endingOffsets": "earliest"}, "endingOffsets: earliest reads nothing in a batch query"),
-        ({"startingOffsets": '{"t": {"0": -1}}'}, "startingOffsets: -1 for t-0 reads nothing"),
+        ({"startingOffsets": "latest"}, "startingOffsets: latest selects no records in a batch query"),
+        ({"endingOffsets": "earliest"}, "endingOffsets: earliest selects no records in a batch query"),
+        ({"startingOffsets": '{"t": {"0": -1}}'}, "startingOffsets: -1 for t-0 selects no records"),
         ({"startingOffsets": '{"t": {"0": -5}}'}, "expected an offset, -1 .latest. or -2 .earliest. for t-0, found -5"),
         ({"startingOffsets": '{"t": {"0": 1.5}}'}, "expected a 64-bit integer for t-0, found 1.5"),
         ({"startingOffsets": '{"t": {"0": true}}'}, "expected a 64-bit integer for t-0"),
@@ -140,7 +140,7 @@ def test_rejects_ending_offsets_of_a_stream(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("maxOffsetsPerTrigger", "5"), ("trigger", "once")])
 def test_warns_of_an_option_of_streams_in_a_batch_query(name: str, value: str) -> None:
-    with pytest.warns(UserWarning, match=f"the option {name} applies to streams only"):
+    with pytest.warns(UserWarning, match=f"the option {name} applies only to streams"):
         TopicSource(NEEDED | {name: value}).reader(StructType())
 
 

@@ -23,8 +23,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.long,
 ]
-_NOTHING_WRITTEN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
-_BATCHES_STAY = "complete batches stay. Give the same command again to continue after them"
+_NOTHING_WRITTEN = (
+    "no topic was written, and results are complete only in folders with a summary.json. Run the same command again"
+)
+_BATCHES_STAY = "complete batches stay. Run the same command again to continue after them"
 
 
 def run_with_signal(is_time: Callable[[], object], number: signal.Signals, *arguments: str) -> tuple[int, str]:
@@ -87,7 +89,7 @@ def test_an_interruption_before_the_session_is_one_line(kafka_bootstrap: str, tm
 
     assert (process.returncode, message) == (
         130,
-        "sluicegate-spark: interrupted (SIGINT) before anything began\n",
+        "sluicegate-spark: interrupted (SIGINT) before any job began\n",
     )
 
 
@@ -126,8 +128,8 @@ def test_a_repair_that_writes_continues_with_the_same_command(
     assert status == 143, message
     assert message.splitlines()[-1] == interruption_line(
         signal.SIGTERM,
-        "committed records stay in the clean topic, and readers with isolation.level=read_committed see only "
-        "them. Give the same command again to continue from there",
+        "committed records stay in the clean topic, and readers with isolation.level=read_committed see only them. Run "
+        "the same command again to continue from there",
     )
     assert "Traceback" not in message
     run(*about)

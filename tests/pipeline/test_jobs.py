@@ -168,9 +168,7 @@ def test_invalid_arguments_are_reported_before_any_work_begins(
 ) -> None:
     with pytest.raises(TopicTrouble, match="there is no topic 'nosuch' on this cluster"):
         profile(spark, kafka_bootstrap, "nosuch", tmp_path / "out")
-    with pytest.raises(
-        BadParameter, match=r"bootstrap: expected host:port of one or several brokers.*, found 'nowhere'"
-    ):
+    with pytest.raises(BadParameter, match=r"bootstrap: expected host:port of one or more brokers.*, found 'nowhere'"):
         profile(spark, "nowhere", "t", tmp_path / "out")
     with pytest.raises(BadParameter, match="target: expected another topic than source, found 't' for both"):
         verify(spark, kafka_bootstrap, "t", "t", tmp_path / "out")

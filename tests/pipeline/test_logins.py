@@ -138,7 +138,7 @@ async def test_after_a_rejected_token_the_endpoint_is_asked_for_another(bearer_k
 
 async def test_a_token_in_a_file_that_has_expired_is_not_sent(bearer_kafka: Kafka, tmp_path: Path) -> None:
     (file := tmp_path / "token").write_text(unsecured_token(lasts_seconds=-60))
-    words = rf"the token in {file} expired \d+ s ago; the process that writes this file must replace it"
+    words = rf"the token in {file} expired \d+ s ago; the process that writes this file must renew it"
     settings = _oauth(ScriptedTokenEndpoint(url=file.as_uri()))[1]
     sasl = Sasl(mechanism="OAUTHBEARER", token_file=str(file))
 

@@ -46,7 +46,9 @@ def test_a_profile_of_many_producers_shows_the_worst_and_the_sum_of_others() -> 
     assert len(topic["producers"]) == PRODUCERS
     assert len(shown.rows) == 13
     assert shown.rows[-1][:2] == ("19,988 others", 10 * (PRODUCERS - 12))
-    assert shown.caption == f"Producers: the 12 worst of {PRODUCERS:,} and the sum of the others; summary.json has all"
+    assert shown.caption == (
+        f"Producers: the 12 worst of {PRODUCERS:,} and the sum of the others; summary.json lists all"
+    )
 
 
 def test_a_repair_of_many_producers_shows_the_most_and_the_sum_of_others() -> None:
@@ -63,6 +65,6 @@ def test_a_repair_of_many_producers_shows_the_most_and_the_sum_of_others() -> No
     repair_report.write_report(pages, summary, 1_795_000_000_000)
 
     assert rows_in(pages.text) == 14
-    assert f"the 12 of {PRODUCERS:,} with most records and the sum of the others; summary.json has all" in pages.text
+    assert f"the 12 of {PRODUCERS:,} with most records and the sum of the others; summary.json lists all" in pages.text
     assert f"the 12 producers with most of {PRODUCERS:,}" in pages.text
     assert len(repair_report.console_table(changes, applied=False).rows) == 50

@@ -169,7 +169,7 @@ def test_functions_that_write_reject_topic_patterns(job: str, tmp_path: Path) ->
     given = valid_arguments(job, "topics", "orders-*")
     given |= {"policies": policies} if "policies" in given else {}
 
-    with pytest.raises(pipeline.PipelineError, match="'orders-\\*' is a pattern, and this job takes names"):
+    with pytest.raises(pipeline.PipelineError, match="'orders-\\*' is a pattern, but this job takes names"):
         FUNCTIONS[job](**given)
 
 

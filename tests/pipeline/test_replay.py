@@ -112,7 +112,7 @@ def test_a_replay_writes_dead_letters_back_after_a_dry_run(
     assert output.startswith(
         f"2 of 3 dead letters would be written back, 2 of them corrected: {own_quarantine.topic} 2.\n"
     )
-    assert "1 remains where it is: timestamp_in_future 1; the table remaining has the reasons.\n" in output
+    assert "1 remains where it is: timestamp_in_future 1; the table remaining gives the reasons.\n" in output
     assert "a dry run: nothing is written" in output
     assert any(
         f"timestamp {moment_and_ms(at * NANOSECONDS)} becomes {moment_and_ms(at)}" in output for at in (now, now + 1)

@@ -86,7 +86,7 @@ def test_a_replay_of_findings_appends_corrected_records_after_an_audit(
     output = run(*replay)
 
     assert output.startswith(f"2 of 3 listed records would be written back, 2 of them corrected: {topic} 2.\n")
-    assert "1 remains where it is: timestamp_in_future 1; the table remaining has the reasons.\n" in output
+    assert "1 remains where it is: timestamp_in_future 1; the table remaining gives the reasons.\n" in output
     assert read_back(kafka_bootstrap, topic) == before
 
     run(*replay, "--headers", "all", "--apply")
@@ -250,7 +250,7 @@ def test_an_incomplete_or_unrelated_list_is_reported(
     eventually(lambda: topic not in admin.list_topics().topics, what="the topic to be gone")
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
     eventually(lambda: stores_a_record(kafka_bootstrap, topic), what="a record in the new topic")
-    with pytest.raises(TopicRecreated, match=rf"created again since: {topic} .*\. Audit them again"):
+    with pytest.raises(TopicRecreated, match=rf"have since been deleted and recreated: {topic} .*\. Audit them again"):
         run_replay(spark, kafka_bootstrap, topic, file, tmp_path / "out", findings=listed)
 
 

@@ -27,7 +27,7 @@ def test_a_replay_continues_after_its_progress(reached: dict[TopicPartition, int
 
 
 def test_a_log_that_ends_before_the_progress_is_an_error() -> None:
-    with pytest.raises(CannotWriteTopic, match="dead-letters-0 was replayed up to offset 60, and ends at offset 50"):
+    with pytest.raises(CannotWriteTopic, match="dead-letters-0 was replayed up to offset 60, but ends at offset 50"):
         _remaining_of([OffsetRange(OF, 0, 50)], {OF: 60}, is_whole=True)
 
 

@@ -96,7 +96,7 @@ def test_a_replay_task_does_not_write_records_listed_as_remaining(table: TableLo
 def test_offsets_that_another_replay_has_handled_are_not_repeated(table: TableLocation) -> None:
     table.write(table.plan("a"), fix=UNIT)
 
-    with pytest.raises(CannotWriteTopic, match=f"{table.of}: another replay continued meanwhile"):
+    with pytest.raises(CannotWriteTopic, match=f"{table.of}: another replay has continued in the meantime"):
         table.write(table.plan("b"), fix=UNIT)
 
     assert len(read_back(table.bootstrap, table.topic)) == RECORDS

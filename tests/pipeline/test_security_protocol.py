@@ -27,7 +27,7 @@ def test_suggests_sasl_ssl_for_a_listener_with_tls_and_login(guarded: GuardedBro
     report = connection_error(guarded.kafka.bootstrap, settings)
 
     assert f"this client uses security.protocol={protocol}." in report
-    assert "sasl_ssl" in report.split("another (")[1]
+    assert "sasl_ssl" in report.split("another protocol (")[1]
 
 
 def test_reports_tls_to_a_plaintext_listener(kafka_bootstrap: str) -> None:

@@ -104,7 +104,7 @@ def test_commands_that_write_reject_topic_patterns(cluster_with_topics: TopicsIn
     )
 
     assert (
-        message == "sluicegate-spark: 'orders-*' is a pattern, and this job takes names: give each topic with --topic\n"
+        message == "sluicegate-spark: 'orders-*' is a pattern, but this job takes names: use --topic for each topic\n"
     )
     assert only_names(["b", "a", "b"]) == Selection(("b", "a"))
 

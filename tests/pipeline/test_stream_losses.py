@@ -60,7 +60,7 @@ def log_states(first: int, end: int, topic_id: str = "a") -> LogStates:
             None,
             "up to offset 10, and begins at offset 25: offsets 10 to 24 are gone",
         ),
-        (position_at(10), position_at(8), log_states(0, 8), None, "up to offset 10, and ends at offset 8"),
+        (position_at(10), position_at(8), log_states(0, 8), None, "up to offset 10, but ends at offset 8"),
         (
             position_at(10),
             position_at(20),
@@ -181,7 +181,7 @@ def _delete_records(bootstrap: str, topic: str) -> None:
         deleted.result(30)
 
 
-AGAIN = r"was read up to offset 30, and the topic was created again since \(its id changed\)"
+AGAIN = r"was read up to offset 30, and the topic has since been recreated \(its id changed\)"
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_checkpoint_without_topic_ids_fails_by_its_offsets(
     change_checkpoint(tmp_path, lambda stored: stored.pop("topic ids"))
     _recreate_with(20)(kafka_bootstrap, topic)
 
-    with pytest.raises(StreamingQueryException, match=f"{topic}-0: was read up to offset 30, and ends at offset 20"):
+    with pytest.raises(StreamingQueryException, match=f"{topic}-0: was read up to offset 30, but ends at offset 20"):
         run(spark, kafka_bootstrap, topic, tmp_path)
 
 
@@ -252,7 +252,7 @@ def test_a_stream_reports_a_log_that_ends_before_its_checkpoint(
     before = run(spark, kafka_bootstrap, topic, tmp_path)
     change_checkpoint(tmp_path, lambda stored: stored[topic].update({"0": 50}))
 
-    with pytest.raises(StreamingQueryException, match=f"{topic}-0: was read up to offset 50, and ends at offset 30"):
+    with pytest.raises(StreamingQueryException, match=f"{topic}-0: was read up to offset 50, but ends at offset 30"):
         run(spark, kafka_bootstrap, topic, tmp_path)
     assert run(spark, kafka_bootstrap, topic, tmp_path, failOnDataLoss="false") == before
     write_records(kafka_bootstrap, topic, 5)

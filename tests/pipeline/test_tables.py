@@ -154,7 +154,7 @@ def test_tables_are_written_to_an_iceberg_catalog_of_the_user(
     (rows,) = read_back("SELECT damage, sum(records) AS records FROM lake.audit.profile_hours GROUP BY 1")
     assert counts_by_kind(rows) == expected_counts(polluter.found)
     output = run_in_lake("profile", *about, "--tables", "catalog:sea.audit", "--format", "iceberg", status=1)
-    assert output.startswith("sluicegate-spark: catalog:sea.audit: Spark knows no such catalog; configure its")
+    assert output.startswith("sluicegate-spark: catalog:sea.audit: Spark has no such catalog; configure its")
 
 
 def test_a_repeated_profile_replaces_its_kept_parquet_rows(

@@ -108,7 +108,7 @@ def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_i
     write_records(kafka_bootstrap, stays, 10)
     assert run_all_batches(found) == 1
 
-    was = f"{goes} was deleted: its counts stay, and it is watched again if it is recreated"
+    was = f"{goes} was deleted: its counts are kept, and it is watched again if it is recreated"
     assert found.take_notices() == [was]
     assert found.summary()["deleted"] == [goes]
     assert run_all_batches(found) == 0
@@ -117,7 +117,7 @@ def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_i
     write_records(kafka_bootstrap, goes, 40, unit=1000)
     assert run_all_batches(found) == 1
 
-    again = f"{goes} was recreated (its topic id changed): it is read from its beginning"
+    again = f"{goes} was recreated (its topic id changed): it is read from the beginning"
     assert found.take_notices() == [again]
     assert found.summary()["deleted"] == []
     assert stored_counts(spark, tmp_path, "topic") == {stays: 40, goes: 70}
@@ -140,7 +140,7 @@ def test_progress_of_a_topic_that_was_recreated_between_two_runs_does_not_apply(
     found = watch(spark, kafka_bootstrap, topic, tmp_path)
 
     assert new_findings(found) == [("damage", "began", "microseconds", "")]
-    assert found.warnings == (f"{topic} was recreated (its topic id changed): it is read from its beginning",)
+    assert found.warnings == (f"{topic} was recreated (its topic id changed): it is read from the beginning",)
     assert stored_counts(spark, tmp_path) == {"microseconds": 140}
     assert found.summary["topics"][topic]["records"] == 140
 
@@ -241,7 +241,11 @@ def test_a_plan_and_an_audit_do_not_apply_to_a_topic_that_was_recreated_with_as_
     recreate_topic(kafka_bootstrap, topic)
     write_records(kafka_bootstrap, topic, 30, unit=1000)
 
-    with pytest.raises(TopicRecreated, match=rf"{topic} \(its id was \w+, and is \w+\). Make a new plan by a dry run"):
+    with pytest.raises(
+        TopicRecreated,
+        match=rf"{topic} \(its id was \w+, and is \w+\). Make a new plan "
+        rf"with a dry run",
+    ):
         repair(spark, kafka_bootstrap, topic, tmp_path / "repair")
     with pytest.raises(TopicRecreated, match=rf"{topic} \(its id was \w+, and is \w+\). Audit them again"):
         plan_replay(

@@ -47,7 +47,7 @@ def test_a_repair_reports_unwritable_records_and_leaves_them_out_on_request(
 
     (obstacle,) = dry.obstacles
     assert obstacle.startswith(sentence)
-    assert obstacle.endswith("--skip-unwritable leaves them out")
+    assert obstacle.endswith("--skip-unwritable leaves these records out")
     assert [text for text in done.warnings if text.startswith(sentence)]
     assert done.summary["written_by_this_run"] == 12
     found = read_back(kafka_bootstrap, f"{topic}-clean")

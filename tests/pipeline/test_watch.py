@@ -173,7 +173,9 @@ def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_boo
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     watch(spark, kafka_bootstrap, topic, tmp_path)
 
-    with pytest.raises(DifferentWatch, match=r"belongs to a watch with tables in .* as parquet: use the same"):
+    with pytest.raises(
+        DifferentWatch, match=r"contains the results of a watch with tables in .* as parquet: use the same"
+    ):
         watch(spark, kafka_bootstrap, topic, tmp_path, tables=tmp_path / "elsewhere")
 
 
@@ -185,7 +187,7 @@ def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_boo
         (("--tables", "catalog:lake", "--format", "iceberg"), "catalog:lake: expected catalog:NAME.NAMESPACE, of"),
         (("--webhook", "ftp://host/secret"), "the webhook's address is invalid: expected https://host/path"),
         (("--webhook", "https://me:word@host/"), "the webhook's address is invalid: expected https://host/path"),
-        (("--webhook", "https://host:port/secret"), "the webhook's address cannot be read: expected https://host/path"),
+        (("--webhook", "https://host:port/secret"), "the webhook's address is malformed: expected https://host/path"),
     ],
 )
 def test_invalid_arguments_of_a_watch_are_errors_of_one_line(
@@ -214,7 +216,7 @@ def test_a_missing_format_names_its_package(kafka_bootstrap: str, tmp_path: Path
     advice = (
         f": add {package} (for Spark {minor}) to"
         if package
-        else f", and this release knows no package for Spark {minor}"
+        else f", and this release does not know a package for Spark {minor}"
     )
     report = f"sluicegate-spark: Spark has no {form} here{advice}"
     assert printed.splitlines()[-1].startswith(report)

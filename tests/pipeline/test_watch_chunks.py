@@ -51,7 +51,7 @@ def test_ranges_with_deleted_offsets_are_still_requested() -> None:
 
 
 def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
-    with pytest.raises(TopicChanged, match="t-0 ends at offset 100, and was read up to 101: its broker has lost"):
+    with pytest.raises(TopicChanged, match="t-0 ends at offset 100, but was read up to 101: its broker has lost"):
         partition_states().chunks({A: WatchedOffset(101, 7)}, 1000)
 
 

@@ -91,7 +91,7 @@ def test_schemas_are_found_by_native_ids(
 
     assert rule.fault(record(prefix + GOOD, topic="homes", headers=headers)) is None
     words = str(rule.fault(record(prefix + BAD, topic="homes", headers=headers)))
-    assert "is not Avro of its schema" in words
+    assert "does not match its Avro schema" in words
     assert f"(schema {kind} {number} of registry main)" in words
     elsewhere = str(rule.fault(record(prefix + GOOD, topic="payments", headers=headers)))
     assert "not registered under subject payments-value" in elsewhere
@@ -107,7 +107,7 @@ def test_a_record_without_a_schema_id_is_rejected(apicurio: Apicurio, registered
     for value in (b"", b"\0", b"\0" * 5, b"{}"):
         assert "names no schema" in str(rule.fault(record(value)))
     wrong = ((b"apicurio.value.globalId", b"\x01"),)
-    assert "does not hold an id of eight bytes" in str(rule.fault(record(GOOD, headers=wrong)))
+    assert "does not contain an id of eight bytes" in str(rule.fault(record(GOOD, headers=wrong)))
 
 
 FILE = """syntax = "proto3"; package shop;
@@ -132,11 +132,11 @@ def test_accepts_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_h
         assert value.endswith(data)
         assert rule.fault(record(value, topic=topic, headers=headers)) is None
         words = str(rule.fault(record(value + b"\xff", topic=topic, headers=headers)))
-        assert "is not Protobuf of its schema: it cannot be read as shop." in words
+        assert "does not match its Protobuf schema: it cannot be read as shop." in words
     value, headers = written[0]
     value = value.replace(b"Outer", b"Wrong")
     headers = tuple((name, b"Wrong" if text == b"Outer" else text) for name, text in headers)
-    assert "is of no message of it" in str(rule.fault(record(value, topic=topic, headers=headers)))
+    assert "is not that of a message" in str(rule.fault(record(value, topic=topic, headers=headers)))
 
 
 def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
@@ -149,7 +149,7 @@ def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
     rule = rule_for(apicurio)
 
     assert rule.fault(record(b"\0" + of_json + b"{}", topic="json")) is None
-    assert "does not follow its JSON Schema" in str(rule.fault(record(b"\0" + of_json + b"1", topic="json")))
+    assert "does not match its JSON Schema" in str(rule.fault(record(b"\0" + of_json + b"1", topic="json")))
     assert rule.fault(record(b"\0" + of_protobuf + b"\x03\x0a\x01M", topic="proto")) is None
     section = Registry(url=native_url(apicurio), type="apicurio")
     surveyed = RegistrySurvey("main", section, MetSubjects(all_subjects=True)).compile_new_schemas(compile_inline)

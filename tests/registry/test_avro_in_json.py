@@ -110,14 +110,14 @@ def _headers_of(apicurio: Apicurio, topic: str) -> tuple[Header, ...]:
         ({"count": 2**31}, "Order.count must be a whole number of 32 bits"),
         ({"count": "1"}, "Order.count must be a whole number of 32 bits"),
         ({"paid": 1}, "Order.paid must be true or false"),
-        ({"raw": "€"}, "Order.raw must be a text of characters up to 255"),
-        ({"hash": "abc"}, "Order.hash must be a text of 2 characters up to 255"),
+        ({"raw": "€"}, "Order.raw must be a string of characters up to 255"),
+        ({"hash": "abc"}, "Order.hash must be a string of 2 characters up to 255"),
         ({"state": "LOST"}, "Order.state must be a symbol of the enum"),
         ({"note": "text"}, "Order.note must be null, or an object with the name of one branch"),
         ({"note": {"Hash": "ab"}}, "Order.note must be null, or an object with the name of one branch"),
         ({"price": "0.1"}, "Order.price must be a number"),
         ({"lines": {}}, "Order.lines must be a list"),
-        ({"more": 1}, "must be an object with each field of the record, and no other"),
+        ({"more": 1}, "must be an object with exactly the record's fields"),
         ({"nothing": 0}, "Order.nothing must be null"),
     ],
 )
@@ -131,9 +131,9 @@ def test_other_json_is_rejected_with_its_place(apicurio: Apicurio, change: dict[
     assert rule.fault(record(json.dumps(good).encode(), topic="bad-orders", headers=headers)) is None
     fault = str(rule.fault(record(json.dumps(good | change).encode(), topic="bad-orders", headers=headers)))
     assert words in fault
-    assert "is not Avro of its schema in JSON encoding" in fault
+    assert "does not match its Avro schema in JSON encoding" in fault
     not_json = str(rule.fault(record(b"\x02a", topic="bad-orders", headers=headers)))
-    assert "is not JSON, which the header apicurio.value.encoding announces" in not_json
+    assert "is not JSON, although the header apicurio.value.encoding declares it" in not_json
 
 
 def test_expressions_and_rules_inside_the_schema_read_json_encoding(apicurio: Apicurio) -> None:
@@ -152,7 +152,7 @@ def test_the_steps_cover_large_data_and_deep_data_are_rejected() -> None:
     deep = b'{"r":{"R":' * 200 + b'{"r":null}' + b"}}" * 200
 
     assert steps_of(content.json_encoded().fault, b"[" + b"1," * 20_000 + b"1]") > INLINE_STEPS
-    with pytest.raises(NotInJsonEncoding, match="not nested more than 100 levels deep"):
+    with pytest.raises(NotInJsonEncoding, match="nested at most 100 levels deep"):
         JsonEncoding(content.plan).binary(deep, StepBudget())
 
 

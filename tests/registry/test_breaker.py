@@ -126,7 +126,7 @@ def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
     registry = SchemaRegistry("main", http, 60, 30, clock, reports=recorded_reports)
     http.answers["/schemas/ids/1"] = http.answers["/schemas/ids/2/versions"] = bug
 
-    with pytest.raises(Outage, match=rf"internal error of sluicegate \({type(bug).__name__} at \w+\.py:\d+\)") as told:
+    with pytest.raises(Outage, match=rf"internal error in sluicegate \({type(bug).__name__} at \w+\.py:\d+\)") as told:
         registry.schema(1)
     assert "swordfish" not in str(told.value)
     clock.now += 1.1
@@ -160,7 +160,7 @@ def test_an_internal_error_in_any_part_of_the_registry_client_is_an_outage(
             ask()
         except Outage as outage:
             outages += 1
-            assert "internal error of sluicegate (ZeroDivisionError" in str(outage)
+            assert "internal error in sluicegate (ZeroDivisionError" in str(outage)
         except Exception as other:  # the only method that does not need this part
             assert type(other).__name__ == "UnknownSchema"
     assert outages == len(recorded_reports.faults) > 0

@@ -248,7 +248,7 @@ def test_skipped_encrypted_fields_are_described() -> None:
     assert found.conditions == ()
     assert list(passed_over_by(found)) == [
         "values are not validated, because its rule all changes the serialized bytes (encodingRules)",
-        "fields with the tags PII are validated by their type only, because its rule pii encrypts them: formats, "
+        "only the type of fields with the tags PII is validated, because its rule pii encrypts them: formats, "
         "constraints, conditions and expressions that read them do not apply",
         "its condition c is about values that w changes later",
         "its condition b is about serialized bytes (encodingRules), which all changes",

@@ -101,5 +101,5 @@ def test_colours_of_draft_3_are_those_of_css(text: str, is_colour: bool, process
 
 
 def test_formats_belong_to_json_schemas() -> None:
-    with pytest.raises(ValueError, match="formats belongs to JSON Schemas"):
+    with pytest.raises(ValueError, match="formats is only valid for JSON Schemas"):
         Schema(text="{}", format="avro", formats="annotate")

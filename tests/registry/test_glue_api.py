@@ -81,7 +81,7 @@ def test_a_schema_that_boto3_has_registered_is_found_under_its_topic(moto: str) 
         with closing(registry):
             rule = HasRegisteredSchema(Side.VALUE, registry)
             assert rule.fault(good) is None
-            assert "is not Avro of its schema" in str(rule.fault(bad))
+            assert "does not match its Avro schema" in str(rule.fault(bad))
             words = str(rule.fault(record(framed_value(version, b"\x06abc"), topic="payments")))
             assert "not registered under subject payments-value" in words
             assert words.endswith("comes from the serializer's schemaNameGenerationClass")

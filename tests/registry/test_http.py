@@ -153,7 +153,7 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
         (CHUNKED + b"5\r\n{}", "the server closed the connection in the middle of a response", 0),
         (b"HTTP/1.1 20", "the server does not use HTTP", 0),
         (b"", "the server closed the connection without a response", 0),
-        (b"\x15\x03\x03\x00\x02\x02\x46", "the server does not use HTTP, or only HTTPS", 0),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "the server does not use HTTP, or accepts only HTTPS", 0),
         (CHUNKED + b"-5\r\n", "the server closed the connection in the middle of a response", 0),
     ],
 )
@@ -244,7 +244,7 @@ def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registr
     with StandIn(respond) as there, closing(SchemaRegistry("main", RegistryHttp(there.url))) as registry:
         rule = HasRegisteredSchema(Side.VALUE, registry)
         assert rule.fault(record(b"\x02", headers=named, topic="orders")) is None
-        assert "is not Avro of its schema" in str(rule.fault(record(b"", headers=named, topic="orders")))
+        assert "does not match its Avro schema" in str(rule.fault(record(b"", headers=named, topic="orders")))
         words = str(rule.fault(record(b"\x02", headers=named, topic="payments")))
         assert "not registered under subject payments-value" in words
     body = {"schema": '"long"', "schemaType": "AVRO"}

@@ -72,7 +72,9 @@ def test_message_indexes_select_the_message_if_the_value_has_them(indexes: Index
 def test_data_that_lacks_more_than_message_indexes_has_no_hint() -> None:
     words = str(_rule("required").fault(record(NO_ORDER)))
 
-    assert words.startswith("the value is not Protobuf of its schema: the message indexes before it lead to no message")
+    assert words.startswith(
+        "the value does not match its Protobuf schema: the message indexes before it do not select a message"
+    )
     assert "kafkajs" not in words
     assert "cannot be read as shop.Order" in str(_rule("optional").fault(record(NO_ORDER)))
 

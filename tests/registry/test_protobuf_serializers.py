@@ -206,7 +206,15 @@ def test_a_newer_edition_than_the_libraries_have_is_unusable_with_what_can_be_do
     encoded = FileDescriptorProto(name="main.proto", syntax="editions", edition=1001)  # 2024
     encoded.message_type.add(name="M")
     for text in ('edition = "2024"; message M { }', b64encode(encoded.SerializeToString()).decode()):
-        with pytest.raises(SchemaUnusable, match=r"supported edition 2023; .* that PySpark takes end there: register"):
+        with pytest.raises(
+            SchemaUnusable,
+            match=r"supported edition 2023; .* that PySpark supports accept no later "
+            r"edition: register",
+        ):
             compile_inline(SchemaText(SchemaLanguage.PROTOBUF, text, ()))
-    with pytest.raises(SchemaUnusable, match=r"maximum edition 2023 .* that PySpark takes end there: register"):
+    with pytest.raises(
+        SchemaUnusable,
+        match=r"maximum edition 2023 .* that PySpark supports accept no later "
+        r"edition: register",
+    ):
         protobuf_content(FileDescriptorSet(file=[encoded]).SerializeToString(), "M")

@@ -50,7 +50,7 @@ UNUSABLE = {
         "does not declare 1",
     ),
     "names": ("PROTOBUF", PROTO3 + "message M { int32 a_b = 1; int32 aB = 2; }", "JSON name"),
-    "json-properties": ("JSON", json.dumps({"properties": []}), "the JSON Schema is not usable"),
+    "json-properties": ("JSON", json.dumps({"properties": []}), "the JSON Schema cannot be used"),
 }
 SUBJECTS = 200
 
@@ -302,9 +302,9 @@ def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: st
         rewritten = survey_all(inline_rules=True)
 
     not_enforced = "subject a-value: the rules inside it (adult) are not enforced"
-    assert off.passed_over == off_bad.passed_over == (f"{not_enforced}: no rule for it has inline_rules: true",)
+    assert off.passed_over == off_bad.passed_over == (f"{not_enforced}: no rule for it sets inline_rules: true",)
     assert (on.passed_over, on.usable, off_bad.usable) == ((), 1, 1)
-    assert "has rules inside it that cannot be evaluated: adult cannot be compiled: line 1" in str(on_bad.unusable[0])
+    assert "contains rules that cannot be evaluated: adult cannot be compiled: line 1" in str(on_bad.unusable[0])
     may_read = "they may read fields that its rules (r) change before values are written"
     assert changed.passed_over == (f"{not_enforced}: {may_read}",)
     assert others_changed.passed_over == ()
@@ -352,9 +352,7 @@ def test_rules_inside_schemas_that_cannot_be_evaluated_are_named_by_check_doctor
         status = Status()
         SchemaWatch(config_of(given), status).learn(Surveys(config_of(given)).survey_all())
 
-    named = (
-        "subject a-value, version 1 (schema 7) has rules inside it that cannot be evaluated: mail cannot be compiled"
-    )
+    named = "subject a-value, version 1 (schema 7) contains rules that cannot be evaluated: mail cannot be compiled"
     assert done.returncode == 1
     assert f"registry main: {named}" in done.stderr
     assert "; also rows\n" in done.stderr

@@ -138,7 +138,7 @@ def test_a_contract_that_gives_the_topic_no_rule_is_an_error(text: str, words: s
         ({"rules": '[{"name": "x", "value": {"requird": true}}]'}, "rules", "did you mean required?"),
         ({"rules": '[{"name": "x", "value": {"schema": {"registry": "r"}}}]'}, "rules", "registries has none"),
         ({"mode": "x" * 12_001}, "mode", "12001 characters, and at most 12000 are allowed"),
-        ({"mode": "mark", "quarantine": "orders-dead"}, "mode", "exclude each other"),
+        ({"mode": "mark", "quarantine": "orders-dead"}, "mode", "cannot be combined"),
         ({"quarantine": "state"}, "quarantine", "state"),
         ({"nope": "1"}, "nope", "no such key; known keys: sluicegate.message.timestamp.type"),
     ],

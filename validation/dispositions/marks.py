@@ -128,7 +128,7 @@ def _no_check() -> None:
 
 
 def _cannot_mark(why: str, records: int) -> Finding:
-    text = f"The batch may have headers that only the proxy sets, and the proxy cannot rename them: {why}."
+    text = f"The batch may have headers that only the proxy may set, and the proxy cannot rename them: {why}."
     return Finding(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT, text, records=records)
 
 

@@ -135,9 +135,9 @@ class _Masks:
         """Return the change of a record. Raises OverLimit if its masked value is too large."""
         self._budget.worked(_RECORD_WORK)
         if read.attributes:
-            raise CannotRewrite("a record has attributes, which no client sets and no consumer reads")
+            raise CannotRewrite("a record has attributes, which clients never set and consumers never read")
         if read.is_padded:
-            raise CannotRewrite("a record has a number in more bytes than necessary, which no client writes")
+            raise CannotRewrite("a record has a number in more bytes than necessary, which clients never write")
         value, sensitive = read.value(), self._sensitive
         index, time = read.index, read.timestamp
         base = time if index == 0 and time != self._base_timestamp else None

@@ -31,7 +31,7 @@ class Required(SimpleRule):
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a text if the key or value is null."""
-        return f"the {self.side.value} is null; send one" if self.side.size_of(record) < 0 else None
+        return f"the {self.side.value} is null; send a {self.side.value}" if self.side.size_of(record) < 0 else None
 
 
 def _bytes(size: int) -> str:
@@ -92,7 +92,7 @@ class Utf8(SimpleRule):
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            return f"the {self.side.value} is not UTF-8 from byte {error.start} on; encode it as UTF-8"
+            return f"the {self.side.value} is invalid UTF-8 at byte {error.start}; encode it as UTF-8"
         return None
 
 
@@ -150,7 +150,7 @@ class MonotonicTime(SimpleRule):
         key = producer if record.producer_id >= 0 else (*producer, hash(sender))  # a client id may have 32 kB
         latest = self._latest.get(key)
         if latest is not None and time < latest:
-            return f"its time is {latest - time} ms before that of an earlier record of the same producer"
+            return f"its timestamp is {latest - time} ms before that of an earlier record of the same producer"
         self._latest[key] = time
         self._latest.move_to_end(key)
         if latest is None and len(self._latest) > self._most:

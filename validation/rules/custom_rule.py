@@ -67,13 +67,13 @@ class CustomRule(SimpleRule):
         if words is None:
             return None
         if not isinstance(words, str):
-            raise SchemaError(self._words(f"returned {type(words).__name__} instead of a text or None", record))
+            raise SchemaError(self._words(f"returned {type(words).__name__} instead of a string or None", record))
         return words[:_MOST_WORDS]
 
     def _words(self, what: str, record: RuledRecord) -> str:
         return (
-            f"the custom rule {self._entry_point} {what} on a record of {record.topic}: the rule is at fault, not the "
-            "record, and its author has to correct it"
+            f"the custom rule {self._entry_point} {what} on a record of {record.topic}: the fault is in the rule, not "
+            f"in the record; its author must correct it"
         )
 
 
@@ -85,7 +85,7 @@ def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:
     names = sorted(found.names)
     if entry_point not in names:
         known = ", ".join(names) or "none"
-        raise CustomRuleUnusable(f"no entry point {entry_point} of {GROUP} is installed here; there is {known}")
+        raise CustomRuleUnusable(f"no entry point {entry_point} of {GROUP} is installed here; installed: {known}")
     try:
         rule = found[entry_point].load()(options)
     except Exception as error:

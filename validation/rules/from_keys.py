@@ -77,11 +77,11 @@ class InlineRules:
 
     def of_conditions(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
-        raise SchemaUnusable("no registry can be asked here")
+        raise SchemaUnusable("no registry is available here")
 
     def of_inline_rules(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
-        raise SchemaUnusable("no registry can be asked here")
+        raise SchemaUnusable("no registry is available here")
 
     def of_constraints(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""

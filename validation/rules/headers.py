@@ -50,7 +50,7 @@ class ForbiddenHeaders(_ListedHeaders):
         record.budget.spend(len(record.headers))
         present = {name for name, _ in record.headers}
         found = [name for name in self.names if name.encode() in present]
-        return f"header {', '.join(found)} is not allowed; leave it out" if found else None
+        return f"header {', '.join(found)} is not allowed; remove it" if found else None
 
 
 class MatchedHeader(SimpleRule):
@@ -91,7 +91,7 @@ class MatchedHeader(SimpleRule):
             steps = self._steps_of(value)
             left -= steps
             if left < 0:
-                return f"header {self.name} is too costly to match with {self.pattern}; send less of it"
+                return f"header {self.name} is too costly to match with {self.pattern}; send a shorter value"
             record.budget.spend(steps)
             if not self._matches(value):
                 return f"the value of header {self.name} does not match {self.pattern}"
@@ -127,10 +127,10 @@ class HeaderBounds(SimpleRule):
         """Return a text if there are too many headers, or if they are too large."""
         count = record.header_count
         if self.most_headers is not None and count > self.most_headers:
-            return f"{count} headers, at most {self.most_headers} are allowed"
+            return f"{count} headers, but at most {self.most_headers} are allowed"
         size = record.header_bytes if record.header_bytes >= 0 else _size_of(record.headers)
         if self.most_bytes is not None and size > self.most_bytes:
-            return f"headers of {size} bytes, names and values together; at most {self.most_bytes} are allowed"
+            return f"headers of {size} bytes, including names and values; at most {self.most_bytes} are allowed"
         return None
 
 

@@ -193,7 +193,7 @@ class _Walk:
 
     def not_of_schema(self) -> Unmaskable:
         """Return the error that the bytes are no datum of the schema."""
-        return Unmaskable(f"the value is not Avro of its schema at byte {self.at}, so its fields cannot be found")
+        return Unmaskable(f"the value does not match its Avro schema at byte {self.at}, so its fields cannot be found")
 
 
 def _check_depth(depth: int) -> None:

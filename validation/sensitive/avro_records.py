@@ -18,8 +18,8 @@ KINDS_OF_AVRO: Final = {
     avro_datum.BYTES: "bytes",
     avro_datum.SIZED: "a number or fixed bytes",
     avro_datum.ENUM: "an enum",
-    avro_datum.MAP: "a map; name its entries",
-    avro_datum.RECORD: "a record; name its fields",
+    avro_datum.MAP: "a map; name the map's entries",
+    avro_datum.RECORD: "a record; name the record's fields",
 }
 _FIELD_WORK: Final = 2048
 

@@ -37,7 +37,7 @@ def nodes_below(nodes: Nodes, name: str, worked: Callable[[int], None]) -> Nodes
 def check_string(nodes: Nodes, fields: FieldPolicy) -> None:
     """Raise Unmaskable if a sensitive string is not allowed."""
     if fields.action is Action.REJECT:
-        raise Unmaskable(f"{_shown(nodes, fields)} is not allowed in this topic; leave it out", fields)
+        raise Unmaskable(f"{_shown(nodes, fields)} is not allowed in this topic; remove it", fields)
 
 
 def check_not_sensitive(nodes: Nodes, kind: str) -> None:

@@ -58,13 +58,13 @@ def sensitive_fields_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensit
     if not schemas:
         for i, each in enumerate(keys):
             if each.tags:
-                words = f"sensitive fields {each.name}: tags are those of a schema; add schema"
+                words = f"sensitive fields {each.name}: tags come from a schema; add schema"
                 raise SensitiveUnusable(words, (i, "tags"))
         return Sensitive(policies, JsonValues(root))
     with_schema = [i for i, each in enumerate(keys) if each.schema_ is not None]
     if len(schemas) > 1:
         second = next(i for i in with_schema if keys[i].schema_ != schemas[0])
-        words = f"sensitive fields {keys[second].name}: all sensitive fields of a topic have one schema"
+        words = f"sensitive fields {keys[second].name}: all sensitive fields of a topic must have the same schema"
         raise SensitiveUnusable(words, (second, "schema"))
     from sluicegate.validation.sensitive.schema_values import SchemaValues  # noqa: PLC0415  # 2 MB with its schemas
 

@@ -51,12 +51,12 @@ def mask_json(value: bytes, begin: int, root: Nodes, writer: ValueWriter, worked
     """
     wrong = first_not_utf8(value, begin, len(value), worked)
     if wrong is not None:
-        raise Unmaskable(f"the value is not UTF-8 from byte {wrong - begin} on")
+        raise Unmaskable(f"the value is invalid UTF-8 at byte {wrong - begin}")
     walk = _Walk(value, begin, writer, worked)
     try:
         walk.values(root)
     except IndexError:
-        raise Unmaskable("the value ends within its JSON") from None
+        raise Unmaskable("the value ends in the middle of its JSON") from None
 
 
 class _Walk:

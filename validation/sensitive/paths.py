@@ -136,5 +136,5 @@ def path_of(text: str) -> tuple[str, ...]:
             name = ""
     names.append(name)
     if is_escaped or not all(names):
-        raise ValueError(f"expected names separated by dots, as customer.email; found {text!r}")
+        raise ValueError(f"expected names separated by dots, such as customer.email; found {text!r}")
     return tuple(names)

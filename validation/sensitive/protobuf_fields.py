@@ -196,7 +196,7 @@ class _Walk:
 
     def _no_message(self) -> NotOfMessage:
         return NotOfMessage(
-            f"the value is not Protobuf of its schema at byte {self._at}, so its fields cannot be found"
+            f"the value does not match its Protobuf schema at byte {self._at}, so its fields cannot be found"
         )
 
 

@@ -123,7 +123,7 @@ class Map:
         """Raise Unmaskable if the map is sensitive as a whole."""
         if len(self._by_tag) < sum(node.fields is not None for node in self.nodes):
             check_not_sensitive(
-                tuple(node for node in self.nodes if node not in self._by_tag), "a map; name its entries"
+                tuple(node for node in self.nodes if node not in self._by_tag), "a map; name the map's entries"
             )
 
     def fields_of(self, name: str, worked: Callable[[int], None]) -> MessageFields:

@@ -133,7 +133,7 @@ class SchemaValues:
         found: ValueWriter | None = None
         # Stores a text, because a stored error and the frame in its traceback would refer to each other and not be
         # freed.
-        why = "the value is not Protobuf of its schema: its message indexes lead to no message of it"
+        why = "the value does not match its Protobuf schema: its message indexes lead to no message of it"
         for each in contents:
             writer = new()
             try:

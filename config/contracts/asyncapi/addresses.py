@@ -34,7 +34,7 @@ def servers_of(references: References, channel: DocumentNode, is_version_2: bool
     named = [] if given is None else given.list()
     unknown = next((each for each in named if is_version_2 and each.text() not in servers), None)
     if unknown is not None:
-        raise Refused(unknown, "the document has no such server")
+        raise Refused(unknown, "the document defines no such server")
     chosen = [servers[each.text()] if is_version_2 else references.resolved(each) for each in named]
     return chosen or list(servers.values())
 
@@ -76,7 +76,7 @@ def _topics(references: References, channel: DocumentNode, where: DocumentNode) 
         raise Refused(where, f"{address[:300]} is not a valid topic name: {words}")
     for each in (value for of_one in values for value in of_one or ()):
         if not set(each) <= set(LEGAL_CHARACTERS):
-            raise Refused(where, f"a parameter has the value {each[:100]}, which no topic name can have")
+            raise Refused(where, f"a parameter has the value {each[:100]}, which cannot be part of a topic name")
     if all(values) and prod(map(len, values)) <= _MOST_NAMES:
         for chosen in product(*values):
             name = "".join(f"{literal}{value}" for literal, value in zip(literals, (*chosen, ""), strict=True))

@@ -40,7 +40,7 @@ class DocumentNode:
     def mapping(self) -> dict[str, Any]:
         """Return the value, which must be a mapping. Raises Refused."""
         if not isinstance(self.value, dict):
-            raise Refused(self, "expected keys and values")
+            raise Refused(self, "expected a mapping of keys to values")
         return self.value
 
     def items(self) -> Iterator[tuple[str, "DocumentNode"]]:

@@ -132,13 +132,15 @@ def _checked_payload(
         return Payload(schema_keys(references, node, language, use, message.name), ignored=ignored)
     draft = draft_of(written.parameters) if written.name.startswith("application/schema") else DRAFT_7
     if language != JSON:
-        raise NotRead(f"the schema is {language}, and contentType is not: set contentType of the message")
+        raise NotRead(
+            f"the schema is {language}, but contentType names another format: correct the message's contentType"
+        )
     if draft is None:
         raise NotRead(f"JSON Schema of version {written.parameters['version'][:100]} is not known")
     if data == JSON:
         return Payload({"format": JSON, **use.envelope(JSON)}, node, draft)
     if use.name is None:
-        raise NotRead(f"set registry in the item of contracts, which has the {data} schemas of the records")
+        raise NotRead(f"set registry in the item of contracts: that registry has the {data} schemas of the records")
     return Payload(schema_keys(references, node, data, use, message.name), node, draft)
 
 
@@ -156,7 +158,7 @@ def _schema_and_format(references: References, message: ChannelMessage) -> tuple
         written = value.at(_SCHEMA_FORMAT).text()
         inner = value.get("schema")
         if inner is None:
-            raise NotRead("the payload has a schemaFormat and no schema")
+            raise NotRead("the payload has a schemaFormat but no schema")
         node = inner
     return node, media_type_of(written or "application/vnd.aai.asyncapi")
 

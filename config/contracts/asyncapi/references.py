@@ -59,7 +59,7 @@ class References:
             if target is None:
                 return node
             node = self._target(node, target)
-        raise Refused(node, f"more than {_MOST_STEPS} references in a row")
+        raise Refused(node, f"a chain of more than {_MOST_STEPS} references")
 
     def get(self, node: DocumentNode, key: str) -> DocumentNode | None:
         """Return the value of a key with references resolved; None if it is missing or null. Raises Refused."""
@@ -100,12 +100,12 @@ class References:
     def _target(self, node: DocumentNode, target: str, depth: int = 0) -> DocumentNode:
         self._left -= 1
         if depth > _MOST_STEPS or self._left < 0:
-            raise Refused(node, f"{target[:200]} leads through too many references")
+            raise Refused(node, f"{target[:200]} resolves through too many references")
         name, _, fragment = target.partition("#")
         source = node.source if not name else self._source(node, self._name_of(node, name))
         found = DocumentNode(source.data, source)
         if fragment and not fragment.startswith("/"):
-            raise Refused(node, f"{target[:200]} is no JSON pointer; write #/components/…")
+            raise Refused(node, f"{target[:200]} is not a JSON pointer; write #/components/…")
         for part in fragment.split("/")[1:]:
             found = self._step(node, target, found, unquote(part).replace("~1", "/").replace("~0", "~"), depth)
         return found
@@ -126,7 +126,7 @@ class References:
             and int(part) < len(value)
         ):
             return found.at(int(part))
-        raise Refused(node, f"{target[:200]} leads to nothing: there is no {part[:100]}")
+        raise Refused(node, f"{target[:200]} cannot be resolved: there is no {part[:100]}")
 
     def _name_of(self, node: DocumentNode, name: str) -> str:
         """Return the name of a file, relative to the document's folder. Raises Refused."""

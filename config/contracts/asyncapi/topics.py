@@ -153,14 +153,15 @@ class _Channel:
                 self._note(message.node, f"payload of message {message.name}", str(reason))
         if len(payloads) < len(messages):
             for message in messages if payloads else ():
-                why = "another message of the channel is not checked, and records do not tell which message they are"
+                why = "another message of the channel is not checked, and a record does not show which message it is"
                 self._note(message.node, f"payload of message {message.name}", why)
             return
         first = payloads[0]
         if any(_kind_of(each) != _kind_of(first) for each in payloads):
             for message in messages:
                 why = (
-                    "the messages of the channel have several formats or schemas; set registry, or use one channel each"
+                    "the messages of the channel have several formats or schemas; set registry, or use one channel for "
+                    "each message"
                 )
                 self._note(message.node, f"payload of message {message.name}", why)
             return
@@ -186,7 +187,7 @@ class _Channel:
     def _add_headers(self, messages: list[ChannelMessage]) -> None:
         each = [header_checks(self._references, message, self._note) for message in messages]
         checks = common_checks(each)
-        why = "the messages of the channel differ in it"
+        why = "the messages of the channel differ here"
         for message, own in zip(messages, each, strict=True):
             beyond = sorted(own.required - checks.required)
             beyond += sorted(name for name, each in own.patterns.items() if each != checks.patterns.get(name, []))
@@ -210,7 +211,7 @@ class _Channel:
             return
         for message, rule in zip(messages, rules, strict=True):
             if rule is not None:
-                why = "the messages of the channel differ in it"
+                why = "the messages of the channel differ here"
                 self._note(message.node, f"{KEY} of message {message.name}", why)
 
     def _use(self, message: ChannelMessage) -> Any:

@@ -35,7 +35,7 @@ def advise(
     from_profile: Annotated[
         str | None,
         typer.Option(
-            "--profile", metavar="DIR", help="Folder of an earlier profile. Default: the job makes a profile first."
+            "--profile", metavar="DIR", help="Folder of an earlier profile. Default: the job creates a profile first."
         ),
     ] = None,
     at_most: Annotated[float, typer.Option(help="Share of valid records that a limit may reject.", min=0, max=1)] = 0,

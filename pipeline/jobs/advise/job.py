@@ -26,7 +26,7 @@ from sluicegate.validation.rules.rule import Mode
 
 AHEAD, BEHIND = "ahead", "behind"
 _FINEST_MS = 60_000
-"""Append times are estimated to about a minute, so no tighter limit is recommended."""
+"""Append times are estimated to within about a minute, so no tighter limit is recommended."""
 _KEYS = {BEHIND: "message.timestamp.before.max.ms", AHEAD: "message.timestamp.after.max.ms"}
 
 
@@ -146,7 +146,7 @@ def read_profile(spark: SparkSession, topics: Topics, folder: str) -> Results:
     if missing:
         raise NoProfile(f"the profile in {folder} is not about {', '.join(sorted(missing))}")
     if any("damage_at_most" not in profiled_topics[name] for name in topics.names):
-        raise NoProfile(f"the profile in {folder} was made by an earlier release, without ranges: make a new one")
+        raise NoProfile(f"the profile in {folder} was created by an earlier release, without ranges: create a new one")
     return results
 
 

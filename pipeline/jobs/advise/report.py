@@ -31,7 +31,9 @@ _DISTANCES = (
 def conclusion(advice: Sequence[Advice]) -> Conclusion:
     """Return the conclusion for all topics with records."""
     if not advice:
-        return Conclusion("There are no records to derive limits from.", "Run advise again when there are some.")
+        return Conclusion(
+            "There are no records to derive limits from.", "Run advise again when the topics have records."
+        )
     records = sum(each.records for each in advice)
     rejected = sum(each.behind.rejected + each.ahead.rejected for each in advice)
     at_most = min(sum(each.behind.rejected_at_most + each.ahead.rejected_at_most for each in advice), records)
@@ -48,11 +50,11 @@ def conclusion(advice: Sequence[Advice]) -> Conclusion:
         )
     loose = [each.topic for each in advice if _is_loose(each)]
     named = ", ".join(loose[:_MOST_NAMED]) + (f" and {len(loose) - _MOST_NAMED:,} more" if loose[_MOST_NAMED:] else "")
-    more = f" On {named}, valid records are beyond every limit on one side; a larger --at-most finds one."
+    more = f" On {named}, valid records are beyond every limit on one side. A larger --at-most allows a limit there."
     return Conclusion(
         found,
         "Run a proxy with the configuration below: it reports violations and rejects nothing (defaults: mode: "
-        f"observe). Watch its reports for a while, then enforce it with mode: reject.{more if loose else ''}",
+        f"observe). Watch its reports for a while, then enforce the limits with mode: reject.{more if loose else ''}",
     )
 
 
@@ -107,7 +109,7 @@ def write_report(
     most = _most_rejected(advice)
     shown, rest = cut_rows(most, "summary.json")
     caption = f"The tightest limits that reject at most {share} of the valid records. {rest}".strip()
-    left = f"The {WORST} topics where they reject most follow." if len(most) > WORST else ""
+    left = f"The {WORST} topics with the largest rejected shares follow." if len(most) > WORST else ""
     sections = [ReportSection("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
     if found:
         sections.append(section_of(found))
@@ -122,7 +124,9 @@ def write_report(
         }
         owner = owner_in_words(summary["topics"][each.topic])
         sections.append(
-            ReportSection(each.topic, owner, plots=[share_beyond(names, series, "Share that a limit rejects")])
+            ReportSection(
+                each.topic, owner, plots=[share_beyond(names, series, "Share of records that a limit rejects")]
+            )
         )
     sections.append(ReportSection("The configuration", "Check it with sluicegate check.", code=summary["yaml"]))
     results.write_text(REPORT, page("Advice", conclusion(advice), _DISTANCES, sections, now_ms))

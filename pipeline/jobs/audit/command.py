@@ -41,17 +41,22 @@ def audit(
         str,
         typer.Option(
             metavar="WHEN",
-            help="Moment of validation: append (estimated), now, or a time such as 2026-11-30T12:00:00Z.",
+            help="Time as of which records are validated: append (estimated), now, or a time such as "
+            "2026-11-30T12:00:00Z.",
         ),
     ] = APPEND,
     events: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Files with the proxy's violation events, from which clients are named."),
+        typer.Option(
+            metavar="PATH",
+            help="Files with the proxy's violation events, from which the job takes the names of clients.",
+        ),
     ] = None,
     samples: Annotated[
         str,
         typer.Option(
-            metavar="COUNT|all", help="Number of bad records to list for each kind and partition. A replay needs `all`."
+            metavar="COUNT|all",
+            help="Number of bad records to list for each kind and partition. A replay requires `all`.",
         ),
     ] = "5",
     as_json: AsJson = False,

@@ -55,7 +55,7 @@ _COLUMNS = {
 _SUMS = ("batches", "records", "bad_records")
 _SPAN = {"first_offset": f.min, "last_offset": f.max}
 _MOST_SAMPLES = 200
-"""Samples in the summary; the table has all."""
+"""Samples in the summary; the table lists all."""
 
 
 def cluster_settings(topics: Topics) -> tuple[dict[str, ClusterSettings], list[str]]:

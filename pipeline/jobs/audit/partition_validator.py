@@ -141,8 +141,8 @@ class PartitionValidator:
                 return validated
             if time.monotonic() > given_up:
                 raise CannotBeValidated(
-                    f"{self._of}: {outage}; records from offset {batch.first_offset} on were not validated. "
-                    "Fix it and start again"
+                    f"{self._of}: {outage}; records from offset {batch.first_offset} on were not validated. Fix this "
+                    f"and start again"
                 )
             time.sleep(PAUSE_SECONDS)  # a registry does not announce its recovery
 

@@ -23,12 +23,12 @@ from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 
 _ALL_OF_A_BATCH = 2**31 - 1  # the maximum number of records in a batch
-_REQUESTS = "rules about requests (requests): client and acks of a batch are not stored"
+_REQUESTS = "rules about requests (requests): brokers do not store the client or the acks of a batch"
 _ENFORCE = (
-    "gradual enforcement (enforce): the client of a batch is not stored, so all batches are validated as under full "
-    "enforcement"
+    "gradual enforcement (enforce): brokers do not store the client of a batch, so all batches are validated as under "
+    "full enforcement"
 )
-_EXEMPT = "exemptions (exempt): the client of a batch is not stored, so all batches are validated"
+_EXEMPT = "exemptions (exempt): brokers do not store the client of a batch, so all batches are validated"
 
 
 class EncryptedCounts(NoRegistryEvents):

@@ -28,8 +28,8 @@ _COUNTS = ("batches", "records", "bad records")
 _FOUND = ("verdict", "reason", *_COUNTS, "from hour", "to hour, at most")
 _AT_REST = (
     "A broker rejects whole batches, so not all of their records are bad. Times are validated as of the append of each "
-    "batch, unless --as-of was given. Brokers do not store it, so it is a range; the verdict perhaps counts times that "
-    "are out of bounds for a part of it only."
+    "batch, unless --as-of was given. Brokers do not store the append time, so it is a range; the verdict perhaps "
+    "counts timestamps that are out of bounds for only a part of this range."
 )
 
 _ENCRYPTED = {
@@ -53,7 +53,9 @@ def write_report(results: Results, summary: Mapping[str, Any]) -> None:
     rows = [(name, *(topics[name]["verdicts"][verdict]["records"] for verdict in VERDICTS)) for name in shown]
     records = Table(f"Records by the verdict on their batch. {rest}".strip(), ("topic", *VERDICTS), rows)
     affected = [name for name in worst if topics[name]["findings"] or topics[name]["rehearsed"]]
-    left = f"The {WORST} worst topics follow; summary.json has all {len(affected):,}." if len(affected) > WORST else ""
+    left = (
+        (f"The {WORST} worst topics follow; summary.json lists all {len(affected):,}.") if len(affected) > WORST else ""
+    )
     sections = [ReportSection("Topics", left, tables=[records])]
     sections += [_section(name, topics[name]) for name in affected[:WORST] if topics[name]["findings"]]
     sections += [_rehearsed(name, topics[name]) for name in affected[:WORST] if topics[name]["rehearsed"]]
@@ -131,7 +133,7 @@ def _producers(producers: list[dict[str, Any]]) -> Table:
         sums = [sum(producer[name] for producer in others) for name in ("records", "reported")]
         rows.append((f"{len(others):,} others", *sums, "see summary.json"))
     heads = ("producer", "records", "in bad batches", "reasons")
-    return Table("By producer; clients' names are not stored with records", heads, rows)
+    return Table("By producer (brokers do not store the names of clients)", heads, rows)
 
 
 def _clients(clients: list[dict[str, Any]]) -> Table:
@@ -188,4 +190,6 @@ def _samples(samples: list[dict[str, Any]]) -> ReportSection:
         for row in shown
     ]
     heads = ("partition", "offset", "timestamp", "validated as of", "violation", "diagnosis")
-    return ReportSection("Samples", tables=[Table(rest or "First bad records of each kind and partition", heads, rows)])
+    return ReportSection(
+        "Samples", tables=[Table(rest or "The first bad records of each kind and partition", heads, rows)]
+    )

@@ -80,8 +80,8 @@ def recommendation(topics: Mapping[str, Mapping[str, Any]]) -> str:
         return "The policies can be enforced: no stored record would have been rejected."
     name, row = worst
     return (
-        f"The main cause is {cause_of(row)!r} on {name}: look at its samples and producers, then fix the producer or "
-        "change the policy, and audit again. With mode: observe the proxy rejects nothing."
+        f"The main cause is {cause_of(row)!r} on {name}: check its samples and producers, fix the producer or change "
+        f"the policy, then audit again. With mode: observe the proxy rejects nothing."
     )
 
 

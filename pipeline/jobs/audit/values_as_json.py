@@ -78,7 +78,7 @@ class _Values:
                 return self._schemas.content(record)
             except Outage as error:
                 if time.monotonic() > given_up:
-                    raise CannotBeValidated(f"{self._topic}: {error}. Fix it and start again") from error
+                    raise CannotBeValidated(f"{self._topic}: {error}. Fix this and start again") from error
                 time.sleep(PAUSE_SECONDS)  # a registry does not announce its recovery
 
     def _form_of(self, content: Content) -> tuple[JsonForm | None, list[str]]:

@@ -28,7 +28,7 @@ from sluicegate.pipeline.commands.running import (
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
 
 _OFFSETS_A_BATCH = 4_000_000
-_RESUME = "complete batches stay. Give the same command again to continue after them"
+_RESUME = "complete batches stay. Run the same command again to continue after them"
 
 
 def extract(
@@ -45,7 +45,8 @@ def extract(
     too_late: Annotated[
         TooLate,
         typer.Option(
-            help="Handling of a time after Spark's latest one: fail, skip the record, or keep it without event time."
+            help="Handling of a time after Spark's latest one: fail, skip the record, or keep the record "
+            "without an event time."
         ),
     ] = TooLate.FAIL,
     batch: Annotated[int, typer.Option(help="Maximum number of offsets in a batch.", min=1)] = _OFFSETS_A_BATCH,
@@ -53,7 +54,7 @@ def extract(
     skip_missing: Annotated[
         bool,
         typer.Option(
-            "--skip-missing", help="Continue if records after the last run are missing, and list the missing offsets."
+            "--skip-missing", help="Continue if records since the last run are missing, and list the missing offsets."
         ),
     ] = False,
     as_json: AsJson = False,

@@ -80,7 +80,7 @@ def _with_times(frame: DataFrame, extractor: TimestampExtractor | None, too_late
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:
         raise BadParameter(
-            f"frame: expected the columns {', '.join(_NEEDED)} of the raw source, and it lacks {', '.join(missing)}"
+            f"frame: expected the columns {', '.join(_NEEDED)} of the raw source, but it lacks {', '.join(missing)}"
         )
     schema = StructType([*frame.schema.fields, StructField(_MS, LongType()), StructField(_SKIPPED, LongType())])
     chosen = extractor if extractor is not None else FailOnInvalidTimestamp()
@@ -137,6 +137,6 @@ def _beyond(record: Any, found: int) -> str:
     place = f"{record.topic}-{record.partition} offset {record.offset}"
     return (
         f"{place}: the event time {found} is {_LATE}; it {diagnose(found, time.time_ns() // 1_000_000)}. "
-        "Your own extractor can correct it, too_late=TooLate.SKIP drops such records, TooLate.NULL keeps them without "
-        "a time, and sluicegate-spark repair fixes the topic"
+        "Your own extractor can correct the time, too_late=TooLate.SKIP drops such records, TooLate.NULL keeps them "
+        "without a time, and sluicegate-spark repair fixes the topic"
     )

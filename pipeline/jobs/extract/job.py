@@ -53,7 +53,7 @@ def run(
     if lost and not topics.skip_missing:
         raise RecordsMissing(
             f"{results.path('')}: {'; '.join(lost)}. Use another --out, or --skip-missing to continue with the records "
-            "that exist and to list this in summary.json"
+            f"that exist and to list the missing ones in summary.json"
         )
     if lost:
         progress.keep(results)
@@ -71,7 +71,7 @@ def _output_folder(spark: SparkSession, results: Results) -> OutputFolder:
     except (ValueError, OSError, ImportError) as error:
         reason = " ".join(str(error).split())
         raise BadFolder(
-            f"{found.uri} cannot be used: tasks write files by Arrow, which reports {reason}. Use a folder that all "
+            f"{found.uri} cannot be used: tasks write files with Arrow, which reports {reason}. Use a folder that all "
             "executors share, or s3a:// with fs.s3a settings in Spark's configuration (docs/how-to/spark-platforms.md)"
         ) from error
     return found
@@ -89,7 +89,7 @@ def _begin(topics: Topics, results: Results, extractor: BuiltInExtractor) -> Non
                 f"{begun['extractor']}{late}: use the same again, or another --out"
             )
     elif results.has(RECORDS):
-        raise DifferentExtraction(f"{results.path('')} has other contents: use another --out")
+        raise DifferentExtraction(f"{results.path('')} contains something else: use another --out")
     results.write_text(_BEGUN, json.dumps(arguments, indent=2) + "\n")
 
 

@@ -23,7 +23,7 @@ def conclusion(summary: Mapping[str, Any], extractor: str) -> Conclusion:
     if late:
         return Conclusion(
             found,
-            f"{late:,} have a time after Spark's latest timestamp: the column timestamp has the number, "
+            f"{late:,} have a time after Spark's latest timestamp: the column timestamp contains the number, "
             "sluicegate-spark profile names the producers, and sluicegate-spark repair fixes the topic.",
         )
     if skipped:
@@ -32,7 +32,9 @@ def conclusion(summary: Mapping[str, Any], extractor: str) -> Conclusion:
             "Skipped records have a negative timestamp: sluicegate-spark profile names their producers. The "
             "extractors previous and wallclock keep such records.",
         )
-    return Conclusion(found, "Nothing is missing. The same command continues with the records that arrive later.")
+    return Conclusion(
+        found, "Nothing is missing. Run the same command again to continue with records that arrive later."
+    )
 
 
 _HEADS = ("topic", "partition", "records", "skipped", "too late for Spark")
@@ -56,5 +58,5 @@ def write_report(results: Results, summary: dict[str, Any], extractor: str, now_
     """Write the report with counts by topic and partition."""
     shown, rest = cut_rows(_rows(summary), "summary.json")
     section = ReportSection("Partitions", tables=[Table(rest, _HEADS, shown)])
-    about = "Counts are of all runs that wrote into this folder."
+    about = "The counts include all runs that wrote to this folder."
     results.write_text(REPORT, page("Event time", conclusion(summary, extractor), about, [section], now_ms))

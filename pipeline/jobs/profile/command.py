@@ -43,7 +43,7 @@ def profile(
     before_max_ms: Annotated[
         int | None,
         typer.Option(
-            help="A timestamp counts as past if it is earlier than its append by more than this (ms).",
+            help="A timestamp counts as past if it is more than this (ms) before its append.",
             min=0,
         ),
     ] = None,

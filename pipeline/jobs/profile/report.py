@@ -42,7 +42,9 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     records = sum(topic["records"] for topic in topics.values())
     where = next(iter(topics)) if len(topics) == 1 else count_text(len(topics), "topic")
     if not records:
-        return Conclusion(f"{where} holds no records." if len(topics) == 1 else f"{where} hold no records.", "Nothing.")
+        return Conclusion(
+            f"{where} contains no records." if len(topics) == 1 else f"{where} contain no records.", "Nothing."
+        )
     kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in InvalidTimestampKind}
     at_most = {name: sum(topic["damage_at_most"][name] for topic in topics.values()) for name in POSSIBLE_CODES}
     invalid = sum(kinds.values())
@@ -50,13 +52,13 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     if not invalid and perhaps:
         return Conclusion(
             f"No timestamp of {count_text(records, 'record')} in {where} is certainly wrong.{perhaps}",
-            "Look at the producers whose times contradict their neighbours: either these are ahead, or the others are "
-            "late (a replay, a backfill). The proxy's violation events name clients from now on.",
+            "Check the producers whose times contradict their neighbours: either these are ahead, or the others are "
+            "late (a replay, a backfill). The proxy's violation events name the clients of future records.",
         )
     if not invalid:
         return Conclusion(
             f"All timestamps of {count_text(records, 'record')} in {where} are valid.",
-            "Nothing needs repair. sluicegate-spark advise recommends limits that keep it so.",
+            "Nothing needs repair. sluicegate-spark advise recommends limits that keep the timestamps valid.",
         )
     name, producer = max(
         ((name, producer) for name, topic in topics.items() for producer in topic["producers"]),
@@ -72,7 +74,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     repaired = "" if not any(kinds[kind] for kind in _REPAIRED) else ", and repair shows a clean copy"
     return Conclusion(
         found,
-        "Fix that producer first: clients' names are not stored with records, but the proxy's violation events have "
+        "Fix that producer first: brokers do not store the names of clients, but the proxy's violation events contain "
         f"them. advise recommends limits that reject such records{repaired}.",
     )
 
@@ -123,7 +125,7 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
         [_overview(name, topics[name]) for name in shown],
     )
     listed = [name for name in worst if topics[name]["records"]]
-    left = f"The {WORST} worst topics follow; summary.json has all {len(listed):,}." if len(listed) > WORST else ""
+    left = f"The {WORST} worst topics follow; summary.json lists all {len(listed):,}." if len(listed) > WORST else ""
     sections = [ReportSection("Topics", left, tables=[overview])]
     sections += [_section(results, name, topics[name]) for name in listed[:WORST]]
     future = f"Future: more than {duration(summary['after_max_ms'])} ahead of the record's append."
@@ -234,7 +236,7 @@ def _producers_table(producers: list[dict[str, Any]], at_least: str = "") -> Tab
     if others:
         rows.append(_producer(f"{len(others):,} others", others))
         caption = (
-            f"Producers: the {len(worst)} worst of {len(producers):,} and the sum of the others; summary.json has all"
+            f"Producers: the {len(worst)} worst of {len(producers):,} and the sum of the others; summary.json lists all"
         )
     return Table(caption, ("producer", "records", "bytes", f"kinds{at_least}", f"invalid timestamps{at_least}"), rows)
 

@@ -35,8 +35,8 @@ from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 
 _RESUME = (
-    "committed records stay in the clean topic, and readers with isolation.level=read_committed see only them. "
-    "Give the same command again to continue from there"
+    "committed records stay in the clean topic, and readers with isolation.level=read_committed see only them. Run the "
+    "same command again to continue from there"
 )
 
 
@@ -50,13 +50,13 @@ def repair(
     apply: Annotated[bool, typer.Option("--apply", help="Write the clean topic. Default: a dry run.")] = False,
     after_max_ms: AfterMax = AFTER_MAX_MS,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="KIND", help="Kind of timestamp that is not corrected. May be repeated.")
+        list[str] | None, typer.Option(metavar="KIND", help="Kind of timestamp to leave uncorrected. May be repeated.")
     ] = None,
     rewrite: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KIND",
-            help="Kind of timestamp that is corrected too, although it may be valid: future or implausible.",
+            help="Kind of timestamp to correct as well, although it may be valid: future or implausible.",
         ),
     ] = None,
     epoch: Epoch = EPOCH,
@@ -65,7 +65,9 @@ def repair(
     ] = Retention.KEEP,
     assume_ms: Annotated[
         int | None,
-        typer.Option(metavar="MS", help="Append time (ms) of partitions without any usable timestamp.", min=1),
+        typer.Option(
+            metavar="MS", help="Append time (ms) to assume for partitions without any usable timestamp.", min=1
+        ),
     ] = None,
     skip_unreadable: SkipUnreadable = False,
     skip_unwritable: Annotated[

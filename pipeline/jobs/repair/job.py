@@ -93,7 +93,7 @@ def targets_of(topics: Topics, to: str) -> dict[str, str]:
         if _TOPIC_NAME.fullmatch(target) is None or target in (".", ".."):
             raise CannotWriteTopic(
                 f"{source} cannot be repaired into {target}: a topic's name has 1 to {_LONGEST_NAME} characters of "
-                f"a-z, A-Z, 0-9, ., _ and -, and this one has {len(target)}; use another --to"
+                f"a-z, A-Z, 0-9, ., _ and -, but this one has {len(target)}; use another --to"
             )
     return found
 
@@ -104,7 +104,7 @@ def write_plan(
     """Make a new plan and write it to the folder. Raises RepairBegun."""
     if results.has(PLAN) and plan_from(results.read_text(PLAN)).begun:
         raise RepairBegun(
-            f"a repair has already begun in {results.path('')}: continue it with --apply, or use another --out"
+            f"a repair has already begun in {results.path('')}: continue that one with --apply, or use another --out"
         )
     ids, ranges = topic_ids(topics), topics.ranges()
     sources, there = source_settings(topics), target_settings(topics, targets)
@@ -151,7 +151,7 @@ def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: Re
     obstacles = [
         *remaining_zero_obstacles(found),
         *unreadable_batch_obstacles(plan),
-        *(() if skips else (f"{each}; --skip-unwritable leaves them out" for each in unwritable)),
+        *(() if skips else (f"{each}; --skip-unwritable leaves these records out" for each in unwritable)),
         *records_rejected_by_targets(plan, sources, there),
         *target_time_warnings(plan, there, _range_of(found)),
     ]
@@ -159,7 +159,7 @@ def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: Re
         obstacles += missing_offsets(plan, log_starts(plan, topics), {})
         obstacles += _write_obstacles(topics, plan) if changes or omits_records else []
     results.write_table(UNREADABLE, unreadable_batches(spark, topics, plan))
-    left_out = [f"{each}; they are left out" for each in unwritable if skips]
+    left_out = [f"{each}; these records are left out" for each in unwritable if skips]
     warnings = [*retention_warnings(plan, sources, there), *skipped_batch_warnings(plan), *left_out]
     return RepairListing(changes, obstacles, warnings, omits_records)
 
@@ -189,7 +189,7 @@ def check_no_obstacles(listing: RepairListing) -> None:
     """Raise CannotWriteTopic, with all obstacles, if there are any."""
     if listing.obstacles:
         raise CannotWriteTopic(
-            "nothing was written, because the repair could not be finished:\n" + "\n".join(listing.obstacles)
+            "nothing was written because the repair could not be finished:\n" + "\n".join(listing.obstacles)
         )
 
 
@@ -319,7 +319,7 @@ def write_repair(
     required_acls.check(required_acls.missing_acl_sentences(topics, needed))
     plan = kept_plan(results, targets, rules)
     if plan is not None:
-        way = "Use another --out and --to" if plan.begun else "Make a new plan by a dry run"
+        way = "Use another --out and --to" if plan.begun else "Make a new plan with a dry run"
         check_topic_ids(results, topics, way)
     if plan is None:
         plan = write_plan(spark, topics, results, targets, rules)

@@ -47,7 +47,7 @@ def unreadable_batch_obstacles(plan: RepairPlan) -> list[str]:
     if plan.rules.skip_unreadable:
         return []
     return [
-        f"{sentence}; the table unreadable has their bytes, and --skip-unreadable skips them"
+        f"{sentence}; the table unreadable contains their bytes, and --skip-unreadable skips them"
         for sentence in _unreadable(plan)
     ]
 
@@ -56,7 +56,10 @@ def skipped_batch_warnings(plan: RepairPlan) -> list[str]:
     """Return a warning for each range of corrupt batches that is skipped."""
     if not plan.rules.skip_unreadable:
         return []
-    return [f"{sentence}; they are skipped, and the table unreadable has their bytes" for sentence in _unreadable(plan)]
+    return [
+        f"{sentence}; these are skipped, and the table unreadable contains their bytes"
+        for sentence in _unreadable(plan)
+    ]
 
 
 def _unreadable(plan: RepairPlan) -> list[str]:
@@ -138,7 +141,8 @@ def retention_warnings(
         keeps = there is None and plan.rules.retention is Retention.KEEP
         if outdated and not keeps and age is not None:
             found.append(
-                f"{outdated:,} records of {name}, repaired, are older than its retention.ms={source.retention_ms}, and "
+                f"{outdated:,} records of {name}would after their repair be older than its "
+                f"retention.ms={source.retention_ms}, and "
                 f"{to} deletes records older than {age} ms: omit --retention as-source"
                 + (f", or set retention.ms=-1 on {to}" if there else "")
             )

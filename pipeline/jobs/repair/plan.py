@@ -95,8 +95,8 @@ def plan_from(text: str) -> RepairPlan:
     value = json.loads(text)
     if any("append_times" not in each for each in value["partitions"]):
         raise PlanTooOld(
-            "the plan was made by an earlier release, which estimated append times otherwise: make a new one with "
-            "another --out and --to, or finish it with that release"
+            "the plan was made by an earlier release, which estimated append times differently: make a new plan with "
+            "another --out and --to, or finish this one with that release"
         )
     rules = Rules(
         value["now_ms"],

@@ -34,33 +34,40 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     changed, stay = sum(repaired.values()), sum(left.values())
     verb = "have" if summary["applied"] else "would have"
     of = f" ({counts_in_words(repaired)})" if changed else ""
-    rest = f"; {count_text(stay, 'invalid timestamp')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
+    rest = f"; {count_text(stay, 'invalid timestamp')} {'is' if stay == 1 else 'are'} left unchanged" if stay else ""
     if perhaps:
-        rest += f"; {perhaps:,} more may be ahead of their append, which is not certain, and are left as they are"
+        rest += f"; {perhaps:,} more may be ahead of their append, which is not certain, and are left unchanged"
     found = f"{share_text(changed, records)} of {count_text(records, 'record')} {verb} another timestamp{of}{rest}."
     return Conclusion(found, _to_do(summary, changed, stay, perhaps))
 
 
 def _to_do(summary: Mapping[str, Any], changed: int, stay: int, perhaps: int) -> str:
     if summary["obstacles"]:
-        return f"Remove the obstacles first, then plan again: {'; '.join(summary['obstacles'])}"
+        return f"Remove these obstacles, then plan again: {'; '.join(summary['obstacles'])}"
     if summary["applied"]:
         return (
             "Compare the clean topic with sluicegate-spark verify --plan and this folder, then switch readers to it; "
             "they need isolation.level=read_committed."
         )
     if not changed + stay + perhaps:
-        return "Nothing: all timestamps are valid. Even --apply makes no clean topic, which would be a plain copy."
+        return (
+            "Nothing: all timestamps are valid. Even with --apply, no clean topic is created, because it "
+            "would be a plain copy."
+        )
     offer = f" {_offer(perhaps)}" if perhaps and InvalidTimestampKind.FUTURE.value not in summary["keep"] else ""
     if not changed:
-        return f"Nothing would be corrected, and --apply would write a plain copy.{offer}"
-    return f"Look at the examples, before and after. If they are right, run the same command with --apply.{offer}"
+        return f"Nothing would be corrected: --apply would only write a plain copy.{offer}"
+    return (
+        f"Compare the times before and after in the examples. If they are correct, run the same command "
+        f"with --apply.{offer}"
+    )
 
 
 def _offer(perhaps: int) -> str:
     return (
         f"If clocks of producers ran ahead, add --rewrite future: it sets the estimated append time of the {perhaps:,} "
-        "records that may be ahead. If records were copied or replayed, their times may be valid: do not add it."
+        "records that may be ahead. If records were copied or replayed, their times may be valid: do not use this "
+        "option."
     )
 
 
@@ -76,7 +83,7 @@ def future_sentences(summary: Mapping[str, Any]) -> list[str]:
         return []
     option = next((name for name in ("keep", "rewrite") if InvalidTimestampKind.FUTURE.value in summary[name]), None)
     why = "without --rewrite future" if option is None else f"by --{option} future"
-    fate = "corrected too" if option == "rewrite" else "left as they are"
+    fate = "corrected too" if option == "rewrite" else "left unchanged"
     return [
         f"{certain:,} records are certainly ahead of their append, whenever that was. {perhaps:,} more may be: the "
         "broker does not store when records were appended, and their times have passed meanwhile. They are "
@@ -127,7 +134,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         if others:
             rows.append(_in_sum(others))
             most = f"the {len(shown)} of {len(changes):,} with most records"
-            caption += f": {most} and the sum of the others; summary.json has all"
+            caption += f": {most} and the sum of the others; summary.json lists all"
         plots = [_by_producer(changes)] if changes else []
         text = "" if changes else "No invalid timestamps: the clean topic is a copy."
         text = " ".join(part for part in (owner_in_words(topic), text) if part)
@@ -178,18 +185,19 @@ def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
     damage = row["damage"]
     named = InvalidTimestampKind.FUTURE.value if damage == UncertainTimestampKind.FUTURE else damage
     if named in rules.keep:
-        return f"left as it is: --keep {named}"
+        return f"left unchanged: --keep {named}"
     if damage == InvalidTimestampKind.IMPLAUSIBLE:
         unit = likely_unit(row["example_before"], rules.now_ms)
         guess = f"the example is perhaps {unit}" if unit else "no unit fits the example"
-        return f"left as it is: before --epoch, {guess}; --rewrite {damage} sets the append time"
+        return f"left unchanged: before --epoch, {guess}; --rewrite {damage} sets the append time"
     if row["may_be_valid"] and named not in rules.rewrite:
         return (
-            "left as it is: ahead of its neighbours, or these are late, so it may be valid; --rewrite future changes it"
+            "left unchanged: ahead of its neighbours, unless these are late, so it may be valid; --rewrite future "
+            "changes it"
         )
     if damage in {unit.value for unit in UNITS.values()}:
-        return "left as it is: even converted, it is ahead of the moment of reading"
-    return "left as it is: the partition has no usable time; --assume-ms MS sets one"
+        return "left unchanged: even when converted, it is later than the moment of reading"
+    return "left unchanged: the partition has no usable time; --assume-ms MS sets one"
 
 
 def first_lines(summary: dict[str, Any]) -> list[str]:
@@ -204,7 +212,7 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
         f"{count_text(sum(repaired.values()) - valid, 'invalid timestamp')} {would}, "
         f"of {records:,} records in all{_in_words(repaired)}.",
         *(
-            [f"{sum(left.values()):,} others are left as they are{_in_words(left)}; the table gives reasons."]
+            [f"{sum(left.values()):,} others are left unchanged{_in_words(left)}; the table gives reasons."]
             if left
             else ()
         ),

@@ -61,4 +61,4 @@ def acl_sentence(topics: Topics, acl: RequiredAcl) -> str:
 def check(lacks: Collection[str]) -> None:
     """Raise CannotWriteTopic, with all missing ACLs, if there are any."""
     if lacks:
-        raise CannotWriteTopic("nothing was written, because ACLs are missing:\n" + "\n".join(lacks))
+        raise CannotWriteTopic("nothing was written because ACLs are missing:\n" + "\n".join(lacks))

@@ -85,8 +85,8 @@ class _Writer:
             raise CannotWriteTopic(
                 f"{self._plan.source.of} to {self._plan.to}: the plan counted {planned.records:,} records in "
                 f"offsets {self._plan.source.start} to {self._plan.source.end - 1}, and {written:,} were read "
-                "now; committed records stay, the rest is not written. If records were deleted since, "
-                "make a new plan with another --out and --to; otherwise start again"
+                "now; committed records stay, the rest is not written. If records have since been deleted, make a new "
+                "plan with another --out and --to; otherwise start again"
             )
         self._target.commit(self._progress(self._plan.source.end))
 

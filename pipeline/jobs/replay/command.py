@@ -30,8 +30,8 @@ from sluicegate.pipeline.jobs.replay.request import FixTimes
 from sluicegate.pipeline.jobs.replay.writing import Headers
 
 _RESUME = (
-    "committed records stay, and readers with isolation.level=read_committed see only them. Give the same command "
-    "again to continue from there"
+    "committed records stay, and readers with isolation.level=read_committed see only them. Run the same command again "
+    "to continue from there"
 )
 
 
@@ -47,7 +47,8 @@ def replay(
     from_findings: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", help="Results folder of an audit with --samples all, whose listed records are replayed."
+            metavar="DIR",
+            help="Results folder of an audit with --samples all. Replays the records that the audit lists.",
         ),
     ] = None,
     by: Annotated[
@@ -57,7 +58,7 @@ def replay(
         ),
     ] = None,
     headers: Annotated[
-        Headers, typer.Option(help="Headers to write: those of the record, or also those that the proxy added.")
+        Headers, typer.Option(help="Headers to write: only the record's own, or also those that the proxy added.")
     ] = Headers.OWN,
     skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,

@@ -113,5 +113,5 @@ def _number(texts: Mapping[str, str], name: DeadLetterHeader) -> int:
     except ValueError:
         raise NoDeadLetter(f"its header {name} is not a number") from None
     if not -(2**63) <= found < 2**63:
-        raise NoDeadLetter(f"its header {name} is not an int64")
+        raise NoDeadLetter(f"its header {name} is not a 64-bit integer")
     return found

@@ -41,13 +41,13 @@ def function_named(name: str) -> Correct:
     """Import the function. Raises NoFunction."""
     module, colon, within = name.partition(":")
     if not (module and colon and within):
-        raise NoFunction(f"--by {name}: expected module:function, as corrections:in_euros")
+        raise NoFunction(f"--by {name}: expected module:function, such as corrections:in_euros")
     try:
         found: Correct | None = getattr(import_module(module), within, None)
     except Exception as error:
         raise NoFunction(
             f"--by {name}: {module} cannot be imported ({type(error).__name__} at {place_of(error)}); install it, or "
-            "add its folder to PYTHONPATH, here and on executors"
+            "add its folder to PYTHONPATH, both here and on the executors"
         ) from error
     if not callable(found):
         raise NoFunction(f"--by {name}: {module} has no function {within}")
@@ -63,7 +63,7 @@ def correct_letter(name: str, letter: DeadLetter) -> ReplayRecord | None:
     except Exception as error:
         raise FunctionFails(
             f"{letter.place}: {name} failed with {type(error).__name__} at {place_of(error)}; fix the "
-            "function, or let it return None for records that it cannot correct, and start again"
+            "function, or let it return None for records that it cannot correct, then start again"
         ) from error
     if found is not None and not _is_record(found):
         raise FunctionFails(
@@ -151,7 +151,7 @@ class ReplayDecider:
         """Return the decision. Raises FunctionFails and CannotBeValidated."""
         if letter.is_copy:
             return RemainingLetter(
-                RemainingReason.COPY, f"the record is in {letter.topic} already (quarantine with mode: observe)"
+                RemainingReason.COPY, f"the record is already in {letter.topic} (quarantine with mode: observe)"
             )
         partitions = self._asked.partitions.get(letter.topic)
         if partitions is None:

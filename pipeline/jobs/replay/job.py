@@ -49,7 +49,7 @@ _ALL, BACK, REMAINING = "cells", "replays", "remaining"
 _AT_ONCE = 4  # writing a small partition mostly waits for coordinators
 _WRITTEN = "to string, to_partition bigint, records bigint, last bigint"
 _MOST_REMAINING = 200
-"""Number of those in the summary; the table has all."""
+"""Number of those in the summary; the table lists all."""
 _PLACE = ("topic", "partition", "offset")
 _ACLS_MISSING, _UNFINISHABLE = "ACLs are missing", "the replay could not be finished"
 RemainingOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], RemainingRanges]

@@ -133,7 +133,7 @@ def _check(results: Results, topics: Sequence[str]) -> None:
         raise NoFindings(f"{where} does not exist: use the folder (--out) of a finished audit")
     summary = results.read_summary()
     if summary.get("job") not in ("audit", "judge"):
-        raise NoFindings(f"{where} belongs to a {summary.get('job')}: use the folder (--out) of an audit")
+        raise NoFindings(f"{where} contains the results of a {summary.get('job')}: use the folder (--out) of an audit")
     if not summary.get("lists_all"):
         raise NoFindings(f"{where}: this audit kept only some records of each kind: run it again with --samples all")
     missing = [topic for topic in topics if topic not in summary["topics"]]

@@ -96,8 +96,9 @@ def _remaining_of(
     for each in ranges:
         if reached.get(each.of, 0) > each.end and is_whole:
             raise CannotWriteTopic(
-                f"{each.of} was replayed up to offset {reached[each.of]}, and ends at offset {each.end}: its broker "
-                "lost records. Replay the rest from another topic, or delete the group of its progress"
+                f"{each.of} was replayed up to offset {reached[each.of]}, but ends at offset {each.end}: its broker "
+                f"lost records. Replay the rest from another topic, or delete the consumer group that stores its "
+                f"progress"
             )
     missing = tuple(
         f"{each.of} was replayed up to offset {reached[each.of]}, and begins at offset {each.start}: dead letters at "

@@ -36,16 +36,22 @@ def _to_do(called: str, applied: bool, records: int, back: int, remaining: int) 
     if not records:
         return f"Nothing: earlier runs have handled all {called}s."
     if applied:
-        rest = " Records that remain are not tried again: see the table remaining and their topic." if remaining else ""
-        return f"Readers of the topics see each once with isolation.level=read_committed.{rest}"
+        rest = (
+            (" The remaining records are not tried again: see the table remaining and their topic.")
+            if remaining
+            else ""
+        )
+        return f"With isolation.level=read_committed, readers of the topics see each record once.{rest}"
     if not back:
-        return "Nothing would be written. --fix, or your function with --by, can correct the records that remain."
+        return (
+            "Nothing would be written. --fix, or your function with --by, may be able to correct the remaining records."
+        )
     more = (
-        " First check whether --fix or --by can correct the rest: an applied run does not try it again."
+        " First check whether --fix or --by can correct the remaining records: an applied run does not try them again."
         if remaining
         else ""
     )
-    return f"Look at the times before and after. If they are right, run the same command with --apply.{more}"
+    return f"Compare the times before and after. If they are correct, run the same command with --apply.{more}"
 
 
 _HEADS = ("source", "destination", "rejected for", "decision", "records", "example", "details")
@@ -68,7 +74,7 @@ def first_lines(summary: Mapping[str, Any]) -> list[str]:
     lines = [f"{back:,} of {records:,} {summary['of']}s {goes}, {corrected:,} of them corrected{_in_words(to)}."]
     if remaining:
         stay = "remains where it is" if remaining == 1 else "remain where they are"
-        lines.append(f"{remaining:,} {stay}{_in_words(reason)}; the table remaining has the reasons.")
+        lines.append(f"{remaining:,} {stay}{_in_words(reason)}; the table remaining gives the reasons.")
     if summary["remaining_by_earlier_runs"]:
         lines.append(
             f"{summary['remaining_by_earlier_runs']:,} more remained after earlier runs; they are in that table too."

@@ -70,7 +70,9 @@ def _before(plan: ReplayPartition, target: Transactions) -> WriteProgress:
     if found is None or found.reached <= plan.source.start:
         return WriteProgress(plan.source.start, 0, plan.plan_id)
     if found.plan_id != plan.plan_id:
-        raise CannotWriteTopic(f"{plan.source.of}: another replay continued meanwhile; start again when it has ended")
+        raise CannotWriteTopic(
+            f"{plan.source.of}: another replay has continued in the meantime; start again when it has ended"
+        )
     return found
 
 
@@ -106,8 +108,8 @@ class _Writer:
                 self._target.begin()
         if self._read != self._plan.records:
             raise CannotWriteTopic(
-                f"{self._plan.source.of}: {self._plan.records:,} records were listed, and {self._read:,} were read "
-                "now (deleted?); committed records stay, the rest is not written. Start again"
+                f"{self._plan.source.of}: {self._plan.records:,} records were listed, and {self._read:,} were read now "
+                f"(deleted?); committed records stay, and the rest is not written. Start again"
             )
         self._target.commit(self._progress(self._plan.source.end))
 
@@ -128,7 +130,7 @@ class _Writer:
     def _is_bad_now(self, offset: int, message: str) -> CannotWriteTopic:
         return CannotWriteTopic(
             f"{self._plan.source.of} offset {offset}: the record was valid when it was listed, and is no longer: "
-            f"{message}. Committed records stay, the rest is not written. Start again"
+            f"{message}. Committed records stay, and the rest is not written. Start again"
         )
 
     def _progress(self, reached: int) -> WriteProgress:

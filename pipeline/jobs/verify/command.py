@@ -25,7 +25,7 @@ def verify(
         typer.Option(
             "--topic",
             metavar="NAME",
-            help="Name of a topic. Give it twice: first the source topic, then the clean topic.",
+            help="Name of a topic. Use the option twice: first for the source topic, then for the clean topic.",
         ),
     ],
     out: Out,
@@ -33,7 +33,8 @@ def verify(
         str | None,
         typer.Option(
             metavar="DIR",
-            help="Results folder of the repair: topics are compared up to the end of its plan, by its rules.",
+            help="Results folder of the repair. The topics are compared up to the end of the repair's "
+            "plan, by its rules.",
         ),
     ] = None,
     skip_unreadable: SkipUnreadable = False,

@@ -54,7 +54,7 @@ class PlanMismatch(PipelineError):
 def plan_in(results: Results, source: str, target: str) -> RepairPlan:
     """Return the plan of the repair in this folder. Raises PlanMismatch."""
     if not results.has(PLAN):
-        raise PlanMismatch(f"{results.path(PLAN)} does not exist: --plan takes the --out of the repair")
+        raise PlanMismatch(f"{results.path(PLAN)} does not exist: set --plan to the --out of the repair")
     plan = plan_from(results.read_text(PLAN))
     if plan.targets.get(source) != target:
         held = ", ".join(f"{source} to {to}" for source, to in plan.targets.items())

@@ -24,15 +24,15 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     found = (
         f"{names} do NOT have the same records, apart from declared repairs: {counts_in_words(summary['differences'])}."
     )
-    again = " Wrong repairs need a new repair into a new topic." if summary["differences"][_WRONGLY] else ""
+    again = " To correct wrong repairs, repair again into a new topic." if summary["differences"][_WRONGLY] else ""
     grown = "" if summary["records"]["source"] == summary["records"]["target"] else (
-        " If the source has new records, compare with --plan, which ends where the repair ended."
+        " If the source has new records, use --plan, which compares up to the end of the repair."
     )  # fmt: skip
-    to_do = f"Do not switch readers. The table differences has each difference by partition and offset.{again}{grown}"
+    to_do = f"Do not switch readers. The table differences lists each difference by partition and offset.{again}{grown}"
     return Conclusion(found, to_do)
 
 
-_ABOUT = "Records are compared with their timestamp before a repair, and without its three headers."
+_ABOUT = "Repaired records are compared by their original timestamp, and without the three headers that a repair adds."
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, int]]:

@@ -26,7 +26,7 @@ from sluicegate.pipeline.commands.running import (
 from sluicegate.pipeline.source.topics import Topics
 
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
-_RESUME = "complete batches stay. Give the same command again to continue after them"
+_RESUME = "complete batches stay. Run the same command again to continue after them"
 
 
 def violations(
@@ -40,14 +40,16 @@ def violations(
     bootstrap: Annotated[
         str | None, typer.Option(metavar="HOST:PORT[,…]", help="Addresses of brokers to bootstrap from.")
     ] = None,
-    topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Name of a topic with events.")] = None,
-    window: Annotated[str, typer.Option(help="Length of a window.")] = "5 minutes",
+    topic: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Name of the topic that contains the events.")
+    ] = None,
+    window: Annotated[str, typer.Option(help="Length of a time window.")] = "5 minutes",
     late_after_seconds: Annotated[
         int,
-        typer.Option(help="An event counts as late if it is older than the latest event by more than this (s).", min=0),
+        typer.Option(help="An event counts as late if it is more than this (s) older than the latest event.", min=0),
     ] = 600,
     batch: Annotated[
-        int | None, typer.Option(help="Maximum number of files, or of offsets of a topic, in a batch.", min=1)
+        int | None, typer.Option(help="Maximum number of files, or of a topic's offsets, in a batch.", min=1)
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Continue with new events until stopped.")] = False,
     every_seconds: Annotated[int, typer.Option(help="With --follow: interval between batches (s).", min=1)] = 30,
@@ -87,8 +89,8 @@ def violations(
             grown = [] if read_files is None else read_files.grown()
             for file in grown:
                 typer.echo(
-                    f"warning: {file} has grown since it was read, and the new lines are not counted: move files here "
-                    "when they are complete, or send events to a topic",
+                    f"warning: {file} has grown since it was read, and the new lines are not counted: move only "
+                    f"complete files here, or send events to a topic",
                     err=True,
                 )
             summary = job.summary_of(totals) | {"grown_files": grown}

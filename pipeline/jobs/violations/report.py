@@ -48,13 +48,14 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
         if client_name(row["client_id"]) == worst:
             reasons[printable(row["reason"] or "no reason given")] += row["events"]
     found = (
-        f"{shortened(worst)} is rejected most: {share_text(its, total)} of {count_text(total, 'rejected batch')[:-1]}es"
+        f"{shortened(worst)} has the most rejections: {share_text(its, total)} of "
+        f"{count_text(total, 'rejected batch')[:-1]}es"
         if total != 1
-        else f"{shortened(worst)} had the one batch that was rejected"
+        else f"{shortened(worst)} sent the only rejected batch"
     )
     return Conclusion(
         f"{found} ({counts_in_words(dict(reasons))}).",
-        f"Start with that client: its rows show topics and times. "
+        f"Start with that client; its rows show the topics and times. "
         f"The events name {count_text(len(by_client), 'client')}.",
     )
 

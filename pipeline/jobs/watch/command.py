@@ -45,7 +45,7 @@ Emit = Callable[[dict[str, Any]], None]
 """Outputs a finding."""
 _HOUR_MS = 3_600_000
 _FAILURES = 10
-_RESUME = "complete batches stay. Give the same command again to continue after them"
+_RESUME = "complete batches stay. Run the same command again to continue after them"
 
 
 def watch(
@@ -59,7 +59,7 @@ def watch(
             metavar="FILE", help="Configuration file of the proxy. The job reports what the proxy would reject."
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Process the records since the last run, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Process the records since the last run, then exit.")] = False,
     every_seconds: Annotated[int, typer.Option(help="Interval between batches (s).", min=1, max=86_400)] = 60,
     batch: Annotated[int, typer.Option(help="Maximum number of offsets in a batch.", min=1)] = 20_000_000,
     webhook: Annotated[
@@ -74,7 +74,8 @@ def watch(
     quiet_hours: Annotated[
         int,
         typer.Option(
-            help="A kind of invalid timestamp has ended when its producer has written for this many hours without it.",
+            help="A kind of invalid timestamp counts as ended after its producer has written for this "
+            "many hours without it.",
             min=1,
         ),
     ] = 6,
@@ -82,7 +83,7 @@ def watch(
     before_max_ms: Annotated[
         int | None,
         typer.Option(
-            help="A timestamp counts as past if it is earlier than its append by more than this (ms).",
+            help="A timestamp counts as past if it is more than this (ms) before its append.",
             min=0,
         ),
     ] = None,

@@ -37,7 +37,7 @@ class DeniedTopics:
             self._denied = still
         names = tuple(name for name in self._topics.names if name not in self._denied)
         if not names:
-            raise TopicTrouble(f"this login may read none of the topics: {'; '.join(self._denied.values())}")
+            raise TopicTrouble(f"this login may not read any of the topics: {'; '.join(self._denied.values())}")
         return replace(self._topics, names=names)
 
     def find(self, topics: Topics) -> bool:
@@ -47,7 +47,7 @@ class DeniedTopics:
         """
         found = {name: why for name, why in self._lacking(topics.names).items() if name not in self._denied}
         for name, why in sorted(found.items()):
-            self._notices.append(f"{name} cannot be read, and the other topics are watched without it. {why}")
+            self._notices.append(f"{name} cannot be read; the other topics are watched without it. {why}")
         self._denied |= found
         return bool(found)
 

@@ -205,11 +205,11 @@ class Watch:
                 if name not in self._deleted:
                     self._deleted.add(name)
                     self._notices.append(
-                        f"{name} was deleted: its counts stay, and it is watched again if it is recreated"
+                        f"{name} was deleted: its counts are kept, and it is watched again if it is recreated"
                     )
                 continue
             if ids[name] and known.get(name, ids[name]) != ids[name]:
-                self._notices.append(f"{name} was recreated (its topic id changed): it is read from its beginning")
+                self._notices.append(f"{name} was recreated (its topic id changed): it is read from the beginning")
             elif name in self._deleted:
                 self._notices.append(f"{name} exists again")
             self._deleted.discard(name)

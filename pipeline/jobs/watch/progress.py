@@ -105,7 +105,7 @@ def stream_id(results: Results, kept: Mapping[str, str]) -> str:
     begun: dict[str, str] = json.loads(results.read_text(_BEGUN))
     if {name: begun.get(name) for name in kept} != dict(kept):
         raise DifferentWatch(
-            f"{results.path('')} belongs to a watch with tables in {begun.get('tables')} as "
+            f"{results.path('')} contains the results of a watch with tables in {begun.get('tables')} as "
             f"{begun.get('format')}: use the same again, or another --out"
         )
     return begun["id"]

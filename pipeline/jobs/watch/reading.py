@@ -82,7 +82,7 @@ class PartitionStates:
         for of, place in sorted(places.items()):
             if of.topic in self.ids and of not in self.ends and place.offset > 0:
                 raise TopicChanged(
-                    f"{of} does not exist any more, and was read up to {place.offset}: the topic was recreated with "
+                    f"{of} no longer exists, but was read up to {place.offset}: the topic was recreated with "
                     "fewer partitions. Watch it with another --out"
                 )
         left: list[tuple[OffsetRange, int]] = []
@@ -90,7 +90,7 @@ class PartitionStates:
             place = places.get(of, WatchedOffset(self.starts[of], 0))
             if end < place.offset and self.starts[of] < place.offset:
                 raise TopicChanged(
-                    f"{of} ends at offset {end}, and was read up to {place.offset}: its broker has lost records, or "
+                    f"{of} ends at offset {end}, but was read up to {place.offset}: its broker has lost records, or "
                     "the topic was recreated. Watch it with another --out"
                 )
             if end > place.offset:

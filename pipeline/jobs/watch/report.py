@@ -41,7 +41,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
         counts = counts_in_words({name: damage[name] for name in ranges}, ranges)
         found += f" Not known exactly, because brokers do not store when records were appended: {counts}."
     if not summary["findings"]:
-        return Conclusion(found, "Nothing: no producer began or changed anything.")
+        return Conclusion(found, "Nothing: no producer is new or has changed.")
     return Conclusion(found, f"Look at the newest finding: {printable(finding_line(summary['findings'][-1]))}.")
 
 
@@ -87,7 +87,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
         ReportSection("Topics", plots=_plots(topics), tables=[Table(rest, _HEADS, shown)]),
         ReportSection("Latest findings", tables=[_findings(summary)]),
     ]
-    lead = f"As of batch {summary['batches']:,}; the table watch_hours has counts by topic and hour."
+    lead = f"As of batch {summary['batches']:,}; the table watch_hours contains the counts by topic and hour."
     results.write_text(REPORT, page("Watch", conclusion(summary), lead, sections, now_ms))
 
 

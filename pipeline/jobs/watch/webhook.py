@@ -60,7 +60,7 @@ def webhook_at(address: str) -> Webhook:
         parts = urlsplit(address)
         _ = parts.port  # raises an error for an invalid port
     except ValueError as error:
-        raise BadWebhook("the webhook's address cannot be read: expected https://host/path") from error
+        raise BadWebhook("the webhook's address is malformed: expected https://host/path") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
         raise BadWebhook("the webhook's address is invalid: expected https://host/path, or http, without a user name")
     if not address.isascii() or any(not letter.isprintable() or letter == " " for letter in address):

@@ -89,7 +89,7 @@ def _escaped(value: str) -> str:
 def _dotted(content: bytes) -> str:
     """Return an object identifier in dotted digits (X.690, 8.19). Raises ValueError."""
     if not content or content[-1] & 0x80:
-        raise ValueError("an object identifier without an end")
+        raise ValueError("an incomplete object identifier")
     numbers, number = [], 0
     for byte in content:
         number = number << 7 | byte & 0x7F

@@ -290,7 +290,7 @@ def _belonging(files: TlsFiles, key: "PrivateKeyTypes", shown: Sequence["Certifi
         return
     message = f"{files.key_file}, {files.certificate_file}: the key does not match the first certificate"
     if places:
-        message += f", but certificate {places[0] + 1}, which must come first"
+        message += f", but it matches certificate {places[0] + 1}, which must be the first"
     yield Flaw(f"{files.section}.key_file", message)
 
 

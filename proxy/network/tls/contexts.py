@@ -256,7 +256,7 @@ _REASONS = {
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer rejected our certificate",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the peer requires a certificate (certificate_file, key_file)",
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate, which client_auth requires",
-    "WRONG_VERSION_NUMBER": "the peer does not speak TLS: a plaintext port or client (security.protocol is wrong)",
+    "WRONG_VERSION_NUMBER": "the peer does not use TLS: a plaintext port or client (security.protocol is wrong)",
     "HTTP_REQUEST": "an HTTP request on a TLS port",
     "KEY_VALUES_MISMATCH": "the key does not match the certificate",
     "NO_CERTIFICATE_OR_CRL_FOUND": "no certificate in the file",

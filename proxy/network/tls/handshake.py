@@ -129,7 +129,10 @@ class PendingHandshakes:
             left = began + _PROTECTED_SECONDS - monotonic()
             if left <= 0:
                 self._reached[MAX_HANDSHAKES] += 1
-                oldest.cancel(f"cancelled for a new one: {self._most} handshakes were in progress ({MAX_HANDSHAKES})")
+                oldest.cancel(
+                    f"cancelled in favour of a new handshake: {self._most} handshakes were in progress "
+                    f"({MAX_HANDSHAKES})"
+                )
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), left if left > 0 else _PROTECTED_SECONDS)
 

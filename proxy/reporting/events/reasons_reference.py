@@ -12,10 +12,11 @@ from sluicegate.validation.verdict import Reason
 _HEAD = """\
 # Reasons
 
-The reason for a violation is a code. Events (`reason`), log lines, the header `sluicegate.reason` of dead letters and
-marks, the web UI and the pipeline's tables have the same one. So has the label `rule` of `sluicegate_violations_total`;
-only for rules it has their names, and rehearsed bounds have metrics of their own. The column *Kafka error* is what the
-producer gets if the batch is rejected and the broker has no error that takes precedence.
+The reason for a violation is a code. The same code is in events (`reason`), log lines, the header `sluicegate.reason`
+of dead letters and marks, the web UI and the pipeline's tables. It is also the label `rule` of
+`sluicegate_violations_total`, except that violations of rules have the rule's name there. Rehearsed bounds have
+separate metrics. The column *Kafka error* lists the error that the producer gets if the batch is rejected and no error
+of the broker takes precedence.
 
 *Faulty client*: the client library is faulty, or is not a Kafka client. Update it, or report the bug to its
 maintainers.
@@ -36,7 +37,7 @@ ENTRIES: dict[Reason, ReasonEntry] = {
     Reason.TIMESTAMP_TOO_OLD: ReasonEntry(
         (ErrorCode.INVALID_TIMESTAMP,),
         "Correct the unit or the clock of the producer (the event's `diagnosis` names the likely mistake), or raise "
-        "`message.timestamp.before.max.ms` for topics that take old data.",
+        "`message.timestamp.before.max.ms` for topics that receive old data.",
     ),
     Reason.TIMESTAMP_IN_FUTURE: ReasonEntry(
         (ErrorCode.INVALID_TIMESTAMP,),
@@ -46,7 +47,8 @@ ENTRIES: dict[Reason, ReasonEntry] = {
         (ErrorCode.INVALID_TIMESTAMP,), "Nothing is rejected. Correct the producer before the bound is enforced."
     ),
     Reason.LOG_APPEND_TIME: ReasonEntry(
-        (ErrorCode.INVALID_TIMESTAMP,), "Producers set CreateTime; only brokers set LogAppendTime. " + _CORRECT_CLIENT
+        (ErrorCode.INVALID_TIMESTAMP,),
+        "Use CreateTime in producers; only brokers set LogAppendTime. " + _CORRECT_CLIENT,
     ),
     Reason.NULL_KEY: ReasonEntry(_INVALID_RECORD, "Send a key with each record, or use a topic that is not compacted."),
     Reason.INNER_MAGIC: ReasonEntry(_INVALID_RECORD, _CORRECT_CLIENT),
@@ -56,15 +58,15 @@ ENTRIES: dict[Reason, ReasonEntry] = {
     Reason.SEVERAL_BATCHES: ReasonEntry(_INVALID_RECORD, _CORRECT_CLIENT),
     Reason.BASE_OFFSET: ReasonEntry(_INVALID_RECORD, _CORRECT_CLIENT),
     Reason.BATCH_TOO_LARGE: ReasonEntry(
-        (ErrorCode.MESSAGE_TOO_LARGE,), "Send smaller batches, or raise `max.message.bytes` of the topic."
+        (ErrorCode.MESSAGE_TOO_LARGE,), "Send smaller batches, or raise the topic's `max.message.bytes`."
     ),
     Reason.CRC_MISMATCH: ReasonEntry(
-        (ErrorCode.CORRUPT_MESSAGE,), "The client retries. If it happens again, check memory and network of its host."
+        (ErrorCode.CORRUPT_MESSAGE,),
+        "The client retries. If it happens again, check the memory and network of its host.",
     ),
     Reason.UNSUPPORTED_CODEC: ReasonEntry(
         (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, ErrorCode.INVALID_RECORD),
-        "Set the producer's `compression.type` to gzip, snappy, lz4 or zstd; zstd needs a client of Kafka 2.1 or "
-        "later.",
+        "Set the producer's `compression.type` to gzip, snappy, lz4 or zstd; zstd requires Kafka clients 2.1 or later.",
     ),
     Reason.DAMAGED_PAYLOAD: ReasonEntry(_UNKNOWN, _CORRECT_CLIENT),
     Reason.DECOMPRESSION_LIMIT: ReasonEntry(_INVALID_RECORD, _LIMIT.format("limits.max_decompressed_bytes")),
@@ -93,7 +95,7 @@ ENTRIES: dict[Reason, ReasonEntry] = {
     ),
     Reason.RULE_VIOLATED: ReasonEntry(
         _INVALID_RECORD,
-        "The event's `rule` and `samples` name the rule and say what was expected ([rules](rules.md)).",
+        "The event's `rule` and `samples` name the rule and the expected content ([rules](rules.md)).",
     ),
     Reason.REQUEST_RULE_VIOLATED: ReasonEntry(
         (ErrorCode.POLICY_VIOLATION,), "Change the producer's setting that the message names, such as `acks`."
@@ -105,8 +107,8 @@ ENTRIES: dict[Reason, ReasonEntry] = {
     ),
     Reason.SCHEMA_UNUSABLE: ReasonEntry(
         (ErrorCode.REQUEST_TIMED_OUT,),
-        "Correct the schema that the message names. `on_schema_error: retriable` and `forward` have this reason; with "
-        "`reject` the record violates its rule.",
+        "Correct the schema that the message names. This reason applies with `on_schema_error: retriable` or "
+        "`forward`; with `reject`, the record violates its rule.",
     ),
 }
 """The errors and the advice for each reason."""

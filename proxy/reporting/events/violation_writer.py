@@ -125,7 +125,7 @@ def _opened(path: Path) -> int:
     return fd
 
 
-QUEUE_FULL = "the queue is full, because events are written too slowly"
+QUEUE_FULL = "the queue is full because events are written too slowly"
 _MAX_QUEUED_BYTES = 8 << 20
 _MAX_WRITTEN_AT_ONCE = 64 << 10
 _AT_THE_END_SECONDS = 3.0
@@ -233,7 +233,7 @@ class ViolationFile:
                 file=str(self._path),
                 reason=reason,
                 lost_so_far=self._counters.violation_events_failed,
-                advice="check that the disk of violations.file has room and the proxy may write the file",
+                advice="check that the disk of violations.file has free space and that the proxy may write the file",
             )
 
 

@@ -12,16 +12,16 @@ from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 
 _REGISTRY_ADVICE = (
-    "cached schemas stay in use; batches that need others are rejected with a retriable error, unless on_outage of "
-    "their rule says otherwise; start the registry, or correct its url or login"
+    "cached schemas stay in use; batches that need others are rejected with a retriable error, unless their rule's "
+    "on_outage sets another outcome; start the registry, or correct its url or login"
 )
 _CHANGED_ADVICE = (
-    "the new schema applies; if the registry was rebuilt or restored, records that were written before name the wrong "
-    "schema: consumers cannot read them"
+    "the new schema applies; if the registry was rebuilt or restored, earlier records name the wrong schema, so "
+    "consumers cannot read them"
 )
 _ABSENT_ADVICE = "records that name it are rejected; restore it in the registry, or register it again"
 _LIMIT_ADVICE = "its records are rejected; if they are valid, simplify the rule or the schema, or raise the limit"
-_RESTART_ADVICE = "it is restarted; a batch that needed it at that moment has the outcome of its rule's on_outage"
+_RESTART_ADVICE = "the process is restarted; a batch that was using it gets the outcome of its rule's on_outage"
 
 
 class RegistryReports:

@@ -92,7 +92,7 @@ class SessionLog:
             "principal": identity.principal,
             "api": api,
             "topic": topic,
-            "advice": "this topic has the state that the proxies share: change it at the cluster itself",
+            "advice": "this topic stores the proxies' shared state: change it directly on the cluster",
         }
         self._note("change of a state topic refused", (_host(identity.peer), api, str(topic)), details)
 
@@ -142,12 +142,12 @@ class SessionLog:
 
     def no_broker_reachable(self, reason: str) -> None:
         """Log that the proxy's probe of the cluster found no broker. The probe is repeated every few seconds."""
-        advice = "check that the brokers are up and that upstream.bootstrap is right; sluicegate doctor finds out more"
+        advice = "check that the brokers are up and that upstream.bootstrap is correct; sluicegate doctor shows more"
         self._note(_NO_BROKER, (reason,), {"reason": reason, "advice": advice})
 
     def proxy_login_rejected(self, reason: str) -> None:
         """Log that a broker rejected `upstream.sasl`. Clients use their own logins and are still served."""
-        advice = "fix upstream.sasl; until then the proxy does not see brokers or topic settings"
+        advice = "fix upstream.sasl; until then the proxy cannot read brokers or topic settings"
         self._note(_LOGIN_REJECTED, (reason,), {"reason": reason, "advice": advice})
 
     def upstream_responds(self) -> None:

@@ -218,7 +218,7 @@ def _pretty() -> Processor:
 
 
 def _lost_lines(count: int) -> Line:
-    reason = "standard error accepted no lines, or not fast enough"
+    reason = "standard error accepted lines too slowly, or not at all"
     line: EventDict = {"event": "log lines dropped", "lines": count, "reason": reason}
     for processor in _first_processors():
         line = processor(None, "warning", line)  # type: ignore[assignment]  # each of these returns a dict

@@ -210,14 +210,15 @@ class ValidationLines:
             **_without_none(details),
             batches=times,
             bad_records=records,
-            advice="producers were asked to retry; check that the dead-letter topic exists and the proxy may write it",
+            advice="producers were asked to retry; check that the dead-letter topic exists and that the "
+            "proxy may write to it",
         )
 
     def _log_rehearsal(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.info("rehearsed bound exceeded", **_without_none(details), batches=times, bad_records=records)
 
     def _log_unreadable(self, details: dict[str, Any], times: int, _records: int) -> None:
-        advice = "some clients cannot read it; framing: strict rejects such batches"
+        advice = "some clients cannot read the batch; framing: strict rejects such batches"
         self._log.warning("unreadable batch forwarded", **_without_none(details), batches=times, advice=advice)
 
     def _log_in_future(self, details: dict[str, Any], times: int, _records: int) -> None:

@@ -17,7 +17,7 @@ KIND = "User:"
 """The type of every principal."""
 _UNVERIFIED = " (unverified)"
 _MAX_SCRAM_BYTES = 8192
-_OR_BY_ID = "or name its client id in exemptions and policies instead"
+_OR_BY_ID = "or name the client's id in exemptions and policies instead"
 
 
 class UnverifiedReason(Enum):
@@ -60,7 +60,7 @@ _EXPLANATIONS = {
         f"let the client log in with PLAIN, SCRAM or a JWT that has the claim, {_OR_BY_ID}",
     ),
     UnverifiedReason.ALTERED_NAME: (
-        "the name is too long, is not UTF-8 or has control characters, so the proxy shows another text",
+        "the name is too long, is not UTF-8 or has control characters, so the proxy shows it in another form",
         f"give the client a name of at most {MAX_CHARACTERS - len(KIND)} printable characters",
     ),
 }

@@ -209,7 +209,7 @@ class RequestHandler:
             self._passes(api, version, InFlightRequest(correlation_id, self._rewriting(api.key, version)))
             return _STREAM
         if (is_gathered or handling is _VALIDATE) and self._cluster_login.is_wanted and not self._sasl.logged_in:
-            raise RequestBeforeLogin(f"{api.name} before the login that the cluster requires")
+            raise RequestBeforeLogin(f"{api.name} was sent before the login that the cluster requires")
         if is_gathered and self._changes is not None:
             self._on_gathered = partial(self._changes.take, api, version, correlation_id)
             return _GATHER

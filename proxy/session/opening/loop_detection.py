@@ -48,8 +48,8 @@ class LoopDetection:
         if head == self._greeting or _plain(ends) in self._made:
             self.listener = listener
             raise UpstreamIsThisProxy(
-                f"upstream leads back to this proxy's own listener ({listener}): name brokers in upstream.bootstrap "
-                "and upstream.brokers, and let brokers' advertised.listeners name themselves"
+                f"upstream leads back to this proxy's own listener ({listener}): use the brokers' own addresses in "
+                f"upstream.bootstrap, in upstream.brokers and in the brokers' advertised.listeners"
             )
 
 

@@ -52,7 +52,7 @@ from sluicegate.validation.previous_times import PreviousTimeInFlight
 from sluicegate.validation.produce.request import waived_request
 from sluicegate.validation.rules.rule import Client
 
-NO_QUOTA = "a quota has no room for the client; the log says which"
+NO_QUOTA = "a quota has no room for the client; see the log for its name"
 
 
 class QuotaMeter(Protocol):

@@ -12,8 +12,10 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import FaultStage, Finding, Reason
 
-_MESSAGE = "only sluicegate itself writes to this topic: it has the state that the proxies of this cluster share"
-_OF_OTHERS = "not stored, because its request has a batch for a topic that only sluicegate itself writes: send it again"
+_MESSAGE = "only sluicegate writes to this topic: it stores the shared state of this cluster's proxies"
+_OF_OTHERS = (
+    "not stored, because the request also has a batch for a topic to which only sluicegate writes: send it again"
+)
 
 
 def refused_request(

@@ -27,7 +27,7 @@ from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.produce.effects import AskBroker, ReportNotStored, StoreBadRecords
 from sluicegate.validation.validated_request import Place
 
-_BROKER_FIRST = "the broker has a reason of its own to reject the batch"
+_BROKER_FIRST = "the broker itself would reject the batch"
 # The number of confirmed partitions that one connection remembers. If it is exceeded, all of them are forgotten.
 _MOST_PROVEN = MOST_ALONE
 

@@ -78,9 +78,7 @@ class Metering:
         if share is None:
             return QuotaDecision.PROCEED
         if share.is_crowded:
-            most = (
-                f"the {share.quota.connections} connections already on which quota {share.quota.name} lets it produce"
-            )
+            most = f"the {share.quota.connections} connections on which quota {share.quota.name} allows it to produce"
             self._turn_away(f"{_shown(share)} has {most}")
             return QuotaDecision.REJECT
         makes_wait = share.makes_wait

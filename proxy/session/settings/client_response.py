@@ -156,8 +156,8 @@ class _Merging:
         if self._api is ApiKey.CREATE_TOPICS:
             return ChangeError(
                 ErrorCode.UNKNOWN_SERVER_ERROR,
-                "the topic was created, but without its sluicegate settings, which could not be stored: "
-                f"{failure.reason}. Set them by altering the topic",
+                f"the topic was created, but its sluicegate settings could not be stored: {failure.reason}. Alter the "
+                f"topic to set them",
             )
         item = self._divided.request.items[number]
         is_mixed = self._api is ApiKey.ALTER_CONFIGS or not all(map(is_ours, item.settings))

@@ -30,7 +30,7 @@ class After(IntEnum):
     NO_CHECK = 0
     AUTHORIZATION = 1
     ALL_CHECKS = 2
-    """All but those of the values: authorization, the name of the topic, and whether it exists."""
+    """All checks except those of the values: authorization, the topic's name, and its existence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,9 @@ def test_each_key_has_the_line_of_the_contract_or_configuration_that_sets_it(tmp
     ("text", "contract", "wrong"),
     [
         ("contracts: [{path: c.odcs.yaml, topics: 'pay.*'}]", ORDERS,
-         "F/c.odcs.yaml:10: schema[0]: orders.v1 is beyond the scope of this contract (F/sluicegate.yaml:3)"),
+         "F/c.odcs.yaml:10: schema[0]: orders.v1 is outside the scope of this contract (F/sluicegate.yaml:3)"),
         ("contracts: ['c.odcs.yaml', 'd.odcs.yaml']", ORDERS,
-         "F/d.odcs.yaml:10: schema[0]: orders.v1 has a contract already (F/c.odcs.yaml:10)"),
+         "F/d.odcs.yaml:10: schema[0]: orders.v1 already has a contract (F/c.odcs.yaml:10)"),
         ("contracts: c.odcs.yaml", ORDERS.replace("orders.v1", "orders v1"),
          "F/c.odcs.yaml:11: schema[0].physicalName: orders v1 is not a valid topic name"),
         ("contracts: missing.odcs.yaml", ORDERS, "F/missing.odcs.yaml: cannot be read: No such file or directory"),

@@ -149,7 +149,7 @@ def test_a_status_and_a_second_server_have_no_effect(status: str, tmp_path: Path
 
     assert unchecked_statements(tmp_path, contract) == [
         f"status {status}: the rules apply in every status; remove the file to end them",
-        "server dr: the format of the first Kafka server counts; all have the topic",
+        "server dr: the first Kafka server's format applies, because all servers have the topic",
     ]
 
 

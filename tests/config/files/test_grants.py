@@ -59,10 +59,11 @@ def test_keys_within_the_scope_apply_to_its_topics_alone(tmp_path: Path) -> None
     [
         (
             "exempt: [{client_id: a, topics: [ledger, orders]}]",
-            "exempt[0].topics[1]: orders reaches beyond the scope of this file, payments.*, ledger (F/sluicegate.yaml:3"
+            "exempt[0].topics[1]: orders is not limited to the scope of this file, payments.*, ledger "
+            "(F/sluicegate.yaml:3"
             '); write topics: "payments.*", or a part of it',
         ),
-        ("exempt: [{client_id: a, topics: '*'}]", "exempt[0].topics: * reaches beyond the scope of this file, "),
+        ("exempt: [{client_id: a, topics: '*'}]", "exempt[0].topics: * is not limited to the scope of this file, "),
         (
             "exempt: [{client_id: a}]",
             "exempt[0]: an exemption in a file of topic_files needs topics: the patterns of the topics that it is for",
@@ -74,7 +75,7 @@ def test_keys_within_the_scope_apply_to_its_topics_alone(tmp_path: Path) -> None
         (f"exempt: [{', '.join(['{client_id: a, topics: ledger}'] * 101)}]", "exempt: expected at most 100 items"),
         (
             "quotas: [{name: q, topic: '*', bytes_per_second: 1}]",
-            "quotas[0].topic: * reaches beyond the scope of this file, payments.*, ledger (F/sluicegate.yaml:3)",
+            "quotas[0].topic: * is not limited to the scope of this file, payments.*, ledger (F/sluicegate.yaml:3)",
         ),
         (
             "quotas: [{name: q, principal: 'User:*', connections: 1}]",

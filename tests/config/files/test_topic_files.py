@@ -78,7 +78,7 @@ def test_an_error_names_file_key_and_line(main: Path) -> None:
         b="topics:\n  - mode: observe\n",
         c="topics:\n  - match: x\n    fix:\n",
     ) == [
-        "F/policies/c.yaml:3: topics[0].fix: the section is empty; add its required keys, or leave the key out",
+        "F/policies/c.yaml:3: topics[0].fix: the section is empty; add its required keys, or omit the key",
         "F/policies/a.yaml:4: topics[1].cleanup.polici: no such key; did you mean cleanup.policy?",
         "F/policies/b.yaml:2: topics[0].match: this key is required",
     ]
@@ -128,7 +128,7 @@ def test_topic_files_above_16_mib_are_rejected(main: Path) -> None:
 
     (problem,) = problems_of_file(main, "topic_files: policies/*.yaml\n")
     assert problem == (
-        "F/sluicegate.yaml:3: topic_files: F leads to 1 files of 17 MiB; expected at most 1000, of 16 MiB together"
+        "F/sluicegate.yaml:3: topic_files: F contains 1 files of 17 MiB; expected at most 1000, of 16 MiB together"
     )
 
 
@@ -138,7 +138,7 @@ def test_a_folder_of_too_many_files_is_named_with_their_count(main: Path) -> Non
 
     (problem,) = problems_of_file(main, "topic_files: policies/*.yaml\n")
     assert problem == (
-        "F/sluicegate.yaml:3: topic_files: F/policies/*.yaml leads to 1100 files; expected at most 1000, "
+        "F/sluicegate.yaml:3: topic_files: F/policies/*.yaml matches 1100 files; expected at most 1000, "
         "of 16 MiB together"
     )
 
@@ -179,12 +179,11 @@ def test_an_entry_beyond_the_scope_of_its_file_is_an_error_with_the_line_to_writ
         pay2="topics: [{match: /pay.*/}, {match: ledgers}, {match: '/(/'}]",
         other="topics: []",
     ) == [
-        f"F/policies/pay.yaml:2: topics[0].match: * reaches beyond {scope}; {instead}",
-        f"F/policies/pay.yaml:5: topics[1].quarantine: orders reaches beyond {scope}; write the name of a topic "
-        "within it",
-        f"F/policies/pay2.yaml:1: topics[0].match: /pay.*/ reaches beyond {scope}; {instead}; a regular expression "
+        f"F/policies/pay.yaml:2: topics[0].match: * is not limited to {scope}; {instead}",
+        f"F/policies/pay.yaml:5: topics[1].quarantine: orders is not limited to {scope}; name a topic within the scope",
+        f"F/policies/pay2.yaml:1: topics[0].match: /pay.*/ is not limited to {scope}; {instead}; a regular expression "
         r"must begin with its fixed text: /payments\..../",
-        f"F/policies/pay2.yaml:1: topics[1].match: ledgers reaches beyond {scope}; {instead}",
+        f"F/policies/pay2.yaml:1: topics[1].match: ledgers is not limited to {scope}; {instead}",
         "F/policies/pay2.yaml:1: topics[2].match: not a regular expression that RE2 accepts: missing ): (",
     ]
 
@@ -196,7 +195,7 @@ def test_the_scopes_of_all_items_that_match_a_file_apply(main: Path) -> None:
         pay="topics: [{match: payments.eu}, {match: orders}]",
     )
 
-    assert problem.startswith("F/policies/pay.yaml:1: topics[1].match: orders reaches beyond the scope")
+    assert problem.startswith("F/policies/pay.yaml:1: topics[1].match: orders is not limited to the scope")
 
 
 @pytest.mark.parametrize(
@@ -204,7 +203,7 @@ def test_the_scopes_of_all_items_that_match_a_file_apply(main: Path) -> None:
     [
         (
             "{path: policies/pay.yaml, topics: }",
-            "topic_files[0].topics: the key is empty; name the topics, or leave",
+            "topic_files[0].topics: the key is empty; name the topics, or omit",
         ),
         ("{path: policies/pay.yaml, topics: []}", "topic_files[0].topics: expected at least one"),
         ("{path: policies/pay.yaml, topics: a/b}", "topic_files[0].topics[0]: no topic has a slash in its name"),

@@ -79,7 +79,7 @@ def test_the_admin_endpoint_serves_health_readiness_and_metrics(admin: tuple[str
     assert get_status_and_text(url + "/else")[0] == 404
     assert get_status_and_text(url + "/metrics/fleet") == (
         404,
-        "the metrics of all proxies need state.topic in the configuration\n",
+        "the metrics of all proxies require state.topic in the configuration\n",
     )
 
 

@@ -250,7 +250,7 @@ async def test_a_topic_that_cannot_be_written_is_a_retriable_error_and_changes_n
 
     assert await change_all("/api/suspend", "topic=orders&reason=a&seconds=60") == (
         503,
-        "state.topic state cannot be written: no broker; try again, or change this proxy alone (scope=proxy)\n",
+        "state.topic state cannot be written: no broker; try again, or change only this proxy (scope=proxy)\n",
     )
     assert topic.enforcement.suspensions == ()
 
@@ -269,5 +269,5 @@ async def test_workers_that_do_not_respond_are_an_error() -> None:
 async def test_scope_cluster_without_a_state_topic_is_rejected(change: Change) -> None:
     status, text = await change("/api/suspend", "topic=orders&reason=a&seconds=60&scope=cluster")
 
-    assert (status, "without state.topic" in text) == (409, True)
+    assert (status, "requires state.topic" in text) == (409, True)
     assert (await change("/api/suspend", "topic=orders&reason=a&seconds=60&scope=world"))[0] == 400

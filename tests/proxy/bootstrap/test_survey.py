@@ -143,5 +143,5 @@ async def test_brokers_that_do_not_offer_settings_are_listed_with_the_reason() -
 
     text = "\n".join(lines_of(found, (broker.address,), {}, HostPort("127.0.0.1", 19092)))
     assert "kafka:9092" in yaml.safe_load(text)["upstream"]["bootstrap"]
-    assert "# Unknown: the brokers offer no DescribeConfigs" in text
+    assert "# Unknown: the brokers do not support DescribeConfigs" in text
     assert "# 1 more topics are not in this file." in text

@@ -72,7 +72,7 @@ def test_check_accepts_its_file_as_argument_or_option_and_requires_one(file: Pat
     for arguments in ((str(file),), ("--config", str(file))):
         done = sluicegate("check", *arguments)
         assert (done.returncode, done.stdout) == (0, f"{file}: ok\n")
-    assert "give one file to check" in sluicegate("check").stderr
+    assert "specify the file to check" in sluicegate("check").stderr
 
 
 @pytest.mark.long
@@ -123,7 +123,7 @@ def test_invalid_options_of_run_are_errors_that_name_them() -> None:
         "--upstream: upstream.bootstrap[0]: leave out PLAINTEXT://; for TLS use upstream.tls",
         "--listen: listen.bootstrap: expected host:port with a port of 0 to 65535, found 'x'",
     ]
-    assert sluicegate_process("run").stderr.splitlines()[-1].startswith("give --config FILE, or --upstream")
+    assert sluicegate_process("run").stderr.splitlines()[-1].startswith("specify --config FILE, or --upstream")
 
 
 @pytest.mark.long
@@ -171,7 +171,7 @@ def test_run_logs_warnings_in_the_configured_format(file: Path) -> None:
     [
         ("nonsense(value)", "line 1, column 9: undeclared reference to 'nonsense'"),
         ("valeu.amount > 0", "line 1, column 6: undeclared reference to 'valeu.amount'; there are client, headers"),
-        ("size(value.items)", "the expression gives int instead of true or false"),
+        ("size(value.items)", "the expression returns int instead of true or false"),
         ("value.amount >", "line 1, column 15: Syntax error"),
         ("timestamp > 'a'", "line 1, column 11: found no matching overload"),
         ("client.user == 'a'", "client has no user; it has id, software, version, principal, address"),
@@ -213,7 +213,7 @@ def test_check_shows_the_policy_of_a_topic_and_its_lines(file: Path) -> None:
     assert f"604800000  ({file}:5, defaults.message.timestamp.difference.max.ms)" in matched
     assert "the broker's own  (sluicegate default)" in matched
     assert other.startswith("no entry of topics matches; defaults apply")
-    assert f"hint: {file}:7: the dot of compacted.* is a dot; compacted* would match this topic" in other
+    assert f"hint: {file}:7: the dot in compacted.* is a literal dot; compacted* would match this topic" in other
     assert "not a valid topic name" in sluicegate("check", str(file), "--topic", "a b").stdout
 
 
@@ -261,7 +261,7 @@ def test_try_ends_with_0_1_or_2(file: Path) -> None:
 @pytest.mark.parametrize(
     ("topic", "words"),
     [
-        ("order", "no policy has the topic order; did you mean orders or team.orders?"),
+        ("order", "no policy names the topic order; did you mean orders or team.orders?"),
         ("orders", None),
         ("elsewhere", None),
         ("team.order", None),  # an entry with a pattern applies
@@ -307,7 +307,7 @@ def test_check_reports_an_unusable_web_ui_token(file: Path, tmp_path: Path) -> N
 
     file.write_text(MINIMAL + "admin: {listen: '0.0.0.0:9650', token: open-sesame, token_file: nowhere}\n")
     done = sluicegate("check", str(file))
-    assert "admin.token and admin.token_file exclude each other" in done.stderr
+    assert "admin.token and admin.token_file cannot be combined" in done.stderr
     assert "sesame" not in done.stderr
 
 
@@ -319,18 +319,18 @@ def test_top_and_who_report_invalid_addresses_and_token_files(tmp_path: Path) ->
     done = sluicegate("who", "orders", "--admin", "127.0.0.1:1")
     assert (done.returncode, done.stdout) == (1, "")
     assert "127.0.0.1:1 does not respond: Connection refused" in done.stderr
-    assert "give a proxy's admin.listen as --admin" in done.stderr
+    assert "specify a proxy's admin.listen with --admin" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "give --proxies HOST:PORT"),
-        (["--proxies", "a:1", "--dns", "b"], "give --proxies HOST:PORT"),
+        ([], "specify --proxies HOST:PORT"),
+        (["--proxies", "a:1", "--dns", "b"], "specify --proxies HOST:PORT"),
         (["--proxies", "nonsense"], "--proxies: nonsense: expected host:port"),
-        (["--proxies", "a:1", "--listen", "0.0.0.0:0"], "other machines can reach 0.0.0.0:0: give --token-file"),
+        (["--proxies", "a:1", "--listen", "0.0.0.0:0"], "other machines can reach 0.0.0.0:0: specify --token-file"),
         (["--proxies", "a:1", "--proxy-token-file", "/nowhere"], "/nowhere cannot be read"),
-        (["--proxies", "a:1", "--tls-certificate", "c.pem"], "belong together"),
+        (["--proxies", "a:1", "--tls-certificate", "c.pem"], "must be given together"),
         (["--proxies", "a:1", "--tls-certificate", "/no.pem", "--tls-key", "/no.key"], "/no.pem"),
     ],
 )

@@ -65,7 +65,7 @@ def test_an_http_server_as_upstream_is_logged_with_advice(tmp_path: Path) -> Non
 
     reasons = (
         "is an HTTP port, not a Kafka listener",
-        "responds, but not like a Kafka broker",
+        "responds, but not as a Kafka broker",
         "closes plaintext connections",
     )
     assert any(reason in line["reason"] for reason in reasons)

@@ -130,7 +130,7 @@ def test_a_failed_case_has_every_difference_and_the_entry_that_decides(
         (
             case_text("a", "[{timestamp: soon}]", "{outcome: accepted}"),
             "",
-            "cases[0]: expected milliseconds, a time as",
+            "cases[0]: expected milliseconds, a time such as",
         ),
         (case_text("a", "[{value_file: x}]", "{outcome: accepted}"), "", "No such file"),
         (case_text("a", "[{}]", "{outcome: accepted}") * 2, "", "cases[1].name: two cases are named c"),
@@ -248,15 +248,15 @@ def test_forty_teams_check_and_test_their_files_in_ci(tmp_path: Path) -> None:
     beyond = sluicegate("check", str(main))
     assert (beyond.returncode, beyond.stderr) == (
         1,
-        f"{file}:2: topics[0].match: * reaches beyond the scope of this file, team07.* ({main}:12); "
+        f"{file}:2: topics[0].match: * is not limited to the scope of this file, team07.* ({main}:12); "
         'write match: "team07.*", or a part of it\n',
     )
     file.write_text("topics:\n  - match: team07.other\n    checks: none\n")
     weaker = sluicegate("check", "--strict", str(main))
     assert weaker.returncode == 1
     assert weaker.stdout == (
-        f"warning: {file}:3: topics[0].checks none is weaker than floor[0] ({main}:3), which applies instead; "
-        "leave the key out\n"
+        f"warning: {file}:3: topics[0].checks none is weaker than floor[0] ({main}:3), which applies instead; omit the "
+        f"key\n"
     )
     case = "cases: [{name: c, topic: team07.other, records: [{}], expect: {outcome: rejected, rules: [keyed]}}]\n"
     (tmp_path / "team07" / "more.test.yaml").write_text(case)

@@ -34,7 +34,7 @@ def test_a_timestamp_option_is_milliseconds_an_iso_time_or_a_distance(text: str,
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("yesterday", "expected milliseconds, a time as 2026-11-22T10:00:00Z, or now+1h; found 'yesterday'"),
+        ("yesterday", "expected milliseconds, a time such as 2026-11-22T10:00:00Z, or now+1h; found 'yesterday'"),
         ("now+soon", "expected milliseconds or a duration with a unit"),
         ("9223372036854775808", "expected at most 64 bits"),
         ("now+9223372036854775807", "expected at most 64 bits"),
@@ -64,7 +64,7 @@ def test_a_record_value_has_one_source_and_a_maximum_size(tmp_path: Path) -> Non
     value.write_bytes(bytes(101))
 
     for (key, text, file, headers), words in (
-        ((None, "x", value, ()), "--value and --value-file exclude each other"),
+        ((None, "x", value, ()), "--value and --value-file cannot be combined"),
         ((None, None, value, ()), "has more than limits.max_frame_bytes (100) bytes"),
         ((None, None, tmp_path / "none", ()), "cannot be read: No such file or directory"),
         ((None, None, None, ["x"]), "--header: expected NAME=VALUE, found 'x'"),

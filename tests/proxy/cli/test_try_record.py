@@ -28,8 +28,7 @@ def test_a_good_record_is_accepted() -> None:
             "orders: topics[0] decides (match: orders, c.yaml:3)",
             f"  timestamp {NOW} is 0.0 s ago",
             "  the cluster's settings of this topic were not read (the cluster was not queried): a running proxy "
-            "applies "
-            "them where they are stricter",
+            "applies those that are stricter",
             "accepted",
         ),
     )
@@ -75,7 +74,7 @@ def test_try_on_an_observed_topic_forwards_and_says_what_reject_would_do() -> No
 
     assert trial.is_forwarded
     assert "is out of range" in trial.lines[-2]
-    assert trial.lines[-1] == "forwarded as it is (mode: observe); mode reject would reject it"
+    assert trial.lines[-1] == "forwarded unchanged (mode: observe); mode: reject would reject it"
 
 
 def test_try_prints_the_fixed_timestamp() -> None:
@@ -147,7 +146,7 @@ def test_try_prints_the_timestamp_types_of_file_and_cluster() -> None:
     trial = trial_of(LOG_APPEND, NewRecord(NOW + 2 * HOUR))
 
     assert trial.lines[3] == (
-        "  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: "
+        "  if message.timestamp.type is CreateTime on the cluster, not LogAppendTime as in the file: "
         "rejected: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
     )
     assert trial.lines[-1] == "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
@@ -206,7 +205,7 @@ def test_try_prints_the_effect_of_an_outage_in_each_mode(mode: str, outage: str,
     trial = trial_of(text, NewRecord(NOW, None, bytes(4) + b"\1{}"))
 
     if mode == "observe" and outage == "retriable":
-        is_forwarded, told = True, "forwarded as it is (mode: observe); mode reject would reject it"
+        is_forwarded, told = True, "forwarded unchanged (mode: observe); mode: reject would reject it"
     assert trial.is_forwarded is is_forwarded
     assert any(line.startswith(told) for line in trial.lines)
     assert trial.lines[-1] == "rule s: no result"
@@ -225,9 +224,9 @@ def test_a_client_outside_gradual_enforcement_is_observed() -> None:
     assert last_printed_line("team-a", late).startswith("rejected: INVALID_TIMESTAMP (32): ")
     assert (
         last_printed_line("team-b", late)
-        == "forwarded as it is (enforce: clients team-a); full enforcement would reject it"
+        == "forwarded unchanged (enforce: clients team-a); full enforcement would reject it"
     )
-    assert last_printed_line("team-b", NewRecord(NOW)).startswith("forwarded as it is (mode: observe")
+    assert last_printed_line("team-b", NewRecord(NOW)).startswith("forwarded unchanged (mode: observe")
 
 
 def test_an_exempt_client_is_not_validated() -> None:
@@ -253,4 +252,4 @@ def test_try_forwards_violations_of_an_observing_rule() -> None:
     trial = trial_of(text, NewRecord(NOW))
 
     assert trial.is_forwarded
-    assert "forwarded as it is (mode: observe of the rule); mode reject would reject it" in trial.lines
+    assert "forwarded unchanged (the rule has mode: observe); mode: reject would reject it" in trial.lines

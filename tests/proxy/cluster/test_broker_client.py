@@ -77,7 +77,7 @@ async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Ans
         ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as good,
     ):
         address, _ = await ask_any_broker(upstream_section(bad.address, good.address), None, ask_brokers)
-        with pytest.raises(NoBrokerResponses, match="responds, but not like a Kafka broker") as raised:
+        with pytest.raises(NoBrokerResponses, match="responds, but not as a Kafka broker") as raised:
             await ask_any_broker(upstream_section(bad.address), None, ask_brokers)
 
     assert address == good.address
@@ -90,7 +90,7 @@ async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Ans
         (api_versions_response(ApiKey.API_VERSIONS, ApiKey.FETCH), "is a KRaft controller, not a broker"),
         (lambda _v, _b: RawResponse(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "is an HTTP port, not a Kafka listener"),
         (lambda _v, _b: RawResponse(b"<!DOCTYPE HTML>"), "is an HTTP port, not a Kafka listener"),
-        (frame_of_size(-1), "responds, but not like a Kafka broker"),
+        (frame_of_size(-1), "responds, but not as a Kafka broker"),
     ],
 )
 async def test_a_server_that_is_not_a_broker_is_distinguished_from_an_outage(answer: Answer, words: str) -> None:

@@ -33,7 +33,7 @@ from tests.proxy.scripted_broker import (
 
 BEFORE, MAX_BYTES = "message.timestamp.before.max.ms", "max.message.bytes"
 SAID = {BEFORE: "7"}
-USING_FILE = "topic settings cannot be read, the configuration applies"
+USING_FILE = "topic settings cannot be read, only the configuration applies"
 TOPIC_AUTHORIZATION_FAILED = 29
 READ_AGAIN = "topic settings are read again"
 
@@ -313,7 +313,7 @@ async def test_a_broker_without_describe_configs_is_logged() -> None:
         with capture_logs() as lines:
             await asker.wait_until_known("a")
 
-    assert "the broker offers no DescribeConfigs" in lines[0]["reason"]
+    assert "the broker does not support DescribeConfigs" in lines[0]["reason"]
     asker.settings.close()
 
 

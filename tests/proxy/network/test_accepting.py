@@ -140,7 +140,10 @@ async def test_unfinished_tls_handshakes_are_closed_for_new_ones(tmp_path: Path)
             assert await asyncio.wait_for(first.read(), 5) == b""
         tls_listener.log.flush()
     tls_listener.acceptor.close()
-    assert any("cancelled for a new one" in line["reason"] and MAX_HANDSHAKES in line["reason"] for line in lines)
+    assert any(
+        "cancelled in favour of a new handshake" in line["reason"] and MAX_HANDSHAKES in line["reason"]
+        for line in lines
+    )
     assert tls_listener.reached[MAX_HANDSHAKES] >= 1
     for _, writer in silent:
         writer.close()

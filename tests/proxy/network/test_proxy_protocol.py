@@ -91,8 +91,8 @@ PEERS = ["10.255.0.1", "::ffff:10.0.0.1", "2001:db8::1%eth0", "192.0.2.1", "11.0
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"proxy_protocol": "required"}, "belong together"),
-        ({"proxy_protocol_from": ["10.0.0.0/8"]}, "belong together"),
+        ({"proxy_protocol": "required"}, "must be set together"),
+        ({"proxy_protocol_from": ["10.0.0.0/8"]}, "must be set together"),
         ({"proxy_protocol": "required", "proxy_protocol_from": ["10.0.0.1/8"]}, "expected a network"),
         ({"proxy_protocol": "required", "proxy_protocol_from": ["lb.example.com"]}, "expected a network"),
     ],

@@ -25,7 +25,7 @@ def test_every_key_of_a_topic_is_explained() -> None:
     assert told["rehearse"] == f"{{{AFTER}: [60000, 3600000]}}  (c.yaml:6, topics[0].rehearse)"
     assert told["fix"] == "{timestamp: unit}  (c.yaml:8, defaults.fix)"
     assert told[BEFORE] == "315360000000  (c.yaml:8, defaults.fix)"
-    assert told["nothing"] == "is fixed while mode is observe"
+    assert told["the"] == "proxy fixes nothing while mode is observe"
 
 
 def test_the_owner_is_explained() -> None:
@@ -66,7 +66,7 @@ def test_later_matching_entries_are_listed(tmp_path: Path) -> None:
     lines = list(explain("orders", load_file(main, {})))
 
     assert lines[0] == f"orders: topics[0] decides (match: ord*, {main}:4)"
-    assert lines[1] == (f"  {team}:2, topics[0].match: orders matches too, and comes later: the first match decides")
+    assert lines[1] == (f"  {team}:2, topics[0].match: orders also matches, but comes later: the first match decides")
 
 
 def test_an_entry_of_a_topic_file_is_named_by_its_index_there(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_rules_process_gives_the_same_results_as_inline_evaluation(process: 
     expression = Specification(EvaluatorKind.EXPRESSION, b"value.a > 1")
 
     assert process.ask(shape, RulesOperation.FAULT, b'{"a": 1}') is None
-    assert (process.ask(shape, RulesOperation.FAULT, b"{}") or "").startswith("does not follow its JSON Schema")
+    assert (process.ask(shape, RulesOperation.FAULT, b"{}") or "").startswith("does not match its JSON Schema")
     assert process.ask(shape, RulesOperation.RECORD_NAME, b"{}") == "Shape"
     assert process.ask(number, RulesOperation.FAULT, b"\x02") is None
     assert process.ask(number, RulesOperation.RECORD_NAME, b"\x02") == "n.Number"
@@ -241,7 +241,7 @@ def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProces
 
 
 def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
-    with pytest.raises(SchemaUnusable, match="the JSON Schema is not usable"):
+    with pytest.raises(SchemaUnusable, match="the JSON Schema cannot be used"):
         process.compile(schema_specification(EvaluatorKind.JSON, {"type": "no type"}))
     response = process.compile(schema_specification(EvaluatorKind.JSON, {"type": "string"}))
     assert 0 < response.grown < 1 << 20

@@ -57,5 +57,5 @@ def test_an_unmeasured_clock_is_neither_zero_nor_a_condition(
 def test_only_a_denial_makes_the_next_measurement_wait_for_minutes() -> None:
     assert pause_after(ClockOffset(leader=3, ahead_ms=0, within_ms=2)) == 5
     assert pause_after(None) == 5
-    assert pause_after(NotMeasured("the quorum has no leader that reports its time")) == 5
+    assert pause_after(NotMeasured("the quorum's leader does not report its time")) == 5
     assert pause_after(NotMeasured("CLUSTER_AUTHORIZATION_FAILED", is_denied=True)) == 300

@@ -31,8 +31,8 @@ async def test_a_read_only_place_for_violations_is_named_with_its_whole_path(
         await Server(config).start()
 
     assert str(raised.value) == (
-        f"violations.file {tmp_path}/violations.jsonl cannot be written: Read-only file system; give its folder a "
-        "volume, or leave violations.file out"
+        f"violations.file {tmp_path}/violations.jsonl cannot be written: Read-only file system; mount a volume at its "
+        f"folder, or remove violations.file"
     )
 
 

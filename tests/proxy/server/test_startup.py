@@ -14,7 +14,7 @@ from sluicegate.proxy.workers.supervisor import Supervisor
 
 LEAST = {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_port_base": 20000}}
 ENDPOINT = "https://collector.internal:4318"
-MISSING = "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]', or leave otel out"
+MISSING = "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]', or remove the section otel"
 
 
 @pytest.fixture

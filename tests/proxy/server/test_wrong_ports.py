@@ -68,7 +68,9 @@ def test_tls_to_a_plaintext_port_is_reported(run: Callable[[Awaitable[None]], No
             context = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
             with pytest.raises(UpstreamUnreachable) as raised:
                 await Dialler(context, 5, None).connect((address,), cast(Connection, asyncio.Protocol()))
-        assert ours == "closed the TLS handshake: probably a plaintext port (upstream.tls is set)"
+        assert ours == (
+            "closed the connection during the TLS handshake: this is probably a plaintext port (upstream.tls is set)"
+        )
         assert str(raised.value) == f"{address}: {ours}"
 
     run(connect_to_wrong_port())

@@ -31,7 +31,7 @@ def test_an_incomplete_request_is_overdue_after_its_timeout() -> None:
     found = overdue_at_each_look([snapshot_with_values(request=7, moved=5, arrived=5) for now in range(6)])
 
     assert found[:4] == [None] * 4
-    words = "a request has not arrived whole, and less than 98304 bytes of it came in 3 s"
+    words = "a request has not arrived completely, and less than 98304 bytes of it came in 3 s"
     assert found[4] == Overdue("limits.frame_timeout_seconds", words)
 
 
@@ -52,8 +52,8 @@ def test_a_request_that_trickles_ends_after_the_time_and_the_log_names_the_limit
     assert next(now for now, each in enumerate(found) if each is not None) == 31
     assert found[31] == Overdue(
         "limits.frame_timeout_seconds",
-        "a request has not arrived whole, and less than 983040 bytes of it came in 30 s, though it was still arriving; "
-        "for slow links raise limits.frame_timeout_seconds, or let the producer send smaller requests "
+        "a request has not arrived completely, and less than 983040 bytes of it came in 30 s, although it was still "
+        "arriving; for slow links, raise limits.frame_timeout_seconds, or let the producer send smaller requests "
         "(max.request.size, batch.size)",
     )
 

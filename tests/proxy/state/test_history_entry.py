@@ -92,7 +92,7 @@ def test_the_history_is_shown_with_its_beginning_and_without_control_characters(
     (one,) = merged([strange, entry("b", 2.1)])
 
     assert list(lines_of({"since_ms": NOON_MS, "is_complete": False, "changes": [one.as_json()]})) == [
-        "1 changes since 2026-11-27T12:00:00Z; not all could be read in time: ask for fewer days",
+        "1 changes since 2026-11-27T12:00:00Z; not all changes could be read in time: request fewer days",
         "",
         "2026-11-27T12:00:00Z suspend orders, by \\x1b[31mroot (10.1.2.3)",
         "  looser: enforcement of orders is suspended until 2026-11-27T13:00:00Z: incident 7",

@@ -108,7 +108,7 @@ def test_spans_are_retried_when_the_collector_asks_for_it(collector: OtlpCollect
     ("status", "words"),
     [
         (401, "the collector rejects the credentials (HTTP 401): check otel.headers or otel.headers_file"),
-        (404, "the collector accepts nothing at /v1/metrics (HTTP 404): check otel.endpoint"),
+        (404, "the collector does not accept exports at /v1/metrics (HTTP 404): check otel.endpoint"),
         (400, "the collector rejects the export (HTTP 400)"),
         (503, "the collector asks to retry later (HTTP 503)"),
     ],

@@ -38,7 +38,7 @@ def test_each_topic_has_its_clients_and_the_time_range() -> None:
         ({"complete_since_ms": None}, "not all of these events could be read: 5 were"),
         ({"complete_since_ms": NOW - 1000}, "only the newest 5 events were read, from 2027-01-15T07:59:59Z on"),
         ({"skipped": 2}, "skipped 2 records that are not violation events"),
-        ({"other": 3}, "3 more batches belong to groups beyond the limit of listed groups"),
+        ({"other": 3}, "3 more batches are in groups beyond the limit of listed groups"),
     ],
 )
 def test_the_first_line_of_recorded_violations_says_what_is_missing(found: dict[str, Any], line: str) -> None:

@@ -153,7 +153,7 @@ def test_another_service_is_detected(body: bytes, monkeypatch: pytest.MonkeyPatc
     thread = Thread(target=server.handle_request)
     thread.start()
     try:
-        with pytest.raises(StateUnavailable, match="no web UI of sluicegate"):
+        with pytest.raises(StateUnavailable, match="not a sluicegate web UI"):
             read_state(HostPort("127.0.0.1", server.server_port), None)
     finally:
         thread.join()

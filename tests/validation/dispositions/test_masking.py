@@ -238,7 +238,7 @@ def test_inconsistent_keys_of_sensitive_fields_are_errors(keys: str, words: str)
 
 @pytest.mark.parametrize("more", ["samples: true", "quarantine: dead", "checks: none"])
 def test_settings_that_would_store_values_in_clear_are_errors(more: str) -> None:
-    with pytest.raises(RuleUnusable, match="exclude each other"):
+    with pytest.raises(RuleUnusable, match="cannot be combined"):
         policy_of("reject", more)
 
 

@@ -93,7 +93,7 @@ def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
     [
         (b"divide", r"the custom rule begins failed \(ZeroDivisionError at begins_rule\.py:9\) on a record of orders"),
         (b"exit", r"the custom rule begins failed \(SystemExit at begins_rule\.py:12\) on a record of orders"),
-        (b"odd", "the custom rule begins returned int instead of a text or None on a record of orders"),
+        (b"odd", "the custom rule begins returned int instead of a string or None on a record of orders"),
     ],
 )
 def test_a_custom_rule_that_fails_is_a_permanent_fault(value: bytes, said: str) -> None:
@@ -155,7 +155,7 @@ def test_the_rule_check_reports_old_attribute_names() -> None:
     [
         (
             "other",
-            "no entry point other of sluicegate.rules is installed here; there is bare, begins, gone, old, words",
+            "no entry point other of sluicegate.rules is installed here; installed: bare, begins, gone, old, words",
         ),
         ("begins", "begins cannot be created: KeyError"),
         ("gone", "gone cannot be created: AttributeError"),

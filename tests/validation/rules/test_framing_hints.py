@@ -19,7 +19,7 @@ from tests.registry.test_formats import OneSchema
 from tests.validation.rules.records import record
 
 AVRO = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}'
-FRAMED = "it begins with a zero byte and an id, as serializers of a schema registry write them: the rule needs "
+FRAMED = "it begins with a zero byte and an id, which serializers of a schema registry write: set "
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ FRAMED = "it begins with a zero byte and an id, as serializers of a schema regis
 def test_a_value_with_an_id_at_a_rule_without_is_named(text: str, format: str, framed: bytes, wrong: bytes) -> None:
     rule = SchemaRules({}).of_schema(Schema(text=text, format=format), Side.VALUE)  # type: ignore[arg-type]
 
-    assert f"{FRAMED}schema.envelope: confluent, or schema.registry" in str(rule.fault(record(framed)))
+    assert f"{FRAMED}schema.envelope: confluent or schema.registry" in str(rule.fault(record(framed)))
     assert FRAMED not in str(rule.fault(record(wrong)))
 
 
@@ -39,7 +39,7 @@ def test_json_without_an_id_at_a_rule_of_a_registry_is_named(value: bytes, is_js
 
     said = str(rule.fault(record(value)))
     assert said.startswith("the value names no schema: ")
-    assert said.endswith("the rule needs schema.file") == is_json
+    assert said.endswith("set schema.file in the rule") == is_json
 
 
 STRING_FIELD = FieldDescriptorProto(
@@ -59,7 +59,7 @@ PROTO = FileDescriptorSet(
     [(avro_content(AVRO), "Avro", b"\2"), (protobuf_content(PROTO, "M"), "Protobuf", b"\x0a\x7f")],
 )
 def test_json_at_a_rule_of_a_binary_encoding_is_named(content: Content, encoding: str, wrong: bytes) -> None:
-    hint = f"? It looks like JSON, and the topic takes {encoding}: use the serializer for {encoding}"
+    hint = f"? It looks like JSON, but the topic requires {encoding}: use the serializer for {encoding}"
 
     assert str(content.fault(b'{"a": "b"}\n', StepBudget())).endswith(hint)
     assert "JSON" not in str(content.fault(wrong, StepBudget()))

@@ -90,7 +90,8 @@ def test_violations_of_a_record_are_listed_in_the_order_of_the_rules(codec: int)
 
     assert set(found.accepted) == {(0, 1)}
     rejected = found.rejected[0, 0]
-    null, least = "rule keyed: the key is null; send one", "rule small: the value has 0 bytes; at least 1 are required"
+    null = "rule keyed: the key is null; send a key"
+    least = "rule small: the value has 0 bytes; at least 1 are required"
     most = "rule small: the value has 11 bytes; at most 10 are allowed"
     assert (rejected.code, rejected.reason, rejected.bad_count, rejected.records) == (87, Reason.RULE_VIOLATED, 3, 4)
     assert rejected.bad_records == (
@@ -414,7 +415,7 @@ def test_too_many_headers_are_rejected_if_a_rule_reads_headers() -> None:
     found = validate_partitions(
         policy_with_rules(NamedRule("h", rule)), batch([Rec(NOW, headers=[(b"", None)] * 10_001)])
     )
-    assert found.rejected[0, 0].bad_records[0].message == "rule h: 10001 headers, more than rules look at (10000)"
+    assert found.rejected[0, 0].bad_records[0].message == "rule h: 10001 headers, more than rules read (10000)"
 
 
 def test_messages_of_many_rules_are_cut() -> None:

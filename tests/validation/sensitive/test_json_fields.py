@@ -63,7 +63,7 @@ def test_a_hash_is_that_of_the_string_however_it_is_written(text: str) -> None:
         (b'{"no":"x"}', "the field no is not allowed", "r"),
         (b'{"no":[0]}', "the field no is not allowed", "r"),
         (b"[" * 202 + b"]" * 202, "more than 200 levels", None),
-        (b'{"a":"\xff"}', "not UTF-8 from byte 6", None),
+        (b'{"a":"\xff"}', "invalid UTF-8 at byte 6", None),
         (b'\xef\xbb\xbf{"c":"1"}', "not valid JSON at byte 0", None),
     ],
 )

@@ -1,6 +1,6 @@
 """Reads Avro's JSON encoding as Java's JsonDecoder does. The data are converted to binary and then validated as such.
 
-A union's value is null, or an object with the name of its branch. Bytes are a text of characters up to 255.
+A union's value is null, or an object with the name of its branch. Bytes are a string of characters up to 255.
 """
 
 import struct
@@ -23,14 +23,14 @@ _WANTED: Final = {
     avro_datum.BOOLEAN: "true or false",
     avro_datum.INT: "a whole number of 32 bits",
     avro_datum.LONG: "a whole number of 64 bits",
-    avro_datum.BYTES: "a text of characters up to 255",
+    avro_datum.BYTES: "a string of characters up to 255",
     avro_datum.STRING: "a text",
-    avro_datum.SIZED: "a number, or for a fixed a text of its size",
+    avro_datum.SIZED: "a number, or a string of its size for a fixed",
     avro_datum.ENUM: "a symbol of the enum",
     avro_datum.ARRAY: "a list",
     avro_datum.MAP: "an object",
     avro_datum.UNION: "null, or an object with the name of one branch",
-    avro_datum.RECORD: "an object with each field of the record, and no other",
+    avro_datum.RECORD: "an object with exactly the record's fields",
 }
 
 
@@ -58,7 +58,7 @@ class JsonEncoding:
         try:
             value = self._loads(data)
         except self._unreadable:
-            raise NotInJsonEncoding("is not JSON, which the header apicurio.value.encoding announces") from None
+            raise NotInJsonEncoding("is not JSON, although the header apicurio.value.encoding declares it") from None
         out = bytearray()
         self._write(self._plan.root, value, out, 0)
         return bytes(out)
@@ -66,7 +66,7 @@ class JsonEncoding:
     def _write(self, at: int, value: Any, out: bytearray, depth: int) -> None:
         kind = self._numbers[at]
         if depth > avro_datum.MAX_DEPTH:
-            raise self._fault(at, f"not nested more than {avro_datum.MAX_DEPTH} levels deep")
+            raise self._fault(at, f"nested at most {avro_datum.MAX_DEPTH} levels deep")
         writer = _SIMPLE.get(kind)
         if writer is not None:
             if not writer(value, out):
@@ -127,7 +127,7 @@ class JsonEncoding:
             return
         data = _latin(value)
         if data is None or len(data) != self._numbers[at + 1]:
-            raise self._fault(at, f"a text of {self._numbers[at + 1]} characters up to 255")
+            raise self._fault(at, f"a string of {self._numbers[at + 1]} characters up to 255")
         out += data
 
     def _inner(self, at: int) -> list[int]:
@@ -143,7 +143,7 @@ class JsonEncoding:
 
     def _fault(self, at: int, wanted: str) -> NotInJsonEncoding:
         name = self._plan.names[at][:_SHOWN]
-        return NotInJsonEncoding(f"is not Avro of its schema in JSON encoding: {name} must be {wanted}")
+        return NotInJsonEncoding(f"does not match its Avro schema in JSON encoding: {name} must be {wanted}")
 
 
 def _put(number: int, out: bytearray) -> None:

@@ -274,5 +274,5 @@ def _fields(schema: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 def _size(schema: Mapping[str, Any], name: str) -> int:
     size = schema.get("size")
     if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= _LARGEST_FIXED:
-        raise SchemaUnusable(f"the fixed {name[:100]} has no size, or one beyond 32 bits")
+        raise SchemaUnusable(f"the fixed {name[:100]} has no size, or a size of more than 32 bits")
     return size

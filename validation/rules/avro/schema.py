@@ -42,7 +42,7 @@ _WHAT: Final = {
     DatumFault.NO_SYMBOL: "the enum has no such symbol",
     DatumFault.NO_BRANCH: "the union has no such branch",
     DatumFault.BAD_COUNT: "it counts more items than the data can hold",
-    DatumFault.BLOCK_SIZE: "a block of it is not as long as it says",
+    DatumFault.BLOCK_SIZE: "the length of one of its blocks is wrong",
 }
 _WHY_OFTEN = "was it written with this schema?"
 
@@ -51,9 +51,10 @@ def describe_fault(fault: int, name: str, position: int, size: int) -> str:
     """Return the text for a fault at `position` in `size` bytes. `name` is the name of the type in the schema."""
     if fault == DatumFault.LEFT_OVER:
         left = "1 byte follows" if size - position == 1 else f"{size - position} bytes follow"
-        return f"is not Avro of its schema: {left} {name}; {_WHY_OFTEN}"
+        return f"does not match its Avro schema: {left} {name}; {_WHY_OFTEN}"
     return (
-        f"is not Avro of its schema: {name} cannot be read at byte {position}: {_WHAT[DatumFault(fault)]}; {_WHY_OFTEN}"
+        f"does not match its Avro schema: {name} cannot be read at byte {position}: {_WHAT[DatumFault(fault)]}; "
+        f"{_WHY_OFTEN}"
     )
 
 

@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 from sluicegate.validation.rules.cel.cost import MOST_ITERATIONS
 
-_LACKS = "the record lacks what the expression asks for"
-_UNUSABLE = "the record has something of another type or size than the expression can use"
+_LACKS = "the record lacks a field that the expression reads"
+_UNUSABLE = "the record has a value of a type or size that the expression cannot use"
 _MISSING_KEY = re.compile(r'NOT_FOUND: Key not found in map : "(.{1,100})"')
 _OVERLOAD: Final = re.compile(r"UNKNOWN: No matching overloads found : ([-\w<>=!+*/%&|?.\[\]@:() ,]{1,100})")
 _OPERATOR: Final = re.compile(r"_?(@in|[-<>=!+*/%&|]{1,2})_?\(([^,()]*)(?:, ([^,()]*))?\)")
@@ -14,8 +14,8 @@ _METHOD: Final = re.compile(r"\(([^,()]*)\)\.")
 _NAMED_METHOD: Final = re.compile(r"\([^,()]*\)\.(\w+)")
 _INDEX: Final = re.compile(r"_\[_\]\(([^,()]*), ([^,()]*)\)")
 _OF_LISTS: Final = {
-    "<iter_range>": "a loop over something that is no list or map",
-    "@in": "`in` with something that is no list or map",
+    "<iter_range>": "a loop over a value that is not a list or map",
+    "@in": "`in` with a value that is not a list or map",
 }
 _PATH: Final = r"(?<![.\w])[A-Za-z_]\w*(?:\.\w+(?!\w|\s*\()|\[(?:'[^']*'|\"[^\"]*\"|\d+)\])*(?!\w|\s*\()"
 _OPERAND: Final = rf"(?:{_PATH}|(?<![.\w])\d[\w.]*|'[^']*'|\"[^\"]*\"|\[[^\[\]]*\])"
@@ -41,7 +41,7 @@ _KINDS: Final = (
     (re.compile(r"out of \w+ range$"), "a number is out of range", _CONVERSION),
     (
         re.compile(r"Applying SELECT to non-message type$"),
-        "a field of something that is no object",
+        "a field of a value that is not an object",
         _Part(r"(?<![.\w])\w+(?:\.\w+){2,}", r"\w\s*\.\s*\w+\s*\.\s*\w"),
     ),
     (re.compile(r"Index error: "), "an index out of range", _Part(rf"{_PATH}(?<=\])", r"\[")),
@@ -49,7 +49,7 @@ _KINDS: Final = (
     (re.compile(r"String to \w+ conversion failed$"), "a conversion fails", _CONVERSION),
     (
         re.compile(r"invalid regular expression: "),
-        "a pattern that is no regular expression",
+        "a pattern that is not a regular expression",
         _Part(rf"(?<=matches\(){_PATH}", r"matches\("),
     ),
 )

@@ -108,7 +108,7 @@ class FieldVisit:
             raise ConditionNotMet(f"not true of the field {field.full_name}")
         raise ConditionNotMet(
             f"the field {field.full_name} is false, and Confluent's serializers also reject false fields that the "
-            "condition is not about"
+            f"condition does not test"
         )
 
     def _is_changed(self, field: SchemaField) -> bool:
@@ -179,11 +179,11 @@ class TrueOfFields(SimpleRule):
         except ConditionNotMet as error:
             return f"{error}: {self._shown}"
         except ValueUnreadable as unreadable:
-            return f"the value is {unreadable}, which no expression can look at: {self._shown}"
+            return f"the value is {unreadable}, which no expression can read: {self._shown}"
         except (TooManyFields, RecursionError):
             return f"too costly to validate: more than {_MOST_VISITED:,} fields and items: {self._shown}"
         except MemoryError as error:  # the rules process treats this cause as a record that is too costly
-            raise Outage("there is no memory left to evaluate an expression") from error
+            raise Outage("there is not enough memory to evaluate an expression") from error
         return None
 
     def _visit(self, evaluate: Evaluate) -> FieldVisit:

@@ -84,7 +84,7 @@ class InlinePrograms:
         if not text:
             return "has no expression (expr)"
         if self._compiled_count >= _MOST_RULES:
-            return f"is not evaluated: at most {_MOST_RULES} different rules of a schema are"
+            return f"is not evaluated: at most {_MOST_RULES} different rules of a schema are evaluated"
         try:
             found = compiled(text, environment, TEXT_OR_TRUTH)
         except ExpressionUnusable as error:
@@ -167,11 +167,11 @@ class MeetsInlineRules(SimpleRule):
         except ConditionNotMet as error:
             return str(error)
         except ValueUnreadable as unreadable:
-            return f"the value is {unreadable}, which no rule inside its schema can look at"
+            return f"the value is {unreadable}, which no rule inside its schema can read"
         except (TooManyFields, RecursionError):
             return f"too costly to validate: more than {_MOST_VISITED:,} objects and fields with rules in their schema"
         except MemoryError as error:  # the rules process treats this cause as a record that is too costly
-            raise Outage("there is no memory left to evaluate an expression") from error
+            raise Outage("there is not enough memory to evaluate an expression") from error
         if unusable:
             raise SchemaError(unusable[0])
         return None
@@ -197,5 +197,5 @@ class MeetsInlineRules(SimpleRule):
         if kind == "error":
             words = f"{words}: {readable_error(str(value), rule.text)}"
         elif kind not in ("bool", "string"):
-            words = f"{words}: it gives {kind} instead of true, false or a text"
+            words = f"{words}: it returns {kind} instead of true, false or a string"
         raise ConditionNotMet(f"{words}: {rule.doc or shortened_expression(rule.text)}")

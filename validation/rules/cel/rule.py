@@ -77,11 +77,11 @@ class IsTrue(SimpleRule):
         except NotOfSchema:
             return None
         except ValueUnreadable as unreadable:
-            return f"the value is {unreadable}, which no expression can look at: {self._shown}"
+            return f"the value is {unreadable}, which no expression can read: {self._shown}"
         except MemoryError:
             if steps <= INLINE_STEPS:
-                raise Outage("there is no memory left to evaluate an expression") from None
-            return f"too costly to validate: it takes too much memory to evaluate {self._shown}"
+                raise Outage("there is not enough memory to evaluate an expression") from None
+            return f"too costly to validate: evaluation needs too much memory: {self._shown}"
         except Exception as error:
             return f"{readable_error(str(error), self._shown)}{self._hint(record)}: {self._shown}"
         if not self._is_always_bool:
@@ -103,7 +103,7 @@ class IsTrue(SimpleRule):
 
     def _fault_of(self, kind: str, _value: Any) -> str | None:
         """Return the fault if the expression gives neither true nor false; `kind` is the type of the value."""
-        return f"the expression gives {kind} instead of true or false of the record: {self._shown}"
+        return f"the expression returns {kind} instead of true or false of the record: {self._shown}"
 
     def _seen(self, record: RuledRecord) -> dict[str, Any]:
         """Return the variables that the expression uses."""

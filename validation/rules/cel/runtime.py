@@ -181,7 +181,7 @@ def compiled(
         raise ExpressionUnusable(_reason(str(error), expression, names)) from error
     kind = name_of(program.return_type())
     if gives is not None and kind not in gives:
-        raise ExpressionUnusable(f"the expression gives {kind} instead of true or false")
+        raise ExpressionUnusable(f"the expression returns {kind} instead of true or false")
     tree = tree_of(program.serialize())
     used = list(variables_of(tree))
     for field in _fields_of(used, "client"):
@@ -263,5 +263,5 @@ def _about_undeclared(name: str, expression: str, names: frozenset[str]) -> str:
     if not re.search(rf"(?<!\w){re.escape(name)}\s*\(", expression):
         return f"there are {', '.join(sorted(names))}"
     if name in _FUNCTIONS:
-        return f"{name} exists with other arguments"
+        return f"{name} exists, but with other arguments"
     return f"{name} {_NOT_AVAILABLE}"

@@ -161,7 +161,7 @@ def _node(data: bytes) -> Node:
             return MapOf(_text(content, 1), parts)
         if number == _COMPREHENSION:
             return _loop(content)
-    raise ValueError("a part of the expression is of no known kind")
+    raise ValueError("a part of the expression has an unknown kind")
 
 
 def _constant(data: bytes) -> Constant:

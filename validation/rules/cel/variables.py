@@ -108,7 +108,7 @@ def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
     try:
         said = loads(text)
     except ValueError:
-        raise ValueUnreadable("JSON with a number beyond what a double holds, or half a character") from None
+        raise ValueUnreadable("JSON with a number outside the range of a double, or with a lone surrogate") from None
     return complete_texts_in(said) if rb"\u0000" in text else said
 
 

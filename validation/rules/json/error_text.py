@@ -90,11 +90,14 @@ class ErrorTexts:
         count = len(branches)
         following = sum(1 for errors in branches if not errors)
         if following:
-            return f"more than one of {count} schemas fits"
+            return f"more than one of {count} schemas matches"
         best = min(range(min(count, _MOST_BRANCHES)), key=lambda i: _distance(branches[i], at), default=None)
         if best is None or depth >= _DEEPEST:
-            return f"none of {count} schemas fits"
-        return f"none of {count} schemas fits; nearest is number {best + 1}: {self._text(branches[best][0], depth + 1)}"
+            return f"none of {count} schemas matches"
+        return (
+            f"none of {count} schemas matches; the nearest is number {best + 1}: "
+            f"{self._text(branches[best][0], depth + 1)}"
+        )
 
 
 def _distance(errors: Sequence[Any], depth: int) -> tuple[bool, int, int]:

@@ -47,7 +47,7 @@ MAX_DEPTH = 255
 _READABLE_DEPTH = 1024
 # Well below the limit of Python's reader, which reads unusual texts.
 _EXACT_DEPTH = 500
-_DOES_NOT_FOLLOW = "does not follow its JSON Schema"
+_DOES_NOT_FOLLOW = "does not match its JSON Schema"
 # About 5 ms.
 _EXPLANATION_STEPS = 50_000
 # Well-formed text is read natively, at most about 5 ns per byte.
@@ -265,7 +265,7 @@ def _compiled(
             else:
                 return one, others, validator, options is backtracking
     place = _place_in(schema, reason) if isinstance(reason, jsonschema_rs.ValidationError) else ""
-    raise SchemaUnusable(f"the JSON Schema is not usable: {place}{_first_line(reason)}") from reason
+    raise SchemaUnusable(f"the JSON Schema cannot be used: {place}{_first_line(reason)}") from reason
 
 
 def _place_in(schema: Any, error: Any) -> str:
@@ -293,7 +293,7 @@ def _read(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise SchemaUnusable(f"the schema is not JSON: {_first_line(error)}") from error
     if not isinstance(schema, dict | bool):
-        raise SchemaUnusable("a JSON Schema is an object, or true or false")
+        raise SchemaUnusable("a JSON Schema must be an object, true or false")
     return schema
 
 
@@ -312,7 +312,7 @@ def _from(references: Mapping[str, Any]) -> Any:
             if uri == name or uri.endswith("/" + name):
                 return schema
         raise ValueError(
-            f"the schema refers to {uri[:200]}, and references are not fetched; put that schema under $defs"
+            f"the schema refers to {uri[:200]}, but references are not fetched; put that schema under $defs"
         )
 
     return retrieve

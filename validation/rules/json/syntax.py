@@ -61,7 +61,7 @@ class JsonSyntax(SimpleRule):
             if fault != WELL_FORMED:
                 return f"the {self._name} is {words_for(fault)}"
         if self._rejects_duplicates and has_duplicate_keys(text):
-            return f"the {self._name} is JSON with an object that has the same key twice; write each key once"
+            return f"the {self._name} is JSON with a duplicate key in an object; write each key once"
         return None
 
 

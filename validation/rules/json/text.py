@@ -330,13 +330,13 @@ _WHAT: Final = {
     JsonFault.NO_KEY: "a key in double quotes was expected",
     JsonFault.NO_COLON: "a colon was expected",
     JsonFault.NO_COMMA: "a comma, or the end of the object or array, was expected",
-    JsonFault.LEFT_OVER: "bytes follow the JSON; write one value to a record, and nothing else",
+    JsonFault.LEFT_OVER: "bytes follow the JSON; write exactly one value to a record",
     JsonFault.TOO_DEEP: "objects and arrays are nested deeper than the rule allows",
     JsonFault.CONTROL_CHARACTER: "a string has a control character; escape it",
-    JsonFault.BAD_ESCAPE: "a string has an escape that JSON does not have",
-    JsonFault.NOT_UTF8: "a string is not UTF-8; encode it so",
+    JsonFault.BAD_ESCAPE: "a string has an invalid escape",
+    JsonFault.NOT_UTF8: "a string is not UTF-8; encode it as UTF-8",
     JsonFault.BAD_NUMBER: "a number is malformed",
-    JsonFault.BYTE_ORDER_MARK: "it begins with a byte order mark; leave that out",
+    JsonFault.BYTE_ORDER_MARK: "it begins with a byte order mark; remove the mark",
 }
 
 

@@ -36,7 +36,7 @@ def wanted_phrase(keyword: str, value: Any) -> str | None:
     if keyword == "pattern":
         return f"must match {schema_value_text(value)}"
     if keyword == "uniqueItems":
-        return "no two items may be equal"
+        return "items must be unique"
     if keyword in _BOUNDS:
         return f"must be {_BOUNDS[keyword]} {schema_value_text(value)}"
     if keyword in _COUNTED:

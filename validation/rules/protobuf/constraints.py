@@ -61,7 +61,7 @@ class Constraints:
         except Exception as error:  # its text may quote the message
             if _TOO_MANY_ITEMS in str(error)[:_MOST_WORDS]:
                 return "is too costly to validate: too many items for the loops of a constraint"
-            return f"{prefix}: one of them cannot be evaluated on it"
+            return f"{prefix}: one of the constraints cannot be evaluated"
         return f"{prefix}: {self._words(violations[0].proto)}" if violations else None
 
     def _compile(self, message_class: Any) -> None:

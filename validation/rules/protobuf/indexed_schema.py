@@ -26,8 +26,8 @@ from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 
 _NO_INDEXES = (
-    "; it can be read as the first message without indexes, as kafkajs's serializer writes it: if producers are to "
-    "write that, the entry of registries needs message_indexes: optional"
+    "; it can be read as the first message without indexes, as kafkajs's serializer writes it: to accept this, set "
+    "message_indexes: optional in the entry of registries"
 )
 _MOST_EXPRESSIONS = 20  # the maximum of compiled expressions for a schema; each takes up to 200 kB
 
@@ -67,7 +67,7 @@ class IndexedProtobufContent:
         if found is None:
             naming = self._messages.naming
             hint = _NO_INDEXES if naming is MessageNaming.CONFLUENT and self._is_first(data, budget) else ""
-            return f"is not Protobuf of its schema: {naming.value}{hint}"
+            return f"does not match its Protobuf schema: {naming.value}{hint}"
         contents, begins = found
         body = data[begins:]
         faults = [each.fault(body, budget) for each in contents]

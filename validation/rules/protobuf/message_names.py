@@ -22,10 +22,10 @@ class MessageNaming(Enum):
     indexes.
     """
 
-    CONFLUENT = "the message indexes before it lead to no message of it"
+    CONFLUENT = "the message indexes before it do not select a message of the schema"
     OPTIONAL_INDEXES = "it has no message"
-    GLUE = "the message index before it leads to no message of it"
-    APICURIO = "the message name before it, or in a header, is of no message of it"
+    GLUE = "the message index before it does not select a message of the schema"
+    APICURIO = "the message name before it, or in a header, is not that of a message of the schema"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ _TOKENS: Final = (
 )
 _NEWER_EDITION: Final = re.compile(r"is later than the maximum (supported )?edition")
 _NEWER_ADVICE: Final = (
-    "the versions of protobuf and grpcio-tools that PySpark takes end there: register the schema with edition 2023"
+    "the versions of protobuf and grpcio-tools that PySpark supports accept no later edition: register the schema with "
+    "edition 2023"
 )
 _KEY_FIELD, _VALUE_FIELD = 1, 2
 

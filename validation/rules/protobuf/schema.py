@@ -114,11 +114,11 @@ class ProtobufContent:
             message.ParseFromString(data)
         except self._unreadable:
             return (
-                f"is not Protobuf of its schema: it cannot be read as {self._full_name}; "
+                f"does not match its Protobuf schema: it cannot be read as {self._full_name}; "
                 f"was it written with this schema?{json_hint(data, 'Protobuf')}"
             )
         if self._may_lack_fields and not message.IsInitialized():
-            return f"is not Protobuf of its schema: {self._full_name} lacks required fields"
+            return f"does not match its Protobuf schema: {self._full_name} lacks required fields"
         return None
 
     @property
@@ -185,7 +185,7 @@ class ProtobufContent:
         missing = first_missing(message)
         if missing is None:
             return None
-        return f"is not Protobuf of its schema: {self._full_name} lacks the required field {missing[:200]}"
+        return f"does not match its Protobuf schema: {self._full_name} lacks the required field {missing[:200]}"
 
 
 def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:

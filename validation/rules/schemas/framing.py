@@ -57,13 +57,13 @@ class ConfluentFraming:
         if named is not None:
             schema_id = id_in_header(named)
             if schema_id is None:
-                return f"the header {header.decode()} holds neither a schema's id nor a GUID"
+                return f"the header {header.decode()} contains neither a schema id nor a GUID"
             return schema_id, data_after_id(named) + data  # Protobuf's message indexes follow the id
         if has_schema_id(data):
             return id_in_prefix(data), data_after_id(data)
         return (
-            f"the {side.value} names no schema: write it with a serializer of the schema registry, which puts a "
-            f"zero byte and the schema's id before it or a header {header.decode()} beside it"
+            f"the {side.value} names no schema: write it with a serializer of the schema registry, which writes a zero "
+            f"byte and the schema's id before the data, or adds a header {header.decode()}"
         )
 
 
@@ -96,7 +96,7 @@ class ApicurioFraming:
             named = last_header_value(headers, header.encode()) if headers else None
             if named is not None:
                 if len(named) != _LONG_BYTES:
-                    return f"the header {header} does not hold an id of eight bytes"
+                    return f"the header {header} does not contain an id of eight bytes"
                 # A key and a value write the same header, first the key and then the value.
                 message = last_header_value(headers[::-1] if side is Side.KEY else headers, _PROTOBUF_TYPE)
                 before = b"" if message is None else encoded_name(message)
@@ -106,9 +106,9 @@ class ApicurioFraming:
             if len(data) > size:
                 return ApicurioId(self._kind, int.from_bytes(data[1 : 1 + size])), data[1 + size :]
         return (
-            f"the {side.value} names no schema: write it with a serializer of Apicurio Registry, which puts a zero "
-            f"byte and the schema's id before it, or with {_IN_HEADERS} a header apicurio.{side.value}.globalId "
-            "beside it"
+            f"the {side.value} names no schema: write it with a serializer of Apicurio Registry, which writes a zero "
+            f"byte and the schema's id before the data, or with {_IN_HEADERS} adds a header "
+            f"apicurio.{side.value}.globalId"
         )
 
 
@@ -145,8 +145,8 @@ class GlueFraming:
         """Return the schema's id and the data without it, or a text if the id is wrong or missing."""
         if len(data) < _GLUE_BYTES or data[0] != _GLUE_VERSION or data[1] not in (_UNCOMPRESSED, _ZLIB):
             return (
-                f"the {side.value} names no schema: write it with a serializer of AWS Glue Schema Registry, which puts "
-                "a byte 3, a byte 0 or 5 and the schema version's UUID before it"
+                f"the {side.value} names no schema: write it with a serializer of AWS Glue Schema Registry, which "
+                f"writes a byte 3, a byte 0 or 5 and the schema version's UUID before the data"
             )
         schema_id, body = UUID(bytes=data[2:_GLUE_BYTES]), data[_GLUE_BYTES:]
         if data[1] == _UNCOMPRESSED:
@@ -156,7 +156,9 @@ class GlueFraming:
         try:
             plain = inflater.decompress(body, _MOST_PLAIN_BYTES)
         except zlib.error:
-            return f"the {side.value} cannot be decompressed as zlib, which the byte 5 before it announces"
+            return (
+                f"the {side.value} cannot be decompressed as zlib, although the byte 5 before it declares this format"
+            )
         if inflater.eof:
             return schema_id, plain
         if inflater.unconsumed_tail or len(plain) == _MOST_PLAIN_BYTES:

@@ -150,7 +150,7 @@ def rules_that_are_not_enforced(content: Content, rules: WriteRules, are_enforce
     if not isinstance(content, HasInlineRules):
         return
     if not are_enforced:
-        yield from _about(content.placed_rules().names, "no rule for it has inline_rules: true")
+        yield from _about(content.placed_rules().names, "no rule for it sets inline_rules: true")
     elif rules.rewrites:
         why = f"its rule {rules.rewrites[0]} changes whole values before they are written"
         yield from _about(content.placed_rules().names, why)

@@ -10,4 +10,4 @@ def json_hint(data: bytes, encoding: str) -> str:
     text = data.strip()
     if (text[:1], text[-1:]) not in _BRACKETS:
         return ""
-    return f" It looks like JSON, and the topic takes {encoding}: use the serializer for {encoding}"
+    return f" It looks like JSON, but the topic requires {encoding}: use the serializer for {encoding}"

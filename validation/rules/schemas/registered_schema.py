@@ -109,7 +109,7 @@ class Schemas(Protocol):
 _MOST_FRAMING_STEPS = 50_000  # 5 ms
 _NAMES = {SchemaLanguage.AVRO: "Avro", SchemaLanguage.JSON: "JSON Schema", SchemaLanguage.PROTOBUF: "Protobuf"}
 _BEGINS_OF_JSON = (b"{", b"[")
-_PLAIN_JSON = "; it looks like JSON without an id: to accept that, the rule needs schema.file"
+_PLAIN_JSON = "; it looks like JSON without an id: to accept this, set schema.file in the rule"
 
 
 def _serializer_for(language: SchemaLanguage) -> str:
@@ -273,7 +273,7 @@ class HasRegisteredSchema:
         schema = self._as_encoded(self._schema(schema_id, record.budget), record.headers)
         which = f"schema {schema_id} of registry {self._schemas.name}"
         if self._language is not None and schema.language is not self._language:
-            return f"{which} is {schema.language.value}, and this topic takes {_serializer_for(self._language)}"
+            return f"{which} is {schema.language.value}, but this topic requires {_serializer_for(self._language)}"
         try:
             subject = self._subject_of(schema.content, data, record.topic)
         except SchemaError as error:

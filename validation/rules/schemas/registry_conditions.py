@@ -83,9 +83,9 @@ def condition_on(content: Content, condition: SchemaCondition, now: Clock) -> Ex
     `now` is the clock of the variable with that name.
     """
     if condition.language not in _LANGUAGES:
-        return f"is written in {condition.language}, which is not evaluated here"
+        return f"is written in {condition.language}, which is not supported here"
     if not isinstance(content, HasExpressions):
-        return "is about a schema language that has no expressions here"
+        return "is for a schema language that does not support expressions here"
     try:
         return content.condition(condition, now)
     except RuleUnusable as error:

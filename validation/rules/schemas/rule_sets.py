@@ -153,7 +153,7 @@ def passed_over_by(rules: WriteRules) -> Iterator[str]:
     for change in rules.encrypted:
         which = f"fields with the tags {', '.join(sorted(change.tags))}" if change.tags else "all fields"
         yield (
-            f"{which} are validated by their type only, because its rule {change.name} encrypts them: formats, "
+            f"only the type of {which} is validated, because its rule {change.name} encrypts them: formats, "
             "constraints, conditions and expressions that read them do not apply"
         )
     yield from rules.unapplied

@@ -41,9 +41,7 @@ class FollowsSchema:
             return None
         if self._begins:
             if not has_schema_id(data):
-                return (
-                    f"the {self._name} does not begin with a zero byte and a schema's id, as its serializer writes them"
-                )
+                return f"the {self._name} does not begin with a zero byte and a schema id, which its serializer writes"
             data = data[self._begins :]
         try:
             fault = self._content.fault(data, record.budget)
@@ -56,8 +54,8 @@ class FollowsSchema:
         if self._begins or not has_schema_id(data):
             return ""
         return (
-            "; it begins with a zero byte and an id, as serializers of a schema registry write them: the rule needs "
-            "schema.envelope: confluent, or schema.registry"
+            "; it begins with a zero byte and an id, which serializers of a schema registry write: set "
+            "schema.envelope: confluent or schema.registry in the rule"
         )
 
     def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:

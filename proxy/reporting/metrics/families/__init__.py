@@ -16,7 +16,8 @@ ROWS: tuple[tuple[str, str, tuple[Family, ...]], ...] = (
         "The names under which a JMX exporter shows a broker's meters (KIP-467), so that existing alerts keep working. "
         "Brokers behind the proxy no longer see rejected batches, so the proxy counts what they would have counted. "
         "A proxy is a separate scrape target: sum over proxies and brokers for the total. As on a broker, only failed "
-        "requests have the label topic; `sluicegate_violations_total` has topic, rule and client for all violations.",
+        "requests have the label topic; `sluicegate_violations_total` has the labels topic, rule and client for all "
+        "violations.",
         BROKER_NAMES,
     ),
     ("Latency", "Time of requests in the proxy and at the brokers.", TIME),

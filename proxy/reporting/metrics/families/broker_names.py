@@ -37,26 +37,26 @@ def _failed_and_sum(snapshot: Snapshot) -> Mapping[tuple[str, ...], float]:
 BROKER_NAMES: tuple[Family, ...] = (
     _of_meter(
         BrokerMeter.NO_KEY,
-        "Records without a key for compacted topics, in rejected batches. If the batch has bad timestamps too, only "
+        "Records without a key in rejected batches for compacted topics. If the batch also has bad timestamps, only "
         "its listed record errors count.",
         "A producer without keys writes to a compacted topic.",
     ),
     _of_meter(
         BrokerMeter.MAGIC,
-        "Records in rejected batches that have another magic than their batch.",
-        "The client is faulty, or it is an old client behind a converter.",
+        "Records in rejected batches whose magic differs from that of their batch.",
+        "The client is faulty, or an old client sends through a converter.",
     ),
     _of_meter(
         BrokerMeter.CRC,
-        "Rejected batches with a wrong CRC, or shorter than their header.",
+        "Rejected batches that have a wrong CRC or are shorter than a header.",
         "An increase means data corruption on the network or in a client. Brokers behind the proxy count stand-ins "
         "for rejected batches "
         "here: at most one a second for each connection and partition.",
     ),
     _of_meter(
         BrokerMeter.SEQUENCE,
-        "Batches rejected for inconsistent counts and offsets, control batches from clients, and producer ids without "
-        "a sequence.",
+        "Batches rejected because of inconsistent counts or offsets, because clients sent control batches, or because "
+        "a producer id lacks a sequence.",
         "A client writes inconsistent batches.",
     ),
     replace(_FAILED, read=_failed_and_sum),

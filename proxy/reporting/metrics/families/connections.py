@@ -52,7 +52,7 @@ CONNECTIONS: tuple[Family, ...] = (
     ),
     gauge(
         "sluicegate_buffered_bytes",
-        "Memory of requests and responses that are buffered whole, by share of the budget.",
+        "Memory for requests and responses that are buffered completely, by share of the budget.",
         f"Compare it with `sluicegate_buffered_bytes_limit`. At the limit the proxy pauses clients. {_SHARES}",
         lambda s: s.gauges.buffered_bytes,
         ("share",),
@@ -90,7 +90,7 @@ CONNECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_quota_throttles",
-        "How often a client was throttled because it exceeded its quota, by quota.",
+        "The number of times a client was throttled because it exceeded its quota, by quota.",
         "The log event `client throttled` names the clients.",
         lambda s: s.counters.throttled,
         ("quota",),
@@ -112,7 +112,7 @@ CONNECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_limits_reached",
-        "How often a limit rejected or delayed a request, or shortened a response.",
+        "The number of times a limit rejected or delayed a request, or shortened a response.",
         "`limit` is the configuration key. [limits.md](limits.md) describes the effect of each limit.",
         lambda s: s.counters.limits_reached,
         ("limit",),
@@ -154,7 +154,7 @@ CONNECTIONS: tuple[Family, ...] = (
     counter(
         "sluicegate_protocol_errors",
         "Connections closed because the client violated the protocol.",
-        "An increase means that a client uses another protocol, for example TLS on a plaintext port. The log has the "
+        "An increase means that a client uses another protocol, for example TLS on a plaintext port. The log shows the "
         "address.",
         lambda s: s.counters.protocol_errors,
     ),
@@ -179,7 +179,7 @@ CONNECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_validations_abandoned",
-        "Validations abandoned because the client disconnected.",
+        "Validations that were abandoned because the client disconnected.",
         "An increase means that clients time out before their large requests are validated.",
         lambda s: s.counters.validations_abandoned,
     ),

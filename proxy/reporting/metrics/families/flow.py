@@ -23,15 +23,15 @@ TIME: tuple[Family, ...] = (
         "sluicegate_request_upstream_seconds",
         "The time from forwarding a request until the broker's response begins, including the wait for earlier "
         f"requests of the connection. {_SAMPLED}",
-        "Shows whether slow brokers are the reason for slow producers. Fetch requests wait up to fetch.max.wait.ms by "
-        "design.",
+        "Shows whether slow brokers are the reason for slow producers. By design, Fetch requests wait up to "
+        "fetch.max.wait.ms.",
         lambda s: s.counters.upstream_seconds,
         ("api",),
     ),
     histogram(
         "sluicegate_event_loop_delay_seconds",
         "The delay of the event loop, sampled four times a second on each worker.",
-        "Check it if all clients are slow at once. Above 0.05 s the process needs more than one core.",
+        "Check it if all clients are slow at the same time. Above 0.05 s the process needs more than one core.",
         lambda s: s.counters.loop_delay,
     ),
 )
@@ -178,7 +178,7 @@ FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_topic_setting_changes",
         "Topics whose settings of sluicegate a client has changed, by API.",
-        "Shows how often teams change their policies. The log has the client, the topics and the keys.",
+        "Shows how often teams change their policies. The log shows the client, the topics and the keys.",
         lambda s: s.counters.topic_setting_changes,
         ("api",),
     ),

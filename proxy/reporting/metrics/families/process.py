@@ -31,7 +31,8 @@ PROCESS: tuple[Family, ...] = (
     gauge(
         "sluicegate_build_info",
         "The version, the Python version, and whether the record scan is compiled.",
-        'Check it after an upgrade. `scan="interpreted"` is about 60 times slower; a C compiler was missing.',
+        'Check it after an upgrade. `scan="interpreted"` means that a C compiler was missing; validation is then about '
+        "60 times slower.",
         lambda _: {_BUILD: 1},
         ("version", "python", "scan"),
     ),
@@ -44,20 +45,20 @@ PROCESS: tuple[Family, ...] = (
     counter(
         "sluicegate_worker_restarts",
         "Restarts of workers that ended.",
-        "Should not increase. The log has the exit code.",
+        "Should not increase. The log shows the exit code.",
         lambda s: s.worker_restarts,
     ),
     gauge(
         "sluicegate_config_generation",
-        "The number of the configuration in force, which is 1 at the start. With several workers it is the lowest "
-        "number.",
-        "Should increase on every instance after a change of the file.",
+        "The number of the configuration in force, which is 1 at startup. With several workers, the lowest number of "
+        "all workers.",
+        "Should increase on every instance after the file changes.",
         lambda s: s.config_generation,
     ),
     counter(
         "sluicegate_config_reloads",
         "Applied reloads of the configuration.",
-        "Should increase after a change of the file.",
+        "Should increase after the file changes.",
         lambda s: s.counters.config_reloads,
     ),
     counter(
@@ -83,8 +84,8 @@ PROCESS: tuple[Family, ...] = (
     counter(
         "sluicegate_otel_metric_exports",
         "Exports of metrics by OTLP, by result.",
-        "`failed` should not increase. The collector of `otel.endpoint` is down, slow or rejects exports; the log has "
-        "the reason.",
+        "`failed` should not increase. The collector of `otel.endpoint` is down, slow or rejects exports; the log "
+        "gives the reason.",
         lambda s: {"sent": s.counters.otel_metrics_sent, "failed": s.counters.otel_metrics_failed},
         ("result",),
         ("sent", "failed"),

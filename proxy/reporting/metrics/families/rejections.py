@@ -11,7 +11,7 @@ REJECTIONS: tuple[Family, ...] = (
         "Batches with violations, by topic, rule (the name of a rule, or a broker's reason such as "
         "timestamp_in_future), mode of the policy, outcome of the batch, and client id. Each process has at most 100 "
         "client ids and 1000 series; all others count as `other`.",
-        "Shows which clients violate which rules. The event file has each violation with its record and address "
+        "Shows which clients violate which rules. The event file lists each violation with its record and address "
         "([violations](violations.md)).",
         lambda s: s.counters.violations,
         ("topic", "rule", "mode", "outcome", "client_id"),
@@ -44,7 +44,8 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     batch_counter(
         "sluicegate_observed_batches",
-        "Batches forwarded in mode `observe` that mode `reject` would reject, including copied batches.",
+        "Batches forwarded in mode `observe` that mode `reject` would reject, including those whose bad records were "
+        "copied.",
         "Should not increase before you switch a topic from `observe` to `reject`.",
         BatchEvent.OBSERVED,
         BatchEvent.COPIED,

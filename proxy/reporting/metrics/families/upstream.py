@@ -6,7 +6,7 @@ UPSTREAM: tuple[Family, ...] = (
     gauge(
         "sluicegate_ready",
         "1 if the proxy can serve clients (`/readyz` returns 200), otherwise 0.",
-        "If it is 0, `/readyz` has the reason.",
+        "If it is 0, `/readyz` gives the reason.",
         lambda s: int(s.counters.ready),
     ),
     gauge(
@@ -62,8 +62,8 @@ UPSTREAM: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_registry_failures",
-        "Failed requests to a schema registry, by its name in the configuration.",
-        "Should not increase. The registry is down, slow, or rejects the login; the log has the reason. Cached "
+        "Failed requests to a schema registry, by the registry's name in the configuration.",
+        "Should not increase. The registry is down, slow, or rejects the login; the log gives the reason. Cached "
         "schemas stay in use; for new ones `on_outage` applies.",
         lambda s: s.counters.registry_failures,
         ("registry",),
@@ -72,13 +72,13 @@ UPSTREAM: tuple[Family, ...] = (
         "sluicegate_encrypted_records",
         "Records whose key or value was encrypted by the serializer according to the rules of the schema, by registry "
         "and part: `whole` (no part was validated) or `fields` (everything except these fields was validated).",
-        "Shows how many records are stored that cannot be validated.",
+        "Shows how many stored records could not be validated.",
         lambda s: s.counters.encrypted_records,
         ("registry", "part"),
     ),
     counter(
         "sluicegate_registry_backoffs",
-        "How often requests to a schema registry began to back off after three failures in a row.",
+        "The number of times requests to a schema registry began to back off after three consecutive failures.",
         "Should not increase. The registry fails repeatedly; the proxy retries at least every 15 s.",
         lambda s: s.counters.registry_backoffs,
         ("registry",),
@@ -87,7 +87,7 @@ UPSTREAM: tuple[Family, ...] = (
         "sluicegate_rule_evaluations",
         "Evaluations of rules and compilations of schemas in the rules process, by outcome.",
         "`limits.rule_cpu_seconds`, `limits.rule_memory_bytes`: a client sends records, or names schemas, that are too "
-        "costly to validate; they are rejected, and the log has the client. `outage`: the process ended or did not "
+        "costly to validate; they are rejected, and the log shows the client. `outage`: the process ended or did not "
         "respond; `on_outage` of the rule decides. A high rate of `done` means that a rule or a schema could be "
         "cheaper.",
         lambda s: s.counters.rule_evaluations,
@@ -97,7 +97,7 @@ UPSTREAM: tuple[Family, ...] = (
     counter(
         "sluicegate_rules_process_restarts",
         "Restarts of the rules process without an exceeded limit, including restarts of an idle process.",
-        "Should not increase. The system ran out of memory, or a library has a bug; the log has the signal.",
+        "Should not increase. The system ran out of memory, or a library has a bug; the log shows the signal.",
         lambda s: s.counters.rules_process_restarts,
     ),
 )

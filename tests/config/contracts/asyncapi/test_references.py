@@ -46,10 +46,10 @@ def test_references_to_files_of_the_folder_and_below_are_followed(tmp_path: Path
         ("none.yaml", "F/sub/none.yaml: cannot be read: No such file or directory"),
         ("bad.yaml", "bad.yaml: F/sub/bad.yaml:2: not YAML"),
         ("fifo.yaml", "fifo.yaml"),
-        ("#/components/none", "#/components/none leads to nothing: there is no components"),
-        ("#name", "#name is no JSON pointer"),
-        ("#/x-loop", "leads through too many references"),
-        ("#/x-self", "more than 50 references in a row"),
+        ("#/components/none", "#/components/none cannot be resolved: there is no components"),
+        ("#name", "#name is not a JSON pointer"),
+        ("#/x-loop", "resolves through too many references"),
+        ("#/x-self", "a chain of more than 50 references"),
     ],
 )
 def test_other_references_are_errors(target: str, wrong: str, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def unchecked_in(folder: Path, document: str, text: str | None = None) -> list[s
     [
         ("{}", "contentType: text/plain", "payload of message m: data of contentType text/plain are not read"),
         ("{}", "contentType: avro/binary", "payload of message m: set registry in the item of contracts"),
-        (AVRO_PAYLOAD, "contentType: application/json", "the schema is avro, and contentType is"),
+        (AVRO_PAYLOAD, "contentType: application/json", "the schema is avro, but contentType"),
         (AVRO_PAYLOAD, "contentType: avro/json", "data of contentType avro/json are not read"),
         ("{schemaFormat: application/raml+yaml;version=1.0, schema: x}", "", "raml+yaml are not supported"),
         ('{schemaFormat: "application/schema+json;version=9", schema: {}}', "", "JSON Schema of version 9"),

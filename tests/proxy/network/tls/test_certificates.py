@@ -129,7 +129,9 @@ def test_a_foreign_key_and_an_unordered_chain_are_errors(tmp_path: Path) -> None
         first_error(files_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(other.key))))
     )
     own.chain.write_bytes(authority.file.read_bytes() + own.chain.read_bytes())
-    assert "but certificate 2, which must come first" in str(first_error(files_for_clients(ListenTls(**own.files))))
+    assert ("but it matches certificate 2, which must be the first") in str(
+        first_error(files_for_clients(ListenTls(**own.files)))
+    )
 
 
 def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_querie
     assert rules_of(time) == ("timestamp_in_future",)
 
 
-TEXT = "rule keyed: the key is null; send one; rule tenant: header tenant is missing"
+TEXT = "rule keyed: the key is null; send a key; rule tenant: header tenant is missing"
 BAD = BadRecord(3, 5, Reason.RULE_VIOLATED, TEXT, rules=("keyed", "tenant"))
 BROKEN = Finding(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1)))
 

@@ -188,7 +188,7 @@ def test_batches_for_an_own_topic_are_refused_in_each_mode(version: int, mode: s
     assert codes == [[REFUSED], [REFUSED], [SEND_AGAIN, REFUSED]]
     if version >= 8:
         message = responses[0]["responses"][0]["partition_responses"][0]["error_message"]
-        assert message.startswith("only sluicegate itself writes to this topic")
+        assert message.startswith("only sluicegate writes to this topic")
 
 
 def test_a_batch_for_an_own_topic_without_a_response_closes_the_connection() -> None:

@@ -186,7 +186,7 @@ def test_a_connection_above_the_limit_is_closed_until_another_leaves() -> None:
     assert broker.has_ended_writing, "like the end of a session"
     assert not broker.sent
     (line,) = (line for line in lines if line["event"] == "connection rejected")
-    assert line["reason"] == "etl has the 1 connections already on which quota few lets it produce"
+    assert line["reason"] == "etl has the 1 connections on which quota few allows it to produce"
     assert play.playbook.parts.observer.counted().connections_rejected["quotas[].connections"] == 1
 
     play.playbook.session.close_now()

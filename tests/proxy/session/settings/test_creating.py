@@ -160,7 +160,7 @@ def test_a_failure_to_store_says_that_the_topic_was_created(version: int) -> Non
     (name, code, message), second = errors_in(response)
     assert ((name, code), second) == (("a", -1), ("b", 0, None))
     if version >= 1:
-        assert "the topic was created, but without its sluicegate settings" in str(message)
+        assert "the topic was created, but its sluicegate settings could not be stored" in str(message)
         assert "no broker responds" in str(message)
 
 

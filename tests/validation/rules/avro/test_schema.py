@@ -86,7 +86,7 @@ def test_truncated_or_lengthened_data_are_rejected(order: Any, data: st.DataObje
 
     assert CONTENT.fault(datum[: data.draw(st.integers(0, len(datum) - 1))], StepBudget()) is not None
     words = CONTENT.fault(datum + b"\0", StepBudget())
-    assert words == "is not Avro of its schema: 1 byte follows Order; was it written with this schema?"
+    assert words == "does not match its Avro schema: 1 byte follows Order; was it written with this schema?"
 
 
 @settings(max_examples=300)
@@ -136,7 +136,7 @@ LIST = {"type": "record", "name": "Link", "fields": [{"name": "next", "type": ["
             b"\x80\x80\x80\x80\x80\x80\x80\x80\x10\0",
             "more items than the data can hold",
         ),
-        ({"type": "array", "items": "int"}, b"\x01\x04\0\0\0", "a block of it is not as long as it says"),
+        ({"type": "array", "items": "int"}, b"\x01\x04\0\0\0", "the length of one of its blocks is wrong"),
         ({"type": "array", "items": "int"}, b"\xff" * 9 + b"\x01\x02\0\0", "more items than the data can hold"),
         (LIST, b"\x02" * 1_000_000, f"more than {MAX_DEPTH} levels deep"),
     ],
@@ -145,7 +145,7 @@ def test_bytes_that_are_no_datum_have_a_fault(schema: Any, data: bytes, said: st
     words = fault(schema, data)
 
     assert words is not None
-    assert words.startswith("is not Avro of its schema: ")
+    assert words.startswith("does not match its Avro schema: ")
     assert said in words
 
 
@@ -181,7 +181,7 @@ def test_the_violation_names_the_field_and_quotes_no_content() -> None:
     words = FollowsSchema(Side.VALUE, avro_content(json.dumps(schema))).fault(record(b"\x0csec\xffet"))
 
     assert words == (
-        "the value is not Avro of its schema: Address.zip cannot be read at byte 1: a string in it is not UTF-8; "
+        "the value does not match its Avro schema: Address.zip cannot be read at byte 1: a string in it is not UTF-8; "
         "was it written with this schema?"
     )
 

@@ -8,8 +8,8 @@ import pytest
 from sluicegate.validation.rules.cel.rule import IsTrue
 from tests.validation.rules.records import record
 
-LACKS = "the record lacks what the expression asks for"
-OTHER = "the record has something of another type or size than the expression can use"
+LACKS = "the record lacks a field that the expression reads"
+OTHER = "the record has a value of a type or size that the expression cannot use"
 
 
 @pytest.mark.parametrize(
@@ -26,22 +26,22 @@ OTHER = "the record has something of another type or size than the expression ca
         (
             "value.n in value.m",
             {"n": 1, "m": 2},
-            f"{OTHER} (`in` with something that is no list or map: value.n in value.m)",
+            f"{OTHER} (`in` with a value that is not a list or map: value.n in value.m)",
         ),
         ("-value.n > 1", {"n": "secret"}, f"{OTHER} (-string is not defined: -value.n)"),
-        ("value.n.m > 1", {"n": "secret"}, f"{OTHER} (a field of something that is no object: value.n.m)"),
+        ("value.n.m > 1", {"n": "secret"}, f"{OTHER} (a field of a value that is not an object: value.n.m)"),
         ("value.n[3] > 1", {"n": [1]}, f"{OTHER} (an index out of range: value.n[3])"),
         ("int(value.n) > 1", {"n": "secret"}, f"{OTHER} (a conversion fails: int(value.n))"),
         ("timestamp(value.n) > timestamp(0)", {"n": "secret"}, f"{OTHER} (a conversion fails: timestamp(value.n))"),
         (
             "value.n.matches(value.p)",
             {"n": "a", "p": "(secret"},
-            f"{OTHER} (a pattern that is no regular expression: value.p)",
+            f"{OTHER} (a pattern that is not a regular expression: value.p)",
         ),
         ("value.n + value.m > value.n + 1", {"n": 1, "m": "secret"}, f"{OTHER} (int + string is not defined)"),
         ("value.n * value.m * 2 > 1", {"n": 2**62, "m": 1}, f"{OTHER} (a number overflows)"),
         ("1 / value.n + 2 / (value.n + 0) > 1", {"n": 0}, f"{OTHER} (division by zero)"),
-        ("value.n.all(x, x > 1)", {"n": 5}, f"{OTHER} (a loop over something that is no list or map: value.n)"),
+        ("value.n.all(x, x > 1)", {"n": 5}, f"{OTHER} (a loop over a value that is not a list or map: value.n)"),
     ],
 )
 def test_an_error_of_an_evaluation_names_its_kind(expression: str, value: Any, text: str) -> None:
@@ -49,6 +49,6 @@ def test_an_error_of_an_evaluation_names_its_kind(expression: str, value: Any, t
 
 
 def test_a_value_that_is_not_json_is_named() -> None:
-    text = f"{OTHER} (a field of something that is no object); the value is not JSON: value.n > 1"
+    text = f"{OTHER} (a field of a value that is not an object); the value is not JSON: value.n > 1"
 
     assert IsTrue("value.n > 1").fault(record(b"plain")) == text

@@ -134,7 +134,7 @@ def test_a_text_that_a_rule_gives_is_not_quoted_since_it_may_quote_the_record() 
         ({"name": "a", "sql": "n > 0"}, "has no expression"),
         ({"name": "b", "expr": "this >"}, "cannot be compiled: line 1"),
         ({"name": "c", "expr": "this.isEmail()"}, "cannot be compiled: .*isEmail"),
-        ({"name": "d", "expr": "1 + 1"}, "cannot be compiled: the expression gives int"),
+        ({"name": "d", "expr": "1 + 1"}, "cannot be compiled: the expression returns int"),
     ],
 )
 def test_a_rule_that_cannot_be_compiled_is_named_for_the_records_that_it_applies_to(
@@ -175,7 +175,7 @@ def test_a_function_of_confluents_client_is_named_as_not_available(name: str) ->
     "expression", ["timestamp(this, 3) < now", "timestamp.of(this) < now", "value > 0", "message.a"]
 )
 def test_a_name_that_an_inline_rule_does_not_have_is_explained(expression: str) -> None:
-    explained = "exists with other arguments|timestamp.of is not available|there are now, this$"
+    explained = "exists, but with other arguments|timestamp.of is not available|there are now, this$"
     with pytest.raises(SchemaError, match=explained):
         _fault(_record({"name": "r", "expr": expression}), b"\2")
 

@@ -13,8 +13,8 @@ ORDER = record(
     b"o-1",
     ((b"tenant", b"acme"), (b"bin", b"\xff")),
 )
-LACKS = "the record lacks what the expression asks for"
-OTHER = "the record has something of another type or size than the expression can use"
+LACKS = "the record lacks a field that the expression reads"
+OTHER = "the record has a value of a type or size that the expression cannot use"
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_each_json_value_has_exactly_one_cel_type(value: bytes, kind: str) -> No
         ("value.state > 0", OTHER),
         ("1 / (value.lines[0].qty - 1) == 1", OTHER),
         ("value.lines[7].qty == 1", OTHER),
-        ("value.amount", "the expression gives double instead of true or false of the record"),
-        ("value.lines", "the expression gives list instead of true or false of the record"),
-        ("value.state", "the expression gives string instead of true or false of the record"),
+        ("value.amount", "the expression returns double instead of true or false of the record"),
+        ("value.lines", "the expression returns list instead of true or false of the record"),
+        ("value.state", "the expression returns string instead of true or false of the record"),
     ],
 )
 def test_a_violation_names_the_expression(expression: str, said: str) -> None:
@@ -196,15 +196,18 @@ def test_a_client_may_have_any_name() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (b'{"x": 1e400, "y": 1}', "with a number beyond what a double holds, or half a character"),
-        (b'{"x": ' + b"9" * 5000 + b', "y": 1}', "with a number beyond what a double holds, or half a character"),
-        (b'{"x": "\\ud800", "y": 1}', "with a number beyond what a double holds, or half a character"),
+        (b'{"x": 1e400, "y": 1}', "with a number outside the range of a double, or with a lone surrogate"),
+        (
+            b'{"x": ' + b"9" * 5000 + b', "y": 1}',
+            "with a number outside the range of a double, or with a lone surrogate",
+        ),
+        (b'{"x": "\\ud800", "y": 1}', "with a number outside the range of a double, or with a lone surrogate"),
         (b'{"x": ' + b"[" * 100 + b"]" * 100 + b', "y": 1}', "nested more than 100 levels deep"),
     ],
 )
 def test_json_without_a_cel_value_satisfies_no_expression(value: bytes, said: str) -> None:
     assert IsTrue("value.y == 1").fault(record(value)) == (
-        f"the value is JSON {said}, which no expression can look at: value.y == 1"
+        f"the value is JSON {said}, which no expression can read: value.y == 1"
     )
 
 
@@ -231,11 +234,11 @@ def test_an_expression_requires_only_the_parts_that_it_names() -> None:
         ("value.nonsense()", "undeclared reference to 'nonsense'; nonsense is not available: "),
         ("math.nonsense(value)", "undeclared reference to 'math'; math.nonsense is not available: "),
         ("valeu.startsWith('a')", "undeclared reference to 'valeu'; there are client, headers, key"),
-        ("value.string() == ''", "undeclared reference to 'string'; string exists with other arguments$"),
+        ("value.string() == ''", "undeclared reference to 'string'; string exists, but with other arguments$"),
         ("client.name == 'a'", "client has no name; it has id, software, version, principal, address"),
-        ("size(value.a)", "the expression gives int instead of true or false"),
-        ("'a'", "the expression gives string instead of true or false"),
-        ("value.map(a, a)", "the expression gives list instead of true or false"),
+        ("size(value.a)", "the expression returns int instead of true or false"),
+        ("'a'", "the expression returns string instead of true or false"),
+        ("value.map(a, a)", "the expression returns list instead of true or false"),
         ("timestamp > 'a'", r"no matching overload for '_>_' applied to '\(int, string\)'"),
         ("topic && true", r"no matching overload for '_&&_' applied to '\(string, bool\)'"),
         ("1 + 'a' == 2", "no matching overload"),

@@ -162,7 +162,7 @@ def test_a_protobuf_message_has_the_values_of_its_schema(expression: str) -> Non
         ("value.amuont > 1.0", "line 1, column 6: undefined field 'amuont' not found in struct '{}Sale'"),
         ("value.lines.all(l, l.amount > 1)", "undefined field 'amount' not found in struct '{}Line'"),
         ("value.id > 1", "no matching overload for '_>_' applied to '(string, int)'"),
-        ("value.id", "the expression gives string instead of true or false"),
+        ("value.id", "the expression returns string instead of true or false"),
     ],
 )
 def test_a_field_that_the_schema_lacks_is_an_error_before_any_record(expression: str, why: str) -> None:

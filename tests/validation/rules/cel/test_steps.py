@@ -163,7 +163,7 @@ def test_memory_that_an_expression_exhausts_is_a_verdict() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
 
     assert done.stdout.splitlines() == [
-        "too costly to validate: it takes too much memory to evaluate value.filter(i, i >= 0).size() > 0",
+        "too costly to validate: evaluation needs too much memory: value.filter(i, i >= 0).size() > 0",
         "None",
     ], done.stderr
 

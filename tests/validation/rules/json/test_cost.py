@@ -178,7 +178,7 @@ def test_values_outside_of_a_long_enum_are_rejected_and_explained_in_time(schema
     content = json_schema_content(json.dumps(schema))
     began = thread_time()
     for _ in range(10):
-        assert content.fault(WRONG_WORDS, StepBudget()) == "does not follow its JSON Schema"
+        assert content.fault(WRONG_WORDS, StepBudget()) == "does not match its JSON Schema"
     explained = content.description(WRONG_WORDS, StepBudget())
 
     assert thread_time() - began < 0.5
@@ -190,11 +190,11 @@ def test_a_choice_of_fifty_is_soon_rejected_and_not_explained_at_length() -> Non
     value = json.dumps({f"p{i}": "a wrong text" for i in range(20)}).encode()
     began = thread_time()
 
-    assert content.fault(value, StepBudget()) == "does not follow its JSON Schema"
+    assert content.fault(value, StepBudget()) == "does not match its JSON Schema"
     explained = content.description(value, StepBudget())
 
     assert thread_time() - began < _MOST_EXPLAINING_SECONDS
-    assert explained in (None, "does not follow its JSON Schema: the root: oneOf")
+    assert explained in (None, "does not match its JSON Schema: the root: oneOf")
 
 
 def test_a_long_list_of_integers_that_natively_follows_its_schema_is_inline() -> None:

@@ -20,7 +20,7 @@ def error_text(schema: Any, value: Any) -> str:
     text = json_schema_content(json.dumps(schema)).description(json.dumps(value).encode(), StepBudget())
     assert text is not None
     assert "secret" not in text
-    return text.removeprefix("does not follow its JSON Schema: ")
+    return text.removeprefix("does not match its JSON Schema: ")
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,19 @@ def error_text(schema: Any, value: Any) -> str:
         (
             {"oneOf": [CAR, BOAT]},
             {"kind": "boat", "sails": "secret"},
-            "the root: oneOf (none of 2 schemas fits; nearest is number 2: "
+            "the root: oneOf (none of 2 schemas matches; the nearest is number 2: "
             "/sails: type (expected integer, found string))",
         ),
         (
             {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 5}]},
             3,
-            "the root: anyOf (none of 2 schemas fits; nearest is number 2: the root: minimum (must be at least 5))",
+            "the root: anyOf (none of 2 schemas matches; the nearest is number 2: the root: minimum (must be at least "
+            "5))",
         ),
         (
             {"properties": {"v": {"oneOf": [{"type": "integer"}, {"type": "number"}]}}},
             {"v": 3},
-            "/v: oneOf (more than one of 2 schemas fits)",
+            "/v: oneOf (more than one of 2 schemas matches)",
         ),
         (
             {"not": {"required": ["password"]}},

@@ -43,25 +43,25 @@ def test_a_valid_value_passes() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (b'{"amount": -7}', "does not follow its JSON Schema: /amount: minimum (must be at least 0)"),
-        (b'{"amount": "secret"}', "does not follow its JSON Schema: /amount: type (expected number, found string)"),
-        (b"{}", 'does not follow its JSON Schema: the root: required (the property "amount" is missing)'),
+        (b'{"amount": -7}', "does not match its JSON Schema: /amount: minimum (must be at least 0)"),
+        (b'{"amount": "secret"}', "does not match its JSON Schema: /amount: type (expected number, found string)"),
+        (b"{}", 'does not match its JSON Schema: the root: required (the property "amount" is missing)'),
         (
             b'{"amount": 1, "lines": [{"sku": 1}, {}]}',
-            'does not follow its JSON Schema: /lines/1: required (the property "sku" is missing)',
+            'does not match its JSON Schema: /lines/1: required (the property "sku" is missing)',
         ),
         (
             b'{"amount": 1, "secret": 1}',
-            "does not follow its JSON Schema: the root: additionalProperties (a property is not allowed; "
+            "does not match its JSON Schema: the root: additionalProperties (a property is not allowed; "
             "allowed: id, amount, lines)",
         ),
         (
             b'{"amount": 1, "id": "secret"}',
-            'does not follow its JSON Schema: /id: format (must have the format "uuid")',
+            'does not match its JSON Schema: /id: format (must have the format "uuid")',
         ),
         (
             b"{} {}",
-            "is not JSON: bytes follow the JSON; write one value to a record, and nothing else (at byte 3)",
+            "is not JSON: bytes follow the JSON; write exactly one value to a record (at byte 3)",
         ),
         (b'{"amount": NaN}', "is not JSON: a value was expected (at byte 11)"),
     ],
@@ -82,7 +82,7 @@ def test_explanations_hide_property_names_of_clients() -> None:
 
     assert (
         content.description(b'{"secret": "x"}', StepBudget())
-        == "does not follow its JSON Schema: /…: type (expected integer, found string)"
+        == "does not match its JSON Schema: /…: type (expected integer, found string)"
     )
 
 
@@ -90,7 +90,7 @@ def test_of_many_errors_the_first_is_explained() -> None:
     content = json_schema_content('{"items": {"type": "integer"}}')
 
     assert content.description(json.dumps([1, *["x"] * 1000]).encode(), StepBudget()) == (
-        "does not follow its JSON Schema: /1: type (expected integer, found string)"
+        "does not match its JSON Schema: /1: type (expected integer, found string)"
     )
 
 
@@ -186,14 +186,14 @@ def test_only_unusual_texts_have_no_bound() -> None:
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        ({"type": "strang"}, 'the JSON Schema is not usable: /type: "strang"'),
-        ({"properties": {"a": {"allOf": [{}, {"minimum": "x"}]}}}, "usable: /properties/a/allOf/1/minimum: "),
-        ({"properties": {"a": {"pattern": "("}}}, r'usable: "\("'),  # found after a translation that moved it
-        (reduce(lambda inner, _: {"properties": {"a" * 30: inner}}, range(9), {"type": 1}), "usable: 1 is not"),
+        ({"type": "strang"}, 'the JSON Schema cannot be used: /type: "strang"'),
+        ({"properties": {"a": {"allOf": [{}, {"minimum": "x"}]}}}, "used: /properties/a/allOf/1/minimum: "),
+        ({"properties": {"a": {"pattern": "("}}}, r'used: "\("'),  # found after a translation that moved it
+        (reduce(lambda inner, _: {"properties": {"a" * 30: inner}}, range(9), {"type": 1}), "used: 1 is not"),
         ({"pattern": "(?>a)b"}, "regex"),
         ({"$ref": "http://example.com/x.json"}, "references are not fetched"),
         ({"$ref": "file:///etc/passwd"}, "references are not fetched"),
-        (7, "an object, or true or false"),
+        (7, "an object, true or false"),
     ],
 )
 def test_an_unusable_schema_is_an_error_with_its_reason(schema: Any, said: str) -> None:

@@ -49,7 +49,7 @@ def verdict_on_data(schema: int, message: str, data: bytes) -> str:
         return "error"
     if said is None:
         return "success"
-    return "error" if said.endswith(" cannot be evaluated on it") else said[said.rindex("(") + 1 : -1]
+    return "error" if said.endswith(" cannot be evaluated") else said[said.rindex("(") + 1 : -1]
 
 
 def is_expected_text(found: str, wanted: Any) -> bool:

@@ -180,7 +180,7 @@ def test_a_tiny_message_without_many_required_fields_is_costly_and_not_listed(fi
     data = b"\x0a\x00" * 260_000
 
     assert steps_of(content.fault, data) > INLINE_STEPS
-    assert content.fault(data, StepBudget()) == "is not Protobuf of its schema: p.Order lacks required fields"
+    assert content.fault(data, StepBudget()) == "does not match its Protobuf schema: p.Order lacks required fields"
     began = thread_time()
     assert content.description(data, StepBudget()) is None
     assert thread_time() - began < _MOST_EXPLAINING_SECONDS
@@ -188,7 +188,7 @@ def test_a_tiny_message_without_many_required_fields_is_costly_and_not_listed(fi
     assert steps_of(content.fault, few) <= INLINE_STEPS
     assert (
         content.description(few, StepBudget())
-        == "is not Protobuf of its schema: p.Order lacks the required field lines[1].f0"
+        == "does not match its Protobuf schema: p.Order lacks the required field lines[1].f0"
     )
 
 
