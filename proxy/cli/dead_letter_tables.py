@@ -12,7 +12,7 @@ from sluicegate.proxy.cli.dead_letter_access import Desk, Dimension, RecordTime
 from sluicegate.proxy.reload.letter_groups import contents_json, group_json
 from sluicegate.proxy.reload.letter_policies import LetterPolicies
 from sluicegate.proxy.server.clock import now_ms
-from sluicegate.proxy.watching.formatting import iso_time
+from sluicegate.proxy.watching.formatting import record_time
 
 _MOST_NAMED = 3
 _TEXT_CHARACTERS = 100
@@ -27,7 +27,7 @@ def survey_lines(found: Sequence[LetterTopic], desk: Desk) -> Iterator[str]:
     for each in found:
         read = f"{len(each.letters):,} of {each.sampled:,}"
         owners = ", ".join(_owners(each, desk)) or "-"
-        times = iso_time(each.oldest), iso_time(each.newest)
+        times = record_time(each.oldest), record_time(each.newest)
         accepted = _accepted(each, desk)
         valid = "-" if accepted is None else f"{accepted / len(each.letters):.0%}"
         formats = ", ".join(each.formats)
@@ -71,7 +71,7 @@ def counts_lines(topic: str, groups: Sequence[Group], by: Dimension, desk: Desk)
     yield _summary(topic, groups, 0)
     ordered = sorted(counts.items()) if by is Dimension.HOUR else counts.ordered()
     named = [
-        (iso_time(int(each)) if each.lstrip("-").isdigit() and by is Dimension.HOUR else each, count)
+        (record_time(int(each)) if each.lstrip("-").isdigit() and by is Dimension.HOUR else each, count)
         for each, count in ordered
     ]
     yield from _table([(by.value, "letters"), *((each, f"{count:,}") for each, count in named)])
@@ -144,7 +144,7 @@ def _group_lines(group: Group, desk: Desk) -> Iterator[str]:
         yield f"  {cause.exact}"
     if cause.stage:
         yield f"  stage {cause.stage}"
-    yield f"  {iso_time(group.first)} to {iso_time(group.last)}, {_named(group.formats.ordered())}"
+    yield f"  {record_time(group.first)} to {record_time(group.last)}, {_named(group.formats.ordered())}"
     yield f"  from {_named(group.topics.ordered())}"
     clients = [each for each in group.clients.ordered() if each[0]]
     if clients:

@@ -1,6 +1,7 @@
 """The commands `sluicegate dead-letters`. Each imports its own dependencies."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,6 +74,12 @@ def show(
     by: Annotated[Dimension, typer.Option("--by", help="What to group the letters by.")] = Dimension.CAUSE,
     mapped: MapOption = None,
     as_json: _AsJson = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write the groups by cause to this HTML file, which loads nothing."
+        ),
+    ] = None,
 ) -> None:
     """Group the dead letters of a topic by their cause, or by another dimension.
 
@@ -81,6 +88,7 @@ def show(
     """
     with desk(config, bootstrap, client_config, mapping_of(mapped, topic)) as opened:
         from sluicegate.dead_letters.groups import LetterGroups
+        from sluicegate.proxy.cli.dead_letter_html import write_report
         from sluicegate.proxy.cli.dead_letter_tables import counts_lines, groups_json, groups_lines
 
         groups, others = LetterGroups(), 0
@@ -91,6 +99,8 @@ def show(
             else:
                 groups.add(letter)
         found = groups.ordered()
+        if html is not None:
+            write_report(html, groups_json(topic, found, others, opened))
         if as_json:
             typer.echo(json.dumps(groups_json(topic, found, others, opened)))
         elif by is Dimension.CAUSE:

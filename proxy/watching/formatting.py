@@ -51,6 +51,14 @@ def iso_time(ms: int) -> str:
     return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def record_time(ms: int) -> str:
+    """Return a time of a record in ISO 8601, or its number if there is no such date: anyone may choose it."""
+    try:
+        return iso_time(ms)
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms"
+
+
 def outcome_word(event: Mapping[str, Any]) -> str:
     """Return the outcome of the batches of an event or a group, in one word."""
     copies, changes = event.get("copies"), event.get("changes") or ()

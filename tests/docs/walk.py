@@ -16,6 +16,7 @@ import pytest
 from tests.broker.child_processes import ProcessGroup
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
+from tests.dead_letters.writer_programs import jars_of
 from tests.docs.blocks import Block
 from tests.docs.shown import is_shown_in
 from tests.oracle.java_program import java_command
@@ -23,7 +24,8 @@ from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 from tests.pipeline import java_options
 from tests.pipeline.commands import RepeatedCommand
 
-_STAYS = re.compile(r"(sluicegate run|sluicegate demo|make run)(?!.*(SECONDS|--seconds))")
+_PROXY = re.compile(r"(sluicegate run|sluicegate demo|make run)(?!.*(SECONDS|--seconds))")
+_STAYS = re.compile(rf"{_PROXY.pattern}|.*# until Ctrl-C$")
 """Commands that a reader leaves running in another terminal."""
 _JOB = re.compile(r"sluicegate-spark [^|&;<>$\n]+\n?")
 """A block that only starts a job. All jobs of a page share a session; they run the code of the installed command."""
@@ -31,6 +33,8 @@ _READS = ("cat ", "curl ", "grep ", "tail ", "ls ")
 """Commands that may be repeated, because they change nothing: events and counters appear a moment later."""
 _PACKAGES = {"curl": "curl", "kcat": "kcat", "jq": "jq", "git": "git", "openssl": "openssl"}
 """Debian's packages of the programs that pages require."""
+_LETTER_WRITERS = re.compile(r"connect-standalone\.sh|kafka-streams/")
+"""Commands that need Kafka Connect or Kafka Streams."""
 _KAFKA_TOOLS = {
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
@@ -56,6 +60,7 @@ class Reader:
             "19092": str(first),
             "9650": str(first + 1),
             "19100": str(first + 2),
+            "8083": str(first + 15),
         }
         self._ports |= {str(19100 + broker): str(first + 2 + broker) for broker in range(1, 4)}
         # The demo has fixed addresses, which the environment can override as in any configuration.
@@ -115,18 +120,30 @@ class Reader:
         (self.folder / "docs").symlink_to(ROOT / "docs")
         (self.folder / "kafka-clients").symlink_to(kafka_folder(KAFKA_NEW))
         (self.folder / "sluicegate.yaml").write_text(self._here((ROOT / "sluicegate.yaml").read_text()))
-        tools = self.folder / ".tools"
-        tools.mkdir()
+        (self.folder / ".tools").mkdir()
         for name, program in _KAFKA_TOOLS.items():
-            command = " ".join(f"'{part}'" for part in java_command(kafka_folder(KAFKA_NEW), program))
-            (tools / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-            (tools / name).chmod(0o755)
+            self._write_tool(name, kafka_folder(KAFKA_NEW), program)
+
+    def _furnish_letter_writers(self) -> None:
+        """Put Kafka Connect and the jars of Kafka Streams into the folder."""
+        if not (self.folder / "kafka-streams").exists():
+            jars = jars_of("kafka")
+            (self.folder / "kafka-streams").symlink_to(jars)
+            self._write_tool("connect-standalone.sh", jars, "org.apache.kafka.connect.cli.ConnectStandalone")
+
+    def _write_tool(self, name: str, jars: Path, program: str) -> None:
+        command = " ".join(f"'{part}'" for part in java_command(jars, program))
+        file = self.folder / ".tools" / name
+        file.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        file.chmod(0o755)
 
     def _type(self, block: Block) -> None:
         command = self._here(block.text)
         for tool, package in _PACKAGES.items():
             if re.search(rf"^(?:.*\| )?{tool} ", command, re.MULTILINE) and shutil.which(tool) is None:
                 pytest.skip(f"{block}: needs {tool}, Debian's package {package}")
+        if _LETTER_WRITERS.search(command):
+            self._furnish_letter_writers()
         shown = None if block.shown is None else self._here(block.shown)
         if _STAYS.match(command):
             self._leave_running(block, command, shown)
@@ -156,6 +173,8 @@ class Reader:
         output = self.folder / ".output"
         with output.open("wb") as log:
             self._running = self._start(command, log)
+        if shown is None and not _PROXY.match(command):
+            return  # the page shows later what this program writes
         end = time.monotonic() + _COMMAND_SECONDS
         while not (is_shown_in(shown, output.read_text()) if shown is not None else self._is_open()):
             assert self._running.process.poll() is None, f"{block}: the command ended:\n{output.read_text()}"

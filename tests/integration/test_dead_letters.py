@@ -118,6 +118,20 @@ def test_a_missing_topic_and_missing_options_end_the_command(kafka_bootstrap: st
     assert "specify --config FILE or --bootstrap" in run("list", code=2)
 
 
+def test_writes_a_report_also_of_letters_without_a_date(kafka_bootstrap: str, tmp_path: Path) -> None:
+    dead = new_topic(kafka_bootstrap, "dead", message_timestamp_after_max_ms=str(2**63 - 1))
+    report = tmp_path / "report.html"
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    nanoseconds = 1_764_500_000_000_000_000
+    producer.produce(dead, b"v", timestamp=nanoseconds, headers=[(name.decode(), data) for name, data in CONNECT])
+    producer.flush(SECONDS)
+    options = (dead, "--bootstrap", kafka_bootstrap, "--html")
+
+    assert f"{nanoseconds} ms to {nanoseconds} ms" in run("show", *options, str(report))
+    assert f"{nanoseconds} ms to {nanoseconds} ms" in report.read_text()
+    assert "No such file or directory" in run("show", *options, str(tmp_path / "absent" / "report.html"), code=2)
+
+
 def test_validates_as_a_proxy_responds(kafka_bootstrap: str, tmp_path: Path) -> None:
     """The oracle is a running proxy, to which the same records are produced one by one."""
     original, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
