@@ -7,6 +7,7 @@ from typing import Any
 
 from sluicegate.proxy.cli.console import end
 from sluicegate.proxy.cli.dead_letter_access import USAGE
+from sluicegate.proxy.cli.dead_letter_tables import counted
 from sluicegate.proxy.reporting.bounded_text import printable
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.watching.formatting import iso_time, record_time
@@ -57,7 +58,7 @@ def groups_html(content: Mapping[str, Any], made_ms: int) -> Iterator[str]:
     letters = sum(group["letters"] for group in groups)
     topic = _text(content["topic"])
     yield _HEAD.format(title=f"Dead letters of {topic}")
-    yield f"<h1>Dead letters of {topic}</h1>\n<p>{letters:,} dead letters in {len(groups):,} groups"
+    yield f"<h1>Dead letters of {topic}</h1>\n<p>{counted(letters, 'dead letter')} in {counted(len(groups), 'group')}"
     if content["not_letters"]:
         yield f"; {content['not_letters']:,} other records"
     yield f". Made at {iso_time(made_ms)}.</p>\n"

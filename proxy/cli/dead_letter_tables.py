@@ -128,11 +128,12 @@ def _values_of(group: Group, by: Dimension) -> list[tuple[str, int]]:
 
 def _summary(topic: str, groups: Sequence[Group], others: int) -> str:
     letters = sum(group.count for group in groups)
-    ending = f"; {_counted(others, 'other record')}" if others else ""
-    return f"{topic}: {_counted(letters, 'dead letter')} in {_counted(len(groups), 'group')}{ending}"
+    ending = f"; {counted(others, 'other record')}" if others else ""
+    return f"{topic}: {counted(letters, 'dead letter')} in {counted(len(groups), 'group')}{ending}"
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, for example "1 group" or "2 groups"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 

@@ -34,6 +34,7 @@ ALLOWED = {
     "proxy/cli/cluster_commands.py": _COMMAND,
     "proxy/demo/running.py": _COMMAND,
     "proxy/cli/policy_test_report.py": _COMMAND,
+    "proxy/cli/dead_letter_html.py": _COMMAND,
     "proxy/cli/policy_cases.py": _COMMAND,
     "proxy/cli/policy_tests.py": _COMMAND,
     "proxy/cli/record_input.py": _COMMAND,
