@@ -95,8 +95,10 @@ def _remembered_formats(timestamp_type: TimestampType, max_message_bytes: int | 
 
 
 def _is_plain(records: memoryview) -> bool:
-    """Return whether the first message is not compressed. A broker fails if the sizes within such a message are wrong,
-    but rejects a compressed one.
+    """Return whether the first message is not compressed.
+
+    Wrong sizes in such a message make a broker fail. The same finding about a compressed one has more causes, most of
+    which a broker rejects.
     """
     return len(records) > _ATTRIBUTES_AT and not records[_ATTRIBUTES_AT] & CODEC_MASK
 
