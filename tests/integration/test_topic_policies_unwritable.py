@@ -92,6 +92,6 @@ def test_a_change_of_which_the_brokers_part_is_in_force_is_not_repeated(
 
     new = NewTopic(f"{topic}-a", 1, 1, config={MODE: "observe"})
     name, text = refusal(lambda: admin(proxy.bootstrap).create_topics([new])[new.topic].result(60))
-    assert (name, text.startswith("the topic was created, but without its sluicegate settings")) == ("UNKNOWN", True)
+    assert (name, text.startswith("the topic was created, but its sluicegate settings")) == ("UNKNOWN", True)
     with closing(KafkaAdminClient(bootstrap_servers=proxy.bootstrap)) as client, pytest.raises(UnknownError):
         client.create_topics([PythonTopic(f"{topic}-b", 1, 1, topic_configs={MODE: "observe"})])
