@@ -237,7 +237,7 @@ def test_a_brokers_port_that_is_the_bootstrap_port_is_reported(kafka_bootstrap: 
     code, found = run_doctor(tmp_path, config)
 
     assert code == 1
-    reason = f"broker 1 would need port {port}, which is that of listen.bootstrap"
+    reason = f"broker 1 would need port {port}, which listen.bootstrap already uses"
     assert found["listen.broker_port_base"] == ("failure", reason)
 
 

@@ -126,7 +126,7 @@ def test_a_batch_that_ends_before_its_first_offset_is_unreadable(monkeypatch: py
 def test_the_reading_ends_if_the_next_batch_is_unknown(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
     log = valid_batch(0) + replace_bytes(valid_batch(5), 8, struct.pack(">i", length)) + valid_batch(10)
 
-    with pytest.raises(TopicTrouble, match=rf"t-0: the batch at offset 5 is corrupt: its length field is {length} "):
+    with pytest.raises(TopicTrouble, match=rf"t-0: the batch at offset 5 is corrupt: its length field is {length}, "):
         read(monkeypatch, log)
 
 

@@ -73,7 +73,7 @@ def log_states(first: int, end: int, topic_id: str = "a") -> LogStates:
             position_at(5, "b"),
             log_states(0, 5, "b"),
             (0, 5),
-            "up to offset 10, and the topic was created again since",
+            "up to offset 10, and the topic has since been recreated",
         ),
         (
             position_at(10),
@@ -87,7 +87,7 @@ def log_states(first: int, end: int, topic_id: str = "a") -> LogStates:
             position_at(50, "b"),
             log_states(0, 50, "b"),
             (0, 50),
-            "up to offset 10, and the topic was created again since",
+            "up to offset 10, and the topic has since been recreated",
         ),
         (
             position_at(10),

@@ -115,8 +115,8 @@ def test_protobuf_with_imports_and_message_indexes(apicurio: Apicurio) -> None:
     assert violation_of(b"\x02\x02" + b"\x08\x05") is None  # [1]: Refund
     assert violation_of(b"\x04\0\0" + b"\x08\x05") is None  # [0, 0]: Order.Line
     assert "cannot be read as shop.Order" in str(violation_of(b"\0" + b"\x0a\x05a"))
-    assert "lead to no message" in str(violation_of(b"\x02\x08" + b"\x08\x05"))
-    assert "lead to no message" in str(violation_of(b""))
+    assert "do not select a message" in str(violation_of(b"\x02\x08" + b"\x08\x05"))
+    assert "do not select a message" in str(violation_of(b""))
 
 
 @pytest.mark.long

@@ -96,7 +96,7 @@ def test_indexes_lead_to_messages_beside_a_map(apicurio: Apicurio) -> None:
     assert said(b"\x04\x00\x06" + last) is None
     assert "cannot be read as shop.Outer.Last" in str(said(b"\x04\x00\x06" + b"\x09"))
     assert "cannot be read as shop.Outer.Inner" in str(said(b"\x04\x00\x00" + b"\x0a\x07"))
-    assert "lead to no message" in str(said(b"\x04\x00\x04" + inner))
+    assert "do not select a message" in str(said(b"\x04\x00\x04" + inner))
 
 
 def violation_of(rule: HasRegisteredSchema, schema_id: int, topic: str, data: bytes) -> str | None:

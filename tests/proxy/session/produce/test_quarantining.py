@@ -230,7 +230,7 @@ def test_bad_records_beyond_the_quarantine_memory_are_retriable() -> None:
 
     entry = (script.client_response())["q"]
     assert entry["error_code"] == RETRIABLE
-    assert "limits.max_quarantined_bytes (1000)" in entry["error_message"]
+    assert "more memory than limits.max_quarantined_bytes has free (1000)" in entry["error_message"]
     assert script.sink.letters == []
     assert script.parts.counters.limits_reached == {"limits.max_quarantined_bytes": 1}
 

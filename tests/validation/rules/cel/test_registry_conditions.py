@@ -173,7 +173,7 @@ def test_rules_that_no_serializer_enforces_do_not_apply(more: dict[str, Any], ap
 def test_a_condition_that_cannot_be_evaluated_is_no_verdict_on_the_record() -> None:
     for condition, why in (
         (_condition("message.id.isEmail()"), "its condition c cannot be compiled: .*isEmail"),
-        (_condition("true", type="JSONATA"), "its condition c is written in JSONATA, which is not evaluated here"),
+        (_condition("true", type="JSONATA"), "its condition c is written in JSONATA, which is not supported here"),
     ):
         with pytest.raises(SchemaError, match=why):
             _rule("JSON", _rule_set(condition)).fault(record(b"\0\0\0\0\1{}"))
