@@ -1,1 +1,1 @@
-"""The proxy itself, with all code that uses a socket, a clock or a thread."""
+"""The proxy. All code that uses sockets, clocks or threads is here."""

@@ -1,7 +1,7 @@
-"""The changes that the admin endpoint makes to a running proxy, which are suspensions of enforcement and reloads.
+"""Handles the admin endpoint's requests that change a running proxy: suspensions of enforcement, and reloads.
 
-`POST /api/reload` reloads the configuration now. With `accept_removed=true` the policies of vanished files end. The
-response contains the result, or reports that the reload is still running.
+`POST /api/reload` reloads the configuration immediately. With `accept_removed=true`, policies whose files have
+disappeared are removed. The response contains the result, or reports that the reload is still running.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from sluicegate.proxy.state.topic_description import TopicUnavailable
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, ReadState
 
-# A request to the admin endpoint ends within 10 s, and `sluicegate reload` waits for 5 s.
+# The admin endpoint ends each request within 10 s, and `sluicegate reload` waits 5 s for the response.
 _RELOAD_SECONDS = 4.0
 _MOST_DAYS = 365
 _DAY_MS = 86_400_000
@@ -38,13 +38,13 @@ _LOOK_AT_THE_TOPIC = (
 _USAGE = "expected /api/reload or /api/reload?accept_removed=true"
 
 Reload = Callable[[bool], Coroutine[Any, Any, ReloadResult]]
-"""Reloads the configuration. If the argument is true, the policies of missing files are removed."""
+"""Reloads the configuration. If the argument is true, policies whose files are missing are removed."""
 
 
 class ProxyChanges:
     """Makes changes to the proxy. Thread-safe.
 
-    `reload` is called in `loop`, and is None if there is no configuration file. `shared` is None without `state.topic`.
+    `reload` runs in `loop`; it is None without a configuration file. `shared` is None without `state.topic`.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class ProxyChanges:
         return self._enforcement.lines_about(topic)
 
     def change(self, path: str, query: str, address: str) -> HttpResponse:
-        """Make a change for a client at this address, and return its result. Blocks for some seconds."""
+        """Make a change for a client at this address, and return its result. Blocks for up to a few seconds."""
         return self._reloaded(query) if path == "/api/reload" else self._enforcement.change(path, query, address)
 
     def history(self, query: str) -> HttpResponse:
-        """Return the changes of the last days, with their authors, in all proxies with the same state topic.
+        """Return recent changes and their authors, from all proxies with the same state topic.
 
-        Blocks for some seconds. The list is null without `state.topic`. If the topic cannot be read, it is null and
-        there is a `problem`.
+        Blocks for up to a few seconds. The list is null without `state.topic`. If the topic cannot be read, the list is
+        null and `problem` gives the reason.
         """
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
@@ -97,8 +97,8 @@ class ProxyChanges:
     def fleet(self) -> HttpResponse:
         """Return all proxies with the same presence topic.
 
-        Blocks for some seconds. The list is null without `state.topic`. If the topic cannot be read, it is null and
-        there is a `problem`.
+        Blocks for up to a few seconds. The list is null without `state.topic`. If the topic cannot be read, the list is
+        null and `problem` gives the reason.
         """
         if self._shared is None:
             return json_response({"proxies": None})
@@ -109,7 +109,7 @@ class ProxyChanges:
             return json_response({"proxies": None, "problem": str(error), "advice": advice})
 
     def dead_letters(self, query: str) -> HttpResponse:
-        """Return the dead letters of `admin.dead_letters`. Blocks for some seconds."""
+        """Return the dead letters of `admin.dead_letters`. Blocks for up to a few seconds."""
         return text_response(404, "no configuration") if self._letters is None else self._letters.find(query)
 
     def _reloaded(self, query: str) -> HttpResponse:
@@ -135,7 +135,9 @@ def changes_of(
     read_state: ReadState,
     reload: Reload | None,
 ) -> ProxyChanges:
-    """Return the changes for the proxy that runs in this event loop. `query` contains the policies in force."""
+    """Create the ProxyChanges of a proxy that runs in the current event loop. `query` contains the
+    policies in force.
+    """
 
     def with_traffic() -> list[str]:
         try:

@@ -1,10 +1,11 @@
 """The admin endpoint's connections, which use asyncio's streams.
 
-They are limited in number and duration, and are accepted even if no descriptor is left. Each connection ends within ten
-seconds, except for a few streams of the web UI. If there are too many connections, the oldest one without a request is
-closed for a new one. A few descriptors are kept in reserve. If the process has used all others, they serve one
-connection after the other. A connection's descriptor returns to the reserve in one step (dup2), because another thread
-could take a descriptor that is free for a moment.
+Their number and duration are limited. Each connection ends within ten seconds, except for a few streams of the web UI.
+At the limit, a new connection replaces the oldest one that has sent no request.
+
+A few descriptors are kept in reserve, so the endpoint still accepts connections, one after the other, when the process
+has used up all others. A connection's descriptor returns to the reserve atomically (dup2). If it were free even
+briefly, another thread could take it.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ _CLOSE_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER with these values discards
 class AdminConnection:
     """One accepted socket.
 
-    `has_requested` is true after its request has arrived. `slow` is true if its response takes long to create or to
+    `has_requested` is true once its request has arrived. `slow` is true if its response takes long to create or to
     send.
     """
 
@@ -65,12 +66,12 @@ class _ReturningSocket(socket.socket):
 
 
 class AdminConnections:
-    """Accepts connections on `listening` and serves each of them with `serve`. Belongs to one event loop."""
+    """Accepts connections on `listening` and serves each one with `serve`. Belongs to one event loop."""
 
     def __init__(
         self, listening: socket.socket, serve: Serve, tls: "Callable[[], ssl.SSLContext] | None" = None
     ) -> None:
-        """`tls` returns the context for a new connection, or is None for plain HTTP."""
+        """`tls` returns the context for a new connection; it is None for plain HTTP."""
         self._listening = listening
         self._serve = serve
         self._tls = tls
@@ -82,7 +83,7 @@ class AdminConnections:
         self._fill_reserve()
 
     async def accept_for_ever(self) -> None:
-        """Accept connections until cancelled. Errors of peers or a lack of descriptors do not end it."""
+        """Accept connections until cancelled, even after errors of peers or a lack of descriptors."""
         while True:
             await self._somebody_waits()
             try:
@@ -99,19 +100,19 @@ class AdminConnections:
             if len(self._open) >= MAX_CONNECTIONS:
                 self._close_one(lambda open_one: not open_one.has_requested)
             self._take(connection, DEADLINE_SECONDS)
-            await asyncio.sleep(0)  # this lets the connections that are already accepted run first
+            await asyncio.sleep(0)  # lets connections that are already accepted run first
 
     def mark_slow(self, connection: AdminConnection) -> None:
         """Mark a connection as slow.
 
-        The number of slow connections is limited, because clients may request pages without reading them.
+        The number of slow connections is limited, because clients may request pages and never read them.
         """
         connection.slow = True
         if sum(open_one.slow for open_one in self._open) > MAX_SLOW:
             self._close_one(lambda open_one: open_one.slow and open_one is not connection)
 
     def extend_deadline(self, connection: AdminConnection, seconds: float) -> None:
-        """Allow a connection to last for `seconds` from now.
+        """Let a connection last for `seconds` from now.
 
         The caller limits how many connections get this extension.
         """
@@ -150,7 +151,7 @@ class AdminConnections:
     async def _writer_of(self, connection: AdminConnection) -> asyncio.StreamWriter:
         """Connect the streams, after a TLS handshake if TLS is configured.
 
-        From then on the transport owns the socket.
+        From then on, the transport owns the socket.
         """
         protocol = asyncio.StreamReaderProtocol(connection.reader)
         tls = None if self._tls is None else self._tls()
@@ -160,7 +161,7 @@ class AdminConnections:
         return asyncio.StreamWriter(transport, protocol, connection.reader, self._loop)
 
     async def _accept_with_the_reserve(self) -> None:
-        """Accept the next connection with a reserved descriptor, and wait until that descriptor is back."""
+        """Accept the next connection on a reserved descriptor, and wait until that descriptor is returned."""
         accepted = None
         while accepted is None and self._reserve:
             os.close(self._reserve.pop())
@@ -176,7 +177,7 @@ class AdminConnections:
         self._fill_reserve()
 
     def _close_a_silent_one(self) -> None:
-        """Close the oldest connection that has sent no request, if it had enough time, to refill the reserve."""
+        """Refill the reserve: close the oldest connection that has had time to send a request and has sent none."""
         requested_by = time.monotonic() - _SPENT_DEADLINE_SECONDS
         silent = next((one for one in self._open if not one.has_requested and one.since < requested_by), None)
         if silent is not None:
@@ -185,7 +186,7 @@ class AdminConnections:
     async def _somebody_waits(self) -> None:
         """Wait for a connection.
 
-        Without a free descriptor accept() fails whether or not a client is waiting.
+        Without a free descriptor accept() fails, whether or not a client is waiting.
         """
         waits = asyncio.Event()
         self._loop.add_reader(self._listening, waits.set)
@@ -200,7 +201,7 @@ class AdminConnections:
                 self._reserve.append(os.dup(self._null))
 
     def _close_one(self, preferred: Callable[[AdminConnection], bool]) -> None:
-        """Close the oldest of the preferred connections, or the oldest of all if there is none."""
+        """Close the oldest preferred connection, or the oldest of all if none is preferred."""
         chosen = next((one for one in self._open if preferred(one)), None) or next(iter(self._open))
         self._end(chosen)
 
@@ -216,7 +217,7 @@ class AdminConnections:
                     connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _CLOSE_AT_ONCE)
             if connection.writer is not None:
                 connection.writer.transport.abort()
-            elif connection.timeout is None:  # the task has not started
+            elif connection.timeout is None:  # its task has not started
                 connection.socket.close()
 
     def _take_back(self, descriptor: int) -> None:

@@ -1,8 +1,8 @@
 """The admin endpoint, which serves metrics, health checks and the web UI over HTTP in a thread with its own event loop.
 
-Because it has its own thread, it still responds when the proxy's event loop is stuck, which /livez then reports.
-Another thread creates /metrics, so that a slow scrape delays no health check. Further threads create the web UI's
-responses. The web UI's modules are imported at the first request for the web UI.
+The separate thread keeps responding when the proxy's event loop is stuck, which /livez then reports. Another thread
+creates /metrics, so that a slow scrape delays no health check. Further threads create the web UI's responses. The web
+UI's modules are imported at its first request.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sluicegate.proxy.webui.site import Site
 
 FurtherPages = Mapping[str, Callable[[str], HttpResponse]]
-"""Functions that return a page at once, by its path. The argument is the query."""
+"""Functions that return a page immediately, by path. Their argument is the query string."""
 NO_FURTHER_PAGES: FurtherPages = MappingProxyType({})
 _BACKLOG = 128
 _CLOSE_SECONDS = 5.0
@@ -59,10 +59,11 @@ def serve(
     changes: "ProxyChanges | None" = None,
     further: FurtherPages = NO_FURTHER_PAGES,
 ) -> "AdminServer":
-    """Start and return the admin endpoint of a proxy.
+    """Start and return a proxy's admin endpoint.
 
-    `snapshot` returns the counters, `read_state` the state for the web UI, and `policy_query` the policy of a topic.
-    `changes` makes changes to the proxy. `further` are pages of the program that runs the proxy. Raises CannotListen.
+    `snapshot` returns the counters, `read_state` the state for the web UI, and `policy_query` a topic's policy.
+    `changes` makes changes to the proxy. `further` contains additional pages, which the program that runs the proxy
+    provides. Raises CannotListen.
     """
 
     def make_site() -> "Site":
@@ -98,9 +99,9 @@ class AdminServer:
     ) -> None:
         """`make_site` creates the web UI at the first request for it.
 
-        If it is None, there is no web UI. `tls` returns the context for a new connection, or is None for plain HTTP.
-        `fleet_metrics` returns the metrics of all proxies of the cluster, or is None if they are not known. `further`
-        has the same meaning as in `serve`.
+        If `make_site` is None, there is no web UI. `tls` returns the context for a new connection; it is None for plain
+        HTTP. `fleet_metrics` returns the metrics of all proxies in the cluster; it is None if they are not known.
+        `further` is explained at `serve`.
         """
         self._tls = tls
         self._further = further
@@ -179,7 +180,7 @@ class AdminServer:
         found = self._further_page(request) or self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
             if self._web_ui is None:
-                from sluicegate.proxy.admin.webui_serving import WebUiServing  # noqa: PLC0415  # only the web UI needs it
+                from sluicegate.proxy.admin.webui_serving import WebUiServing  # noqa: PLC0415  # for the web UI
 
                 self._web_ui = WebUiServing(self._make_site(), self._connections)
             return await self._web_ui.respond(request, connection, exchange)

@@ -1,8 +1,9 @@
 """`POST /api/suspend` and `POST /api/resume`, which suspend and resume enforcement.
 
-Runs in the admin endpoint's threads. `topic` is a name or a pattern as in `match` of a policy. A pattern stands for the
-known topics that it matches now. With `preview=true` these topics are returned, and nothing changes. With `state.topic`
-a change applies to all proxies of the cluster, unless `scope=proxy` limits it to this one.
+Runs in the admin endpoint's threads. `topic` is a name, or a pattern as in a policy's `match`. A pattern stands for the
+known topics that it matches at the time of the request. With `preview=true` the response lists these topics, and
+nothing changes. With `state.topic` a change applies to all proxies of the cluster, unless `scope=proxy` limits it to
+this proxy.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ _USAGE = (
     f"{MAX_SECONDS}, the reason has at most {_MOST_REASON_CHARACTERS} characters"
 )
 _ADMIN = "an administrator"
-"""The name of any client that uses the admin token."""
+"""The author of a change: any client that uses the admin token."""
 
 Commit = Callable[[Sequence[StateChange], float], None]
 """Writes changes for all proxies and waits for at most the given number of seconds. Raises StateUnwritable."""
@@ -48,8 +49,8 @@ class _Suspension:
 class EnforcementApi:
     """Suspends and resumes enforcement. Thread-safe.
 
-    `loop` is the event loop to which `enforcement` belongs. `topics` are the topics that can be suspended. `commit` is
-    None without `state.topic`. `proxy` is the name of this proxy in changes for all proxies.
+    `enforcement` belongs to the event loop `loop`. `topics` are the topics whose enforcement can be suspended. `commit`
+    is None without `state.topic`. `proxy` is this proxy's name in changes for all proxies.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class EnforcementApi:
     def change(self, path: str, query: str, address: str) -> HttpResponse:
         """Make a change for an administrator at `address`, and return all suspensions after the change.
 
-        Blocks until the change is in force in all workers of this proxy, which takes at most some seconds.
+        Blocks, for a few seconds at most, until the change is in force in all workers of this proxy.
         """
         try:
             pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
@@ -110,7 +111,7 @@ class EnforcementApi:
             if scope is SuspensionScope.CLUSTER and self._commit is not None:
                 changes = self._changes(topics, suspension, Actor(_ADMIN, address))
                 self._commit(changes, _COMMIT_SECONDS)
-                topics = ()  # the state topic has already changed these topics
+                topics = ()  # the change from the state topic already covers these topics
             done = asyncio.run_coroutine_threadsafe(self._made(topics, suspension), self._loop)
             return done.result(_LOOP_SECONDS)
         except TooManySuspensions:
@@ -137,7 +138,7 @@ class EnforcementApi:
         return list(self._topics.matching(pattern, suspended))
 
     async def _made(self, topics: Sequence[str | None], suspension: _Suspension | None) -> HttpResponse:
-        """Change these topics of this proxy only, and return all suspensions when they are in force.
+        """Change these topics in this proxy only, and return all suspensions once they are in force.
 
         Raises TooManySuspensions and TimeoutError.
         """
@@ -161,7 +162,7 @@ class EnforcementApi:
 
 
 def _suspension(given: dict[str, str]) -> _Suspension:
-    """Return the reason and the seconds from the parameters. Raises ValueError and KeyError."""
+    """Return the reason and the duration in seconds from the parameters. Raises ValueError and KeyError."""
     reason, seconds = given.pop("reason").strip(), int(given.pop("seconds"))
     if not 0 < len(reason) <= _MOST_REASON_CHARACTERS or not 0 < seconds <= MAX_SECONDS:
         raise ValueError(reason)
@@ -171,8 +172,7 @@ def _suspension(given: dict[str, str]) -> _Suspension:
 def _pattern(given: dict[str, str]) -> str | None:
     """Return the topic or the pattern from the parameters, or None for `all=true`, which means all topics.
 
-    Raises ValueError unless exactly one of them is given, because an empty or forgotten name must never mean all
-    topics.
+    Raises ValueError unless exactly one of them is given: an empty or forgotten name must never mean all topics.
     """
     topic, everything = given.pop("topic", None), given.pop("all", None)
     if everything == "true" and topic is None:

@@ -1,4 +1,4 @@
-"""One HTTP request and its response (RFC 9112), parsed with h11. The connection is closed afterwards."""
+"""One HTTP request and its response (RFC 9112), parsed with h11. The connection closes afterwards."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ _MESSAGE_SECONDS = 10.0
 
 
 class Request(NamedTuple):
-    """The head of a request as text. Header names are in lower case."""
+    """A request's head as text. Header names are in lower case."""
 
     method: str
     target: str
@@ -26,7 +26,7 @@ class Request(NamedTuple):
 
 
 class HttpExchange:
-    """One exchange, which belongs to one event loop. Its creator limits the time and closes the connection."""
+    """One exchange, which belongs to one event loop. Its creator limits its duration and closes the connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -35,7 +35,7 @@ class HttpExchange:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
 
     async def request(self) -> Request | None:
-        """Return the head of the request, or None if the client has disconnected. Raises h11.RemoteProtocolError."""
+        """Return the request's head, or None if the client has disconnected. Raises h11.RemoteProtocolError."""
         while True:
             event = self._http.next_event()
             if isinstance(event, h11.Request):
@@ -48,10 +48,10 @@ class HttpExchange:
             self._http.receive_data(await self._reader.read(_READ_BYTES))
 
     async def respond(self, response: HttpResponse, without_body: bool) -> None:
-        """Send the response and wait briefly until the client has read it, because closing early would truncate it."""
+        """Send the response and wait briefly for the client to read it, because closing early would truncate it."""
         headers = [*response.headers, ("Content-Length", str(len(response.body))), ("Connection", "close")]
         reason = HTTPStatus(response.status).phrase
-        # h11 is not used to write, because it sends nothing after a protocol error or to another HTTP version.
+        # h11 does not write responses here, because it sends nothing after a protocol error or to another HTTP version.
         lines = [f"HTTP/1.1 {response.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
         head = "\r\n".join(lines).encode("latin-1")
         await self._send(head if without_body else head + response.body)
@@ -71,7 +71,7 @@ class HttpExchange:
     async def stream(self, headers: tuple[tuple[str, str], ...], messages: AsyncIterator[bytes]) -> None:
         """Send `messages` as they arrive.
 
-        This ends when the client disconnects or takes more than ten seconds to read one of them.
+        Stop when the client disconnects, or takes more than ten seconds to read a message.
         """
         lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers), "Connection: close", "", ""]
         await self._send("\r\n".join(lines).encode("latin-1"))

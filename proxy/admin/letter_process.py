@@ -1,8 +1,8 @@
-"""The process that reads dead letters for the web UI, groups them and validates them by the policies in force.
+"""The process that reads dead letters for the web UI, groups them and validates them against the policies in force.
 
-It is a process of its own, because libraries read what strangers have written: it can be stopped, and the proxy's event
-loop does not share its processor time. It writes lines of JSON. The last line counts, so what was found before the end
-of the time is not lost.
+Its libraries parse data from unknown clients. A separate process can be stopped, and takes no processor time from the
+proxy's event loop. It prints JSON, one line for each intermediate result. Only the last line counts, so a timeout loses
+no results found before it.
 """
 
 import json
@@ -35,7 +35,7 @@ MOST_LETTERS = 10_000
 MOST_GROUPS = 100
 _MOST_BYTES = 64 << 20
 _SURVEYED = 100
-_MOST_MEMORY = 4 << 30  # mapped memory, most of which the libraries' threads never use
+_MOST_MEMORY = 4 << 30  # address space, most of which the libraries' threads never use
 _LOW_PRIORITY = 5
 
 Lines = Iterator[dict[str, Any]]
@@ -43,7 +43,7 @@ Lines = Iterator[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class LetterQuestion:
-    """What to read: one topic, or if `topic` is None the newest records of each of the configuration's topics.
+    """What to read: one topic or, if `topic` is None, the newest records of each configured topic.
 
     The process ends after `seconds`.
     """
@@ -54,7 +54,7 @@ class LetterQuestion:
 
 
 class LetterDesk:
-    """Reads with the login of `upstream`, until a time of `time.monotonic`."""
+    """Reads dead letters with the login of `upstream`, at most until `until` (s, monotonic)."""
 
     def __init__(self, cluster: Cluster, loaded: Loaded, until: float) -> None:
         self._cluster = cluster
@@ -67,7 +67,7 @@ class LetterDesk:
         self._policies = LetterPolicies(loaded, self._topics)
 
     def survey(self) -> Lines:
-        """Yield all topics of `admin.dead_letters`, again after each of them."""
+        """Yield the topics of `admin.dead_letters` that have been read so far, after each topic."""
         rows: list[dict[str, Any]] = []
         for topic in self._loaded.config.admin.dead_letters:
             rows.append(self._row(topic))
@@ -97,7 +97,7 @@ class LetterDesk:
         }
 
     def groups(self, topic: str) -> Lines:
-        """Yield the groups of the newest letters of a topic, first without verdicts and then with them."""
+        """Yield the groups of a topic's newest letters, first without verdicts, then with them."""
         if topic not in self._topics:
             raise ClusterUnavailable(f"{topic}: the topic does not exist, or the proxy's login may not describe it")
         letters, total, others = self._newest(topic)
@@ -123,7 +123,9 @@ class LetterDesk:
             yield {**content, "groups": shown}
 
     def _newest(self, topic: str) -> tuple[list[Letter], int, int]:
-        """Return the newest letters, the number of records of the topic, and that of other records that were read."""
+        """Return a topic's newest letters, its number of records, and the number of records read
+        that are not letters.
+        """
         consumer = self._cluster.consumer()
         try:
             ranges = [each for each in ranges_of(consumer, topic, self._topics[topic]) if each.start < each.end]
@@ -144,7 +146,7 @@ class LetterDesk:
             consumer.close()
 
     def _verdicts(self, letters: list[Letter], groups: list[Group]) -> dict[str, dict[str, Any]]:
-        """Return the verdicts by the id of the group. Raises RuleUnusable and Outage."""
+        """Return the verdicts by group id. Raises RuleUnusable and Outage."""
         validator = self._policies.validator()
         counts = {group.id: VerdictCounts(validator) for group in groups}
         for letter in letters:
@@ -167,12 +169,12 @@ def _verdicts_json(counts: VerdictCounts) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Read a question from the standard input, and write lines."""
+    """Read a question from the standard input, and print the lines of the result."""
     os.nice(_LOW_PRIORITY)
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     question: LetterQuestion = pickle.load(sys.stdin.buffer)  # noqa: S301  # the proxy has written it
-    signal.alarm(question.seconds)  # ends the process, also in a library's code
-    until = time.monotonic() + question.seconds / 2  # the rest is for verdicts
+    signal.alarm(question.seconds)  # ends the process even while it runs a library's code
+    until = time.monotonic() + question.seconds / 2  # the rest of the time is for verdicts
     with MemoryFiles() as copies:
         try:
             cluster = Cluster(client_settings(question.loaded.config.upstream, copies))

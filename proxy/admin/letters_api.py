@@ -1,7 +1,7 @@
-"""`GET /api/dead-letters`, which returns the topics of `admin.dead_letters`, or with `topic=NAME` the groups of one.
+"""`GET /api/dead-letters`, which returns the topics of `admin.dead_letters`, or one topic's groups with `topic=NAME`.
 
-Another process reads them, for one topic at a time. If that takes longer than a request may, the response is `reading`,
-and the client asks again.
+Another process reads the letters, one topic at a time. If that takes longer than a request may last, the response is
+`reading`, and the client asks again.
 """
 
 import json
@@ -19,7 +19,7 @@ from sluicegate.config.loading import Loaded
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
-_WAIT_SECONDS = 4.0  # a request to the admin endpoint ends within 10 s
+_WAIT_SECONDS = 4.0  # the admin endpoint ends each request within 10 s
 _KEPT_SECONDS = 5.0
 _PROCESS_SECONDS = 30
 _START_SECONDS = 10.0
@@ -28,11 +28,11 @@ _USAGE = "expected /api/dead-letters, or /api/dead-letters?topic=NAME with a top
 _BEGIN = "import sys; sys.path = {path!r}; from sluicegate.proxy.admin.letter_process import main; main()"
 
 AskProcess = Callable[[Loaded, str | None], list[str]]
-"""Returns the lines that the process has written for a topic, or for all topics."""
+"""Returns the lines that the process wrote for a topic, or for all topics."""
 
 
 class _Reading:
-    """One run of the process. `lines` is None until it ends."""
+    """One run of the process. `lines` is None until the process ends."""
 
     def __init__(self, ask: AskProcess, loaded: Loaded, topic: str | None) -> None:
         self.topic = topic
@@ -71,10 +71,10 @@ class LettersApi:
         self._reading: _Reading | None = None
 
     def find(self, query: str) -> HttpResponse:
-        """Return the topics, or the groups of a topic.
+        """Return the topics, or a topic's groups.
 
-        Blocks for some seconds. If they cannot be read, they are null and there is a `problem`. While the process runs,
-        they are null and `reading` is true.
+        Blocks for up to a few seconds. If the letters cannot be read, the result is null and `problem` gives the
+        reason. While the process runs, the result is null and `reading` is true.
         """
         loaded = self._loaded()
         topics = loaded.config.admin.dead_letters
@@ -99,7 +99,7 @@ class LettersApi:
         return json_response(found if topic is None else _with_commands(found, topic, loaded))
 
     def _lines(self, loaded: Loaded, topic: str | None) -> list[str] | None:
-        """Return what the process has written; None while it still runs for this or for another topic."""
+        """Return the lines that the process wrote, or None while it still runs, for this topic or another one."""
         with self._changing:
             reading = self._reading
             if reading is None or reading.is_old or (reading.lines is not None and reading.topic != topic):
@@ -109,7 +109,7 @@ class LettersApi:
 
 
 def _with_commands(found: dict[str, Any], topic: str, loaded: Loaded) -> dict[str, Any]:
-    """Add the command that prints the plan of a redrive to each group."""
+    """Add to each group the command that prints the plan of its redrive."""
     begins = ["sluicegate", "dead-letters", "redrive", topic, "--config", loaded.source.name]
     groups = [{**group, "command": shlex.join([*begins, "--group", group["id"]])} for group in found["groups"]]
     return {**found, "groups": groups}
@@ -120,7 +120,7 @@ def _unknown(problem: str, advice: str) -> HttpResponse:
 
 
 def ask_process(loaded: Loaded, topic: str | None, seconds: int = _PROCESS_SECONDS) -> list[str]:
-    """Run the process for at most `seconds` after its start, and return the complete lines that it has written."""
+    """Run the process for at most `seconds` after it has started, and return the complete lines that it wrote."""
     from sluicegate.proxy.admin.letter_process import LetterQuestion  # noqa: PLC0415  # few proxies need librdkafka
 
     question = pickle.dumps(LetterQuestion(loaded, topic, seconds))

@@ -1,4 +1,4 @@
-"""Opens the admin endpoint of a proxy, with one process or with several."""
+"""Opens the admin endpoint of a proxy, whether the proxy runs in one process or in several."""
 
 from collections.abc import Callable
 
@@ -25,9 +25,9 @@ def open_admin(
     reload: Reload | None,
     pages: FurtherPages = NO_FURTHER_PAGES,
 ) -> AdminServer:
-    """Open the endpoint at `admin.listen`, which must be set. Its changes are those of `changes_of`.
+    """Open the endpoint at `admin.listen`, which must be set.
 
-    The arguments are those of `changes_of` and of `serve`. Raises CannotListen.
+    The arguments are those of `changes_of`, which provides the changes, and of `serve`. Raises CannotListen.
     """
     assert config.admin.listen is not None
     changes = changes_of(config, query, enforcement, shared, read_state, reload)

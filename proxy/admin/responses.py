@@ -1,5 +1,6 @@
-"""Creates the responses of /metrics, /metrics/fleet, /livez and /readyz, and the metrics, which OpenTelemetry also
-exports.
+"""Creates the responses of /metrics, /metrics/fleet, /livez and /readyz.
+
+OpenTelemetry exports the same metrics.
 """
 
 import gzip
@@ -29,7 +30,7 @@ class AdminPages:
     """Finds the response for a request."""
 
     def __init__(self, metrics: CollectMetrics, status: Status, fleet_metrics: CollectMetrics | None = None) -> None:
-        """`fleet_metrics` returns the metrics of all proxies of the cluster, or is None if they are not known."""
+        """`fleet_metrics` returns the metrics of all proxies in the cluster; it is None if they are not known."""
         self._collector = MetricsCollector(metrics)
         self._fleet_collector = None if fleet_metrics is None else MetricsCollector(fleet_metrics)
         self._status = status
@@ -66,7 +67,7 @@ def _metrics(collector: Collector, asked: dict[str, str]) -> HttpResponse:
 
 
 def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
-    """Return the encoder that an Accept header asks for, and its Content-Type.
+    """Return the encoder that an Accept header selects, and its Content-Type.
 
     The format is Prometheus's text format or OpenMetrics.
     """
@@ -82,14 +83,16 @@ def _liveness(status: Status) -> HttpResponse:
 
 
 def _readiness(status: Status) -> HttpResponse:
-    """Return the state and a line for each condition. The status is 503 only if clients cannot be served."""
+    """Return the proxy's state and a line for each condition. The status is 503 only if the proxy
+    cannot serve clients.
+    """
     active = status.active()
     state = state_of(active)
     return text_response(503 if state is ServingState.NOT_SERVING else 200, "\n".join([state.value, *map(str, active)]))
 
 
 def certificate_metrics(config: Config) -> Iterator[Metric]:
-    """Yield the expiry time of each certificate. The files are read each time, because they are renewed on disk."""
+    """Yield each certificate's expiry time. The files are read again each time, because they are renewed on disk."""
     expiries = {(each.key, each.subject): round(each.not_after.timestamp()) for each in all_expiries_of(config)}
     if expiries:
         yield family_with_values(CERTIFICATE_EXPIRES, expiries)

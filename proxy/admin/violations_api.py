@@ -1,6 +1,4 @@
-"""`GET /api/violations`, which returns the violations of the last days in `violations.topic`, by client, topic, owner
-and rule.
-"""
+"""`GET /api/violations`, which returns recent violations from `violations.topic`, by client, topic, owner and rule."""
 
 import math
 import time
@@ -33,7 +31,7 @@ class ViolationsApi:
     def find(self, query: str) -> HttpResponse:
         """Return the violations.
 
-        Blocks for some seconds. If they cannot be read, they are null and there is a `problem`.
+        Blocks for up to a few seconds. If they cannot be read, they are null and `problem` gives the reason.
         """
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
@@ -60,6 +58,6 @@ def _unknown(problem: str, advice: str) -> HttpResponse:
 
 
 def violations_api(config: Config) -> ViolationsApi:
-    """Return the API for a proxy with this configuration."""
+    """Create the API for a proxy with this configuration."""
     topic = config.violations.topic
     return ViolationsApi(None if topic is None else ViolationHistory(topic, config.upstream))

@@ -1,7 +1,7 @@
 """Serves the web UI at the admin endpoint.
 
-This module is imported at the first request for the web UI. One thread creates the responses. Another thread explains
-policies, because that takes a second.
+This module is imported at the first request for the web UI. One thread creates the responses. Another one explains
+policies, which takes a second.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _STREAM = (("Content-Type", "text/event-stream"), *SAFE)
 
 
 class WebUiServing:
-    """Belongs to the admin endpoint's event loop."""
+    """Serves the web UI's requests. Belongs to the admin endpoint's event loop."""
 
     def __init__(self, site: Site, connections: AdminConnections) -> None:
         self._site = site
@@ -47,7 +47,7 @@ class WebUiServing:
         if request.method == "POST":
             address = connection.socket.getpeername()[0]
             return await self._made(in_daemon_thread(partial(self._site.change, target, request.headers, address)))
-        # finding the response may read the token file
+        # A thread finds the response, because this may read the token file.
         found = await in_daemon_thread(partial(self._site.find, target, request.headers))
         if isinstance(found, HttpResponse):
             return found
@@ -81,7 +81,7 @@ class WebUiServing:
         await self._streams.end()
 
     def close(self) -> None:
-        """Release the threads after the event loop has ended."""
+        """Release the threads once the event loop has ended."""
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._explainer.close()
 

@@ -1,1 +1,1 @@
-"""`sluicegate bootstrap`, which reads a cluster and writes a first configuration for it."""
+"""`sluicegate bootstrap`, which surveys a cluster and writes a first configuration for it."""

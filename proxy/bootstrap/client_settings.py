@@ -25,9 +25,9 @@ _LIBRDKAFKA = frozenset(
     {"sasl.username", "sasl.password", "sasl.mechanisms", "ssl.ca.location", "ssl.certificate.location"}
     | {"ssl.key.location", "https.ca.location", "sasl.oauthbearer.method", "sasl.oauthbearer.client.id"}
 )
-"""Names that the Java client does not have.
+"""Names that exist in librdkafka, but not in the Java client.
 
-Programs pass the values of these settings to librdkafka without escapes.
+Programs pass the values of these settings to librdkafka without interpreting escapes.
 """
 _OAUTH = "sasl.oauthbearer."
 _URL = f"{_OAUTH}token.endpoint.url"
@@ -43,14 +43,13 @@ _TAKEN = {
     ),
     _HANDLER: tuple(f"{_KAFKA}{package}OAuthBearerLoginCallbackHandler" for package in ("", "secured.")),
 }
-"""The values for which the proxy's own login has an equivalent (KIP-768, KIP-1139, and librdkafka's CONFIGURATION.md).
-"""
+"""The values that the proxy's own login also supports (KIP-768, KIP-1139, and librdkafka's CONFIGURATION.md)."""
 _ONLY = "takes a token file or OAuth client credentials, and CA certificates in a file"
 _UNSIGNED = "takes a token file or OAuth client credentials, not tokens that a client makes without a signature"
 
 
 class UnusableClientSettings(Exception):
-    """The settings are missing or unsupported. The text names the key but never the value, which may be secret."""
+    """The settings are missing or unsupported. The message names the key but never the value, which may be secret."""
 
 
 def upstream_from(file: Path) -> dict[str, Any]:
@@ -68,7 +67,7 @@ def upstream_from(file: Path) -> dict[str, Any]:
 
 
 def _read(file: Path) -> tuple[dict[str, str], int]:
-    """Return the settings, and the line number of the login module, or 0 if there is none."""
+    """Return the settings, and the line number of the login module, or 0 without one."""
     try:
         text = read_file(file, _MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -93,7 +92,7 @@ def _read(file: Path) -> tuple[dict[str, str], int]:
 
 
 def _as_librdkafka(text: str) -> dict[str, str]:
-    """Read lines of the form `name=value` without escapes, like programs that pass the settings to librdkafka."""
+    """Parse lines of the form `name=value` without escapes, as programs that use librdkafka do."""
     found = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
@@ -123,8 +122,8 @@ def _tls(settings: dict[str, str]) -> dict[str, Any]:
 def _absolute(name: str, value: str) -> str:
     """Return an absolute path.
 
-    A client's relative paths start at its working directory, while those of a configuration start at the folder of the
-    file.
+    In a client's settings, paths are relative to the client's working directory. In a configuration, they are relative
+    to the file's folder.
     """
     return str(Path(value).absolute()) if name.endswith("_file") else value
 
@@ -162,7 +161,7 @@ def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, A
         name.removeprefix("extension_"): value for name, value in jaas.items() if name.startswith("extension_")
     }
     more = {"extensions": extensions} if extensions else {}
-    if url[:5].lower() == "file:":  # Java reads the token from this file
+    if url[:5].lower() == "file:":  # the Java client reads the token from this file
         return {"token_file": _file_of(url), **more}
     try:
         url_like("https://login.internal/oauth2/token")(url)
@@ -214,7 +213,7 @@ def _file_of(url: str) -> str:
 def _tls_of_endpoint(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, Any]:
     """Return the TLS settings for the token endpoint.
 
-    librdkafka has a setting for them, and the Java client has options of the login module.
+    In librdkafka they are settings; in the Java client they are options of the login module.
     """
     found = _tls({name: value for name, value in jaas.items() if name.startswith("ssl.")})
     if found.pop("verify_hostname", None) is not None:
@@ -224,7 +223,7 @@ def _tls_of_endpoint(settings: Mapping[str, str], jaas: Mapping[str, str]) -> di
 
 
 def _extensions(text: str) -> dict[str, str]:
-    """Parse `name=value,…` as librdkafka does. An error message contains no part of the text."""
+    """Parse `name=value,…` as librdkafka does. Error messages quote none of the input."""
     pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
     if not all(equals for _, equals, _ in pairs):
         raise UnusableClientSettings(f"{_OAUTH}extensions: expected name=value,…")

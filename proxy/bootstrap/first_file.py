@@ -1,4 +1,4 @@
-"""Writes a first configuration in observe mode, with comments for its reader."""
+"""Writes a first configuration in observe mode, with explanatory comments."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from sluicegate.validation.cluster_settings import (
 from sluicegate.validation.policy import TimestampType
 
 _BROKERS_AFTER = 8
-"""The distance from the bootstrap port to the port of broker 0, for example from 19092 to 19100."""
+"""The distance from the bootstrap port to broker 0's port, for example from 19092 to 19100."""
 
 _LAST_PORT = 65535
 _MOST_COMPLAINTS = 5
@@ -33,7 +33,7 @@ def lines_of(
 ) -> Iterator[str]:
     """Yield the lines of the file.
 
-    `access` contains the keys `tls` and `sasl` of the connection. Secrets are not written.
+    `access` contains the connection's keys `tls` and `sasl`. Secrets are not written.
     """
     yield "# A first configuration, written by `sluicegate bootstrap`. It rejects nothing: `mode: observe` forwards"
     yield "# every batch unchanged and reports violations. Read the reports for some days and correct the producers."
@@ -75,7 +75,7 @@ def _upstream(surveyed: TopicSurvey, bootstrap: Sequence[HostPort], access: Mapp
 
 
 def _without_secrets(sasl: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a login, with the name of a file in place of each secret."""
+    """Return the login's keys, with a file name in place of each secret."""
     shown = {name: value for name, value in sasl.items() if name not in _SECRETS}
     if "password" in sasl:
         shown["password_file"] = _IN_FILE
@@ -97,7 +97,7 @@ def _listen(surveyed: TopicSurvey, listen: HostPort) -> Iterator[str]:
 
 
 def _principals(sasl: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield the declaration of principals as a comment with a question, which only the brokers' operator can answer."""
+    """Yield a commented-out declaration of principals, with a question that only the brokers' operator can answer."""
     if sasl is None:
         return
     if sasl["mechanism"] == "OAUTHBEARER":

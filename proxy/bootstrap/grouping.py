@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 MOST_ENTRIES = 500
-"""The maximum number of entries, so that the file stays readable. The running proxy reads the omitted settings from the
+"""The maximum number of entries, which keeps the file readable. The running proxy reads the omitted settings from the
 cluster.
 """
 
 _SEPARATORS = "._-"
 _WORTH_A_GLOB = 3
-# The maximum length of a regular expression. The configuration accepts 10,000 characters.
+# The maximum length of a generated regular expression. The configuration accepts up to 10,000 characters.
 _MOST_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedEntry:
-    """An entry of `topics`, with its pattern, the number of matching topics, and their settings."""
+    """An entry of `topics`: its pattern, the number of matching topics, and their settings."""
 
     match: str
     count: int
@@ -30,8 +30,8 @@ class GroupedEntry:
 class GroupedTopics:
     """The result of grouping.
 
-    It contains the settings of most topics, the number of these topics, entries for the others, and the number of
-    topics without an entry.
+    It contains the most common settings, the number of topics that have them, entries for the other topics, and the
+    number of topics without an entry.
     """
 
     usual: ClusterSettings
@@ -43,7 +43,7 @@ class GroupedTopics:
 def grouped(topics: Mapping[str, ClusterSettings]) -> GroupedTopics:
     """Group the topics by their settings, with the largest group first.
 
-    Within a group the order of the names is kept.
+    Names keep their order within a group.
     """
     groups: dict[ClusterSettings, list[str]] = defaultdict(list)
     for name in sorted(topics):

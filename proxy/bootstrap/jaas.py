@@ -1,12 +1,12 @@
-"""Reads the value of `sasl.jaas.config` as Kafka does (`JaasConfig`, with the tokens of `java.io.StreamTokenizer`)."""
+"""Parses the value of `sasl.jaas.config` as Kafka does (`JaasConfig`, with the tokens of `java.io.StreamTokenizer`)."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 _FLAGS = frozenset({"REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL"})
-# In Java all characters from 160 on are letters. A quoted text also ends at the end of its line. A slash begins a
-# comment. The character after the slash belongs to the comment, even a line feed.
+# Java's tokenizer treats all characters from 160 on as letters. A quoted string also ends at the end of its line. A
+# slash begins a comment, which includes the next character even if that is a line feed.
 _TOKEN = re.compile(
     r"""
       (?P<blank>    [\x00-\x20]+ )
@@ -26,18 +26,18 @@ _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """One token. `text` is a word or a quoted text, and `sign` is any other character. A number has neither."""
+    """One token. `text` is a word or a quoted string, and `sign` is any other character. A number sets neither."""
 
     text: str | None = None
     sign: str | None = None
 
 
 class MalformedJaas(Exception):
-    """Kafka's clients reject the value. The text gives the reason, but contains no part of the value."""
+    """Kafka's clients reject the value. The message gives the reason, but quotes no part of the value."""
 
 
 def options_in(value: str) -> dict[str, str]:
-    """Return the options of the only login module. Raises MalformedJaas."""
+    """Return the options of the value's only login module. Raises MalformedJaas."""
     tokens = _tokens(value)
     modules = [_options(tokens) for _ in tokens]
     if len(modules) != 1:
@@ -46,7 +46,7 @@ def options_in(value: str) -> dict[str, str]:
 
 
 def _options(tokens: Iterator[_Token]) -> dict[str, str]:
-    """Read the rest of an entry, after the name of the login module."""
+    """Parse the rest of an entry, after the login module's name."""
     flag = next(tokens, _Token())
     if flag.text is None or flag.text.upper() not in _FLAGS:
         raise MalformedJaas("has no control flag, such as `required`, after the login module")

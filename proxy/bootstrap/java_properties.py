@@ -1,7 +1,7 @@
-"""Reads a .properties file as `java.util.Properties.load` does, with its escapes, continued lines, comments and
-separators.
+"""Parses a .properties file as `java.util.Properties.load` does.
 
-In one respect it differs. Text outside ASCII is kept as it was decoded, while Kafka's tools read ISO 8859-1.
+It supports the same escapes, continuation lines, comments and separators. There is one difference: characters outside
+ASCII are kept as decoded, whereas Kafka's tools read the file as ISO 8859-1.
 """
 
 import re
@@ -18,7 +18,9 @@ _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One setting. `line` is the number of its first line. `is_ascii` is true if its text in the file is ASCII."""
+    """One setting. `line` is the number of its first line. `is_ascii` is true if the setting is
+    pure ASCII in the file.
+    """
 
     name: str
     value: str
@@ -27,23 +29,23 @@ class Property:
 
 
 class MalformedProperty(Exception):
-    """A line cannot be read. The text gives the line number, but contains no part of the line."""
+    """A line cannot be parsed. The message gives the line number, but quotes no part of the line."""
 
 
 def properties_in(text: str) -> Iterator[Property]:
     """Yield the settings in order.
 
-    A later setting replaces an earlier one with the same key. Raises MalformedProperty.
+    If a key is repeated, its last setting applies. Raises MalformedProperty.
     """
     for line, logical in _logical_lines(text):
         key = _KEY.match(logical)
-        assert key is not None  # the expression also matches an empty text
+        assert key is not None  # the expression also matches an empty string
         value = _SEPARATOR.sub("", logical[key.end() :], count=1)
         yield Property(_unescaped(key[0], line), _unescaped(value, line), line, logical.isascii())
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each line joined with its continuation lines, without comments and blank lines."""
+    """Yield each line joined with its continuation lines. Skip comments and blank lines."""
     lines = enumerate(_LINE_END.split(text), 1)
     for number, line in lines:
         parts = [line.lstrip(_BLANKS)]
@@ -60,7 +62,7 @@ def _is_continued(line: str) -> bool:
 
 
 def _unescaped(text: str, line: int) -> str:
-    """Return the text without escapes. If a backslash does not begin one of Java's escapes, it is dropped."""
+    """Return the text without escapes. A backslash that begins none of Java's escapes is dropped."""
 
     def character(escape: re.Match[str]) -> str:
         escaped = escape[1]
@@ -72,7 +74,7 @@ def _unescaped(text: str, line: int) -> str:
 
 
 def _joined_surrogates(text: str, line: int) -> str:
-    """Return the text with one character for each pair of surrogates."""
+    """Return the text with each surrogate pair replaced by its character."""
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Creates the missing topics of the shared state, and compares those that exist (`sluicegate bootstrap --state`)."""
+"""Creates the shared state's missing topics, and checks the existing ones (`sluicegate bootstrap --state`)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ _OPERATIONS = ("Read", "Write", "Describe", "DescribeConfigs")
 def create_topics(config: Config, keys: StateTopics, login: Upstream) -> Iterator[str]:
     """Create the missing topics with this login.
 
-    Yield a line for each action and each difference. Blocks for some seconds. Raises TopicUnavailable.
+    Yield a line for each action and each difference. Blocks for up to a few seconds. Raises TopicUnavailable.
     """
     client = admin_client(login)
     brokers = _brokers(login)
@@ -73,7 +73,7 @@ def _make(client: Any, plan: TopicPlan) -> Iterator[str]:
 
 
 def _acls(config: Config, keys: StateTopics) -> Iterator[str]:
-    """Yield instructions for allowing only the proxies to write to the topics."""
+    """Yield instructions for letting only the proxies write to the topics."""
     sasl, bootstrap = config.upstream.sasl, config.upstream.bootstrap[0]
     principal = "PROXY" if sasl is None or sasl.username is None else sasl.username
     operations = " ".join(f"--operation {each}" for each in _OPERATIONS)

@@ -1,4 +1,4 @@
-"""Reads the brokers and the settings of topics from a cluster, for a first configuration."""
+"""Surveys a cluster's brokers and topic settings for a first configuration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,18 +16,18 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 MOST_TOPICS = 10_000
 """The maximum number of topics whose settings are read, in alphabetical order."""
 
-_OWN = "__"  # the prefix of internal topics of Kafka and of tools that build on it
+_OWN = "__"  # the prefix of internal topics of Kafka and of tools built on it
 
 
 class SurveyFailed(Exception):
-    """The cluster could not be read. The text gives the reason and a remedy."""
+    """The cluster could not be read. The message gives the reason and a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSurvey:
-    """The result for a cluster.
+    """The result of surveying a cluster.
 
-    `topics` contains the settings of topics. `left_out` is the number of omitted topics. `complaints` explain why
+    `topics` contains the topics' settings. `left_out` is the number of omitted topics. `complaints` explain why
     settings are missing.
     """
 
@@ -74,7 +74,7 @@ def _login_of(upstream: Upstream) -> str | None:
 
 
 def broker_list(brokers: Mapping[int, HostPort]) -> str:
-    """Return the brokers as text."""
+    """Format the brokers as a list for a message."""
     return ", ".join(f"{node_id} at {address}" for node_id, address in sorted(brokers.items()))
 
 

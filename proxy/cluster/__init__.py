@@ -1,1 +1,1 @@
-"""The proxy's own requests to the cluster, for its brokers and for topic settings."""
+"""The proxy's own requests to the cluster, which discover brokers and read topic settings."""

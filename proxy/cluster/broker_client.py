@@ -26,15 +26,14 @@ from sluicegate.proxy.network.upstream import HandshakeCutOff, check_address, fa
 T = TypeVar("T")
 _CLIENT_ID = "sluicegate"
 _CORRELATION_ID = 1
-# A response with the settings of many topics takes about 400 kB. A response with brokers takes 100 bytes for each
-# broker.
+# A response with the settings of many topics takes about 400 kB. A list of brokers takes 100 bytes per broker.
 _MAX_RESPONSE_BYTES = 4 << 20
 _MAX_GREETING_BYTES = 64 << 10
 _GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 # A thread parses larger responses, because they would block the event loop for too long.
 _PARSED_AT_ONCE_BYTES = 16 << 10
 _TLS_ALERT = b"\x15\x03"
-# Some servers respond to input that is not HTTP with a page without a status line, as in HTTP/0.9.
+# Some servers respond to input that is not HTTP with only a page and no status line, as in HTTP/0.9.
 _HTTP = (b"HTTP", b"<!DO", b"<htm")
 _CLOSE_SECONDS = 2.0
 
@@ -56,7 +55,7 @@ class BrokerClient:
         self.offered: dict[int, range] = {}
 
     async def negotiate(self) -> None:
-        """Ask for the API versions that the broker supports. Raises NotKafka if the peer does not accept records."""
+        """Request the API versions that the broker supports. Raises NotKafka if the peer does not support Produce."""
         response = await self.call(ApiKey.API_VERSIONS, 0, b"")
         offered = (await parse_response(partial(read_response, API_VERSIONS_RESPONSE), response, 0))["api_keys"]
         self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
@@ -71,12 +70,12 @@ class BrokerClient:
         return min(offered.stop - 1, APIS[key].max_version) if offered is not None else -1
 
     async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
-        """Send one request in the highest version that both sides support. Return the parsed response."""
+        """Send one request in the highest version that both sides support, and return the parsed response."""
         received = await self.ask_raw(key, request, body)
         return await parse_response(partial(read_response, response), received, self.version_of(key))
 
     async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> BrokerResponse:
-        """Like `ask`, but return the response's body as bytes."""
+        """Send a request like `ask`, but return the response's body as bytes."""
         version = self.version_of(key)
         if version < 0:
             raise SenderError(f"the broker does not support {APIS[key].name}")
@@ -85,7 +84,7 @@ class BrokerClient:
     async def call(
         self, key: ApiKey, version: int, body: bytes, most_bytes: int = _MAX_RESPONSE_BYTES
     ) -> BrokerResponse:
-        """Send an encoded request. Return the response's body, which may have at most `most_bytes`."""
+        """Send an encoded request, and return the response's body of at most `most_bytes` bytes."""
         api = APIS[key]
         header = build_request_header(
             key, version, self._correlation_id, _CLIENT_ID, api.request_header_version(version)
@@ -108,39 +107,39 @@ class BrokerClient:
         return BrokerResponse(self._address, response[body_at:])
 
     def close(self) -> None:
-        """Close the connection. Unsent data is dropped if the broker does not read it within seconds."""
+        """Close the connection. Unsent data is dropped if the broker does not read it within a few seconds."""
         self._writer.close()
         asyncio.get_running_loop().call_later(_CLOSE_SECONDS, self._writer.transport.abort)
 
 
 async def parse_response(parse: Callable[[BrokerResponse, int], T], response: BrokerResponse, version: int) -> T:
-    """Parse a response. A long response is parsed in a thread."""
+    """Parse a response. A thread parses long responses."""
     if len(response.body) <= _PARSED_AT_ONCE_BYTES:
         return parse(response, version)
     return await asyncio.to_thread(parse, response, version)
 
 
 class NoKafkaResponse(Exception):
-    """A broker closed the connection instead of responding. The text names the probable reason."""
+    """A broker closed the connection instead of responding. The message names the probable reason."""
 
 
 class NotKafka(NoKafkaResponse):
-    """The peer responds but is not a broker. The text describes what it is."""
+    """The peer responds but is not a broker. The message says what it is."""
 
 
 class NoBrokerResponses(Exception):
-    """No address of the cluster responded. The text names each address with its reason."""
+    """No address of the cluster responded. The message gives the reason for each address."""
 
 
 class NotABroker(NoBrokerResponses):
-    """An address responds, but not as a Kafka broker, and no other address responds as a broker."""
+    """An address responds, but not as a Kafka broker, and no other address responds as one."""
 
 
 class OwnLoginRejected(NoBrokerResponses):
     """A broker responds but rejects the proxy's own login.
 
-    Clients use their own logins, so they may still be served. `wants_logins` is true if the broker accepts logins at
-    all.
+    Clients use their own logins, so the proxy may still serve them. `wants_logins` is true if the broker accepts logins
+    at all.
     """
 
     def __init__(self, reasons: str, address: HostPort, wants_logins: bool) -> None:
@@ -155,10 +154,10 @@ async def ask_any_broker(
     ask: Callable[[BrokerClient], Awaitable[T]],
     correlation_id: int = _CORRELATION_ID,
 ) -> tuple[HostPort, T]:
-    """Ask the bootstrap addresses until one responds, and return it with its response.
+    """Ask the bootstrap addresses until one responds. Return that address and its response.
 
-    Each address is asked a moment after the previous one, and gets at most `upstream.connect_timeout_seconds`. Raises
-    NoBrokerResponses, which may be NotABroker or OwnLoginRejected.
+    The attempts start one shortly after the other, and each may last `upstream.connect_timeout_seconds`. Raises
+    NoBrokerResponses or one of its subclasses, NotABroker and OwnLoginRejected.
     """
 
     async def ask_one(address: HostPort) -> tuple[HostPort, T]:
@@ -173,11 +172,11 @@ async def ask_any_broker(
 
 
 def _forget(_result: object) -> None:
-    """Ignore the response of a second broker."""
+    """Drop the response of a second broker."""
 
 
 def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerResponses:
-    """Return the error that reports why none of the addresses responded."""
+    """Create the error that explains why no address responded."""
     failed = list(zip(upstream.bootstrap, errors, strict=True))
     reasons = "; ".join(f"{printable(address)}: {_reason(error, upstream)}" for address, error in failed)
     for address, error in failed:
@@ -200,7 +199,7 @@ def _reason(error: Exception, upstream: Upstream) -> str:
         return failure_message(error)
     if isinstance(error, SenderError | EOFError | ValueError | ArithmeticError | LookupError | RecursionError):
         return f"responds, but not as a Kafka broker ({_text_of(error)})"
-    return failure_message(error)  # a name or a peer can cause any error
+    return failure_message(error)  # a name or a peer can cause any kind of error
 
 
 def _text_of(error: Exception) -> str:
@@ -239,7 +238,8 @@ async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[Broker
             raise
         raise NoKafkaResponse("closes plaintext connections: if it is a TLS port, set upstream.tls") from error
     if upstream.sasl is not None:
-        # A broker that responds must not seem silent because the token endpoint is silent.
+        # The token gets only half of the time. Otherwise a silent token endpoint would make a working broker seem
+        # silent.
         await log_in(client.call, upstream.sasl, upstream.connect_timeout_seconds / 2)
         return await ask(client)
     try:

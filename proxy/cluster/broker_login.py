@@ -1,4 +1,4 @@
-"""The proxy's own login to a broker with `upstream.sasl`. Clients' credentials are never used."""
+"""The proxy's own login to a broker with `upstream.sasl`. It never uses clients' credentials."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ Call = Callable[[ApiKey, int, bytes], Awaitable[BrokerResponse]]
 
 
 class LoginNotTried(SaslAuthenticationFailed):
-    """The proxy has no token for the login. The text names the source that provided none."""
+    """The proxy has no token for the login. The message names the source that provided none."""
 
 
 async def log_in(call: Call, sasl: Sasl, token_seconds: float) -> None:
@@ -53,7 +53,7 @@ async def _token(sasl: Sasl, seconds: float) -> Token:
             return await in_daemon_thread(partial(own_token, sasl, seconds))
     except TokenMissing as error:
         raise LoginNotTried(str(error)) from error
-    except TimeoutError as error:  # another login is waiting for the endpoint's response
+    except TimeoutError as error:  # another login is still waiting for the endpoint
         where = sasl.token_file if sasl.oauth is None else f"token endpoint {sasl.oauth.token_url}"
         raise LoginNotTried(f"{where}: no response within {seconds:g} s") from error
 

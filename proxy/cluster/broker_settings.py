@@ -1,4 +1,4 @@
-"""Asks one broker for its own settings (DescribeConfigs). Only `doctor` uses this."""
+"""Requests one broker's own settings (DescribeConfigs). Only `doctor` uses this module."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -25,9 +25,9 @@ class SettingsHidden(NamedTuple):
 
 
 async def ask_for_settings(node_id: int, client: BrokerClient) -> BrokerSettings | SettingsHidden:
-    """Return the settings of the connected broker, including those of each listener.
+    """Return the connected broker's settings, including those of each listener.
 
-    Raises the errors of a connection, and SenderError for an invalid response.
+    Raises a connection's errors, and SenderError for an invalid response.
     """
     version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:

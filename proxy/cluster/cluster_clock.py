@@ -1,8 +1,8 @@
 """Measures the offset between this machine's clock and the cluster's clock, because both validate the same records.
 
-Kafka has no request for the time. But the leader of the metadata quorum reports when each replica was last caught up.
-For itself it reports the current time of its own clock (DescribeQuorum since version 1, KIP-836). So the active
-controller's clock can be read without a write. The clocks of other brokers cannot be read.
+Kafka has no request for the time. However, the leader of the metadata quorum reports when each replica last caught up
+(DescribeQuorum since version 1, KIP-836), and for itself it reports the current time. This reveals the active
+controller's clock without a write. The clocks of other brokers cannot be read.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,7 @@ _CLUSTER_AUTHORIZATION_FAILED = 31
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """The clock offset. It is how far the clock of node `leader` is ahead of this machine's clock, with the possible
-    error (ms).
-    """
+    """How far the clock of node `leader` is ahead of this machine's clock, and the possible error (ms)."""
 
     leader: int
     ahead_ms: int
@@ -32,14 +30,14 @@ class ClockOffset:
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """The cluster does not report its time. `is_denied` is true if the proxy's login is not allowed to ask for it."""
+    """The cluster does not report its time. `is_denied` is true if the proxy's login may not ask for it."""
 
     reason: str
     is_denied: bool = False
 
 
 async def measure_offset(now_ns: Callable[[], int], requests: int, client: BrokerClient) -> ClockOffset | NotMeasured:
-    """Return the offset from the fastest of several responses. `now_ns` returns this machine's clock."""
+    """Return the offset according to the fastest of several responses. `now_ns` returns this machine's time."""
     if client.version_of(ApiKey.DESCRIBE_QUORUM) < _OFFERED_SINCE:
         return NotMeasured("this broker does not report its time: it lacks DescribeQuorum v1 (Kafka 3.3 with KRaft)")
     partition = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
@@ -53,13 +51,13 @@ async def measure_offset(now_ns: Callable[[], int], requests: int, client: Broke
         if isinstance(found, NotMeasured):
             return found
         leader, theirs_ms = found
-        within_ms = abs(after - before) // 2_000_000 + 1  # this machine's clock may be set back meanwhile
+        within_ms = abs(after - before) // 2_000_000 + 1  # this machine's clock may be set back in between
         found_offsets.append(ClockOffset(leader, theirs_ms - (before + after) // 2_000_000, within_ms))
     return min(found_offsets, key=lambda offset: offset.within_ms)
 
 
 def _leaders_time(response: Value) -> tuple[int, int] | NotMeasured:
-    """Return the id of the leader and the time of its clock (ms)."""
+    """Return the leader's node id and the time of its clock (ms)."""
     partitions = [partition for topic in response["topics"] for partition in topic["partitions"]]
     codes = [response["error_code"], *(partition["error_code"] for partition in partitions)]
     rejected = next((code for code in codes if code), None)

@@ -1,8 +1,8 @@
-"""Checks whether a broker of the cluster responds, which brokers exist, and whether logins are required.
+"""Checks whether a broker of the cluster responds, which brokers exist, and whether the cluster requires logins.
 
 The proxy sends ApiVersions, to which every broker responds before authentication, and then Metadata without topics. A
-broker that requires a login responds to Metadata only after a login (`upstream.sasl`). Without a login, the proxy
-learns the brokers from responses to clients and from `upstream.brokers`.
+broker that requires logins responds to Metadata only after one (`upstream.sasl`). Without a login, the proxy learns the
+brokers from responses to clients and from `upstream.brokers`.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _OTHERS_SECONDS = 1.5
 _NO_TOPICS_SINCE = 1
-_MAX_ELEMENTS = 2000  # a limit for brokers only, because the request names no topic
+_MAX_ELEMENTS = 2000  # covers brokers only, because the request names no topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class DiscoveryResult:
     """The result of a check.
 
     `brokers` and `cluster_id` are None if Metadata requires a login. `cluster_id` is also None before version 2 of
-    Metadata. `reason` explains why no broker responded, and is None if one did. `is_no_broker` is true if an address
-    responded, but not as a broker. `needs_login` tells whether the cluster requires a login at these addresses, and is
-    None if that is unknown. `login_rejected` explains why `upstream.sasl` was rejected. Clients use their own logins,
-    so they can still be served then.
+    Metadata. `reason` explains why no broker responded; it is None if one did. `is_no_broker` is true if an address
+    responded, but not as a broker. `needs_login` tells whether the cluster requires logins at these addresses; it is
+    None if that is unknown. `login_rejected` explains why `upstream.sasl` was rejected. The proxy may still serve
+    clients then, because they use their own logins.
     """
 
     answered_by: HostPort | None
@@ -58,10 +58,10 @@ class _Response:
 async def discover_cluster(
     upstream: Upstream, tls: TlsContext | None, mark: int, asks_brokers: bool = True
 ) -> DiscoveryResult:
-    """Ask the first address that responds.
+    """Query the first address that responds.
 
     `mark` is the correlation id of the requests. If `asks_brokers` is false, only ApiVersions is sent, and the fields
-    that need Metadata are unknown.
+    that need Metadata stay unknown.
     """
     try:
         address, response = await ask_any_broker(upstream, tls, _brokers if asks_brokers else _nothing, mark)
@@ -82,9 +82,9 @@ async def discover_cluster(
 async def _discover_again(
     seen: DiscoveryResult, upstream: Upstream, tls: TlsContext | None, mark: int
 ) -> DiscoveryResult:
-    """Check again, to find out whether a login is required.
+    """Check again whether a login is required.
 
-    A broker may close a connection once because it shuts down. It closes two in a row only if it requires a login.
+    A broker that shuts down may close a connection once. Only a broker that requires a login closes two in a row.
     """
     try:
         _, response = await ask_any_broker(upstream, tls, _brokers, mark)
@@ -98,11 +98,10 @@ async def _discover_again(
 async def _one_that_lists_brokers(
     upstream: Upstream, tls: TlsContext | None, mark: int, asked: HostPort
 ) -> tuple[HostPort, _Response] | None:
-    """Ask the other addresses at once, because a broker that has just started, or has lost its controller, may list no
-    brokers.
+    """Query the other addresses immediately for one that lists brokers.
 
-    Clients of the broker that responded find no leader meanwhile, so addresses that do not respond are not awaited for
-    long.
+    A broker that has just started, or has lost its controller, may list no brokers. Clients of that broker find no
+    leader meanwhile, so the wait for addresses that do not respond is short.
     """
     others = [replace(upstream, bootstrap=(other,)) for other in upstream.bootstrap if other != asked]
     with suppress(TimeoutError):

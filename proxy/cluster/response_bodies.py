@@ -1,4 +1,4 @@
-"""Parses responses to the proxy's own requests. Bytes after the end are ignored, as by Kafka's clients."""
+"""Parses responses to the proxy's own requests. Like Kafka's clients, it ignores bytes after the end."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ _reported: set[tuple[HostPort, str, int]] = set()
 
 @dataclass(frozen=True, slots=True)
 class BrokerResponse:
-    """The body of a response, and the address of the broker that sent it."""
+    """A response's body, and the address of the broker that sent it."""
 
     broker: HostPort
     body: bytes = field(repr=False)
@@ -23,7 +23,7 @@ def read_response(
 ) -> Value:
     """Parse a response. Raises MalformedMessage, which names the API and version.
 
-    Bytes after its end are logged once in a process for each broker, API and version.
+    Bytes after the end are logged once per process for each broker, API and version.
     """
     value, end = schema.parse_start(response.body, version, max_elements)
     key = (response.broker, schema.name, version)

@@ -1,9 +1,9 @@
 """Reads topic settings from the cluster (`upstream.topic_settings`), so that the configuration need not repeat them.
 
-The settings of a topic are requested before its first batch is validated, and again every `upstream.refresh_seconds`.
-Only one request is sent at a time, for all waiting topics. A first batch waits at most FIRST_BATCH_SECONDS. After that
-time, or if the settings cannot be read, the configuration applies. After a failed or late request no batch waits until
-a request succeeds.
+A topic's settings are requested before its first batch is validated, and again every `upstream.refresh_seconds`. Only
+one request is in flight at a time, for all waiting topics. A first batch waits at most FIRST_BATCH_SECONDS. After that
+time, or if the settings cannot be read, the configuration applies. After a failed or late request, no batch waits until
+a request succeeds again.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ FIRST_BATCH_SECONDS = 1.0
 """The maximum time in seconds that a topic's first batch waits for its settings."""
 
 MAX_KNOWN = 20_000
-"""The maximum number of topics with settings. The topics that were used least recently are dropped."""
+"""The maximum number of topics whose settings are kept. The least recently used topics are dropped."""
 
 _MAX_ROUNDS = 10
 _MAX_SET_ASIDE = 2000
-# The pause is short, because the Produce request that is being validated may create a missing topic.
+# This pause is short, because the Produce request that is being validated may create the missing topic.
 _ABSENT_SECONDS = 1.0
 # The pause between requests if topics were missing, because clients can invent names faster than brokers respond.
 _PAUSE_SECONDS = 0.1
@@ -57,7 +57,7 @@ class TopicSettingsReader:
         self._tls = tls
         self._rules = rules
         self._known: OrderedDict[str, None] = OrderedDict()  # the most recently used topic is last
-        # the times at which unavailable topics are requested again
+        # the times at which unavailable topics may be requested again
         self._set_aside: OrderedDict[str, float] = OrderedDict()
         self._rounds: dict[int, _Round] = {}
         self._round_of: dict[str, int] = {}
@@ -107,7 +107,7 @@ class TopicSettingsReader:
             self._request_task.cancel()
 
     def _needs_round(self, topic: str) -> int | None:
-        """Return the round in which an unknown topic is requested, or None if it is not to be requested now."""
+        """Return the round that requests an unknown topic, or None if the topic must not be requested now."""
         number = self._round_of.get(topic)
         if number is not None:
             return number
@@ -121,7 +121,7 @@ class TopicSettingsReader:
         return self._add(topic)
 
     def _add(self, topic: str) -> int:
-        """Add a topic to the last round or to a new one. At the limit, the oldest waiting topic is dropped."""
+        """Add a topic to the last round or to a new one. At the limit, drop the topic that has waited longest."""
         last = self._rounds.get(self._next_round - 1)
         if last is None or last.is_requested or len(last.topics) >= TOPICS_AT_ONCE:
             if len(self._rounds) > _MAX_ROUNDS:
@@ -147,7 +147,7 @@ class TopicSettingsReader:
         self._trusted = False
 
     async def _request_all(self) -> None:
-        """Request until no topic waits. Failed requests are repeated with growing pauses."""
+        """Send requests until no topic waits. Repeat failed requests with growing pauses."""
         pause = _PAUSE_SECONDS
         try:
             while self._rounds:
@@ -168,7 +168,7 @@ class TopicSettingsReader:
             self._request_task = None
 
     async def _ask(self, topics: list[str]) -> bool:
-        """Request these topics and store their settings. Return whether any were received."""
+        """Request these topics and store their settings. Return whether any settings were received."""
         async with self._one_at_a_time:
             try:
                 described = await ask_topics(self._upstream, self._tls, topics)
@@ -205,7 +205,7 @@ class TopicSettingsReader:
             self._put_aside(topic, self._upstream.refresh_seconds)
 
     def _put_aside(self, topic: str, seconds: float) -> None:
-        """Do not request a topic again for `seconds`. The configuration's settings apply meanwhile."""
+        """Do not request a topic again for `seconds`. Meanwhile, the configuration's settings apply."""
         self._known.pop(topic, None)
         self._set_aside[topic] = monotonic() + seconds
         if len(self._set_aside) > _MAX_SET_ASIDE:
@@ -220,8 +220,8 @@ class TopicSettingsReader:
         self._complaint = complaint
 
     def _log_topic_complaint(self, reason: str, complaint: str) -> None:
-        """Log each reason once, whatever the topics, and at a limited rate, because a broker may report any number of
-        reasons.
+        """Log each reason once, for all topics together, at a limited rate: a broker may report any
+        number of reasons.
         """
         now = monotonic()
         if reason in self._logged_reasons or now < self._quiet_until:

@@ -1,8 +1,8 @@
-"""Asks the cluster which topics exist (Metadata), and for their settings (DescribeConfigs).
+"""Asks the cluster which topics exist (Metadata) and what their settings are (DescribeConfigs).
 
-Only commands that inspect a whole cluster list all topics. A running proxy asks for the topics to which clients write.
-If a request for settings fails, it is repeated in halves, so that one topic at which a broker fails does not affect the
-others.
+Only commands that inspect a whole cluster list all topics. A running proxy asks only about topics to which clients
+write. If a request for settings fails, the proxy splits it in two and repeats both halves, so that one topic that makes
+a broker fail does not affect the others.
 """
 
 import asyncio
@@ -58,8 +58,8 @@ async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[Metadat
 class ListedNames:
     """The names of the topics that the cluster lists for the proxy's own login.
 
-    If they are unknown, `reason` explains why. `is_hidden` is true if the login may not describe the topic in question,
-    so that it is unknown whether the topic exists.
+    If the names are unknown, `reason` explains why. `is_hidden` is true if the login may not describe the topic in
+    question. Then it is unknown whether the topic exists.
     """
 
     names: tuple[str, ...] = ()
@@ -70,8 +70,7 @@ class ListedNames:
 def list_names_now(upstream: Upstream, name: str | None) -> ListedNames:
     """List the topics over a separate connection.
 
-    Blocks for at most some seconds, so it must not be called on an event loop. `name` is the topic in question, or None
-    if there is none.
+    Blocks for up to a few seconds, so an event loop must not call it. `name` is the topic in question, or None.
     """
 
     async def list_names_of(client: BrokerClient) -> ListedNames:
@@ -117,7 +116,7 @@ async def _ask_for_all(client: BrokerClient) -> list[MetadataTopic]:
 
 
 async def _is_hidden(client: BrokerClient, name: str) -> bool:
-    """Return whether the login may not describe this topic, in which case lists omit it."""
+    """Return whether the login may not describe this topic, so that lists omit it."""
     version = client.version_of(ApiKey.METADATA)
     if version < _NO_CREATION_SINCE:
         return False
@@ -156,19 +155,19 @@ TOPICS_AT_ONCE = 500
 _TOPIC_RESOURCE = 2
 _TOPIC_CONFIG = 1  # the ConfigSource of a topic's own setting in Kafka
 _MAX_WORDS = 300
-# This number is enough to isolate one topic among 500 and to request the others.
+# This number is enough to isolate one failing topic among 500 and to request the others.
 _MAX_REQUESTS = 20
 
 
 class RequestsFailed(Exception):
-    """No broker reported any settings. The text gives the reason."""
+    """No broker reported any settings. The message gives the reason."""
 
 
 @dataclass(slots=True)
 class DescribedTopics:
     """The received settings, the topics that do not exist, and the topics for which no settings were reported.
 
-    `complaints` explain why settings are missing, once for each reason. They include topics without a response.
+    `complaints` explain why settings are missing, with one entry per reason, including topics without a response.
     """
 
     settings: dict[str, ClusterSettings] = field(default_factory=dict)
@@ -184,7 +183,7 @@ class DescribedTopics:
         self.complaints = more.complaints | self.complaints
 
     def add_failure(self, reason: str, topic: str | None = None) -> None:
-        """Record why settings are missing. `topic` is the name of the topic, if the reason concerns only one."""
+        """Record why settings are missing. `topic` is set if the reason concerns only that topic."""
         self.complaints.setdefault(reason, reason if topic is None else f"{topic}: {reason}")
 
 
@@ -196,7 +195,9 @@ class _RequestRejected:
 
 
 async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
-    """Request the settings of these topics over one connection at a time. Raises RequestsFailed if none is received."""
+    """Request these topics' settings over one connection at a time. Raises RequestsFailed if no
+    settings are received.
+    """
     found = DescribedTopics()
     waiting = [list(topics)]
     received = False
@@ -226,7 +227,7 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
 class SettingsRead:
     """The cluster's settings for one topic. If there are none, `reason` explains why.
 
-    `shared` are the topic settings that the proxies share (`sluicegate.*`).
+    `shared` contains the topic settings that the proxies share (`sluicegate.*`).
     """
 
     settings: ClusterSettings | None = None
@@ -235,7 +236,7 @@ class SettingsRead:
 
 
 async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) -> SettingsRead:
-    """Read the settings of one topic as a running proxy does. This takes at most some seconds."""
+    """Read one topic's settings as a running proxy does. Takes a few seconds at most."""
     if not upstream.topic_settings:
         return SettingsRead(reason=SETTINGS_OFF)
     try:
@@ -252,7 +253,7 @@ async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) 
 
 
 def read_settings_now(upstream: Upstream, topic: str) -> SettingsRead:
-    """Read the settings of one topic over a separate connection. Blocks, so it must not be called on an event loop."""
+    """Read one topic's settings over a separate connection. Blocks, so an event loop must not call it."""
     try:
         tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
     except BadTlsFiles as error:

@@ -1,1 +1,1 @@
-"""`sluicegate demo`, with an embedded cluster, a proxy in front of it, and a client that sends good and bad records."""
+"""`sluicegate demo`: an embedded cluster, a proxy in front of it, and clients that send good and bad records."""

@@ -1,4 +1,4 @@
-"""Shows the demo as a live table in a terminal, and as lines elsewhere."""
+"""Shows the demo as a live table in a terminal, and as lines for other outputs."""
 
 from typing import Protocol
 
@@ -29,7 +29,7 @@ class Display(Protocol):
 
 
 def display_on(console: Console, results: DemoResults) -> Display:
-    """Return a live table if the console can redraw it, and lines otherwise."""
+    """Return a live table if the console can redraw it, or lines otherwise."""
     return (
         LiveTable(console, results)
         if console.is_terminal and not console.is_dumb_terminal
@@ -57,7 +57,7 @@ class LineDisplay:
 
 
 class LiveTable:
-    """A table that is redrawn in place, with the last rejections below it."""
+    """A table that is redrawn in place, with the latest rejections below it."""
 
     seconds = 1 / _FRAMES_A_SECOND
 
@@ -92,7 +92,7 @@ class LiveTable:
                 Text(row.why),
             )
         last = [line for rejection in reversed(tuple(self._results.rejections)) for line in _lines_about(rejection)]
-        last += [Text(" ")] * (_LAST_LINES - len(last))  # this keeps the height constant
+        last += [Text(" ")] * (_LAST_LINES - len(last))  # keeps the height constant
         return Group(table, Text(), _counts(counters), Text(), Text("Last rejections:", "bold"), *last)
 
 

@@ -1,4 +1,4 @@
-"""The results of the demo, which are deliveries that each producer's client reports and the proxy's rejections."""
+"""The demo's results: the deliveries that each producer's client reports, and the proxy's rejections."""
 
 import threading
 from collections import Counter, deque
@@ -16,7 +16,7 @@ OTHER_CLIENTS = "(other clients)"
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A rejected batch. `why` is a short reason, and `details` are lines."""
+    """A rejected batch. `why` is a short reason, and `details` contains lines of explanation."""
 
     client_id: str
     topic: str
@@ -30,7 +30,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A producer. `delivered` is None if it is unknown, because the producer is not a sample producer."""
+    """A producer. `delivered` is None if unknown, because the producer is not one of the samples."""
 
     client_id: str
     topic: str
@@ -69,7 +69,7 @@ class DemoResults:
         return client_id if len(self._last.keys() - _SAMPLES) < _MOST_OTHER_CLIENTS else OTHER_CLIENTS
 
     def delivered(self, client_id: str, error: str | None) -> None:
-        """Count a delivered record. The proxy's own events report rejections."""
+        """Count a delivered record. Rejections come from the proxy's own events instead."""
         if error is None:
             with self._lock:
                 self._delivered[client_id] += 1

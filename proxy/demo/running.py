@@ -25,7 +25,7 @@ from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
 
 _SITE = "https://docs.example.com/OWNER"
-"""The published documentation: SITE in .github/identity.env."""
+"""The published documentation (SITE in .github/identity.env)."""
 _SENDS_NANOSECONDS = (
     'import time; from confluent_kafka import Producer; p = Producer({"bootstrap.servers": "%s"}); '
     'p.produce("payments", "mine", "k", timestamp=time.time_ns(), on_delivery=print); p.flush()'
@@ -35,7 +35,7 @@ _SENDS_NANOSECONDS = (
 def introduction_lines(bootstrap: str, admin_port: int | None) -> Iterator[str]:
     """Yield the lines of the introduction.
 
-    Each command is one line, so that it can be copied from a terminal of any width.
+    Each command is on one line, so that it can be copied from a terminal of any width.
     """
     yield "An embedded cluster of three brokers runs in this process. It does not validate"
     yield "records: sluicegate does. Four producers send to it, and three of them send some"
@@ -60,13 +60,13 @@ def introduction_lines(bootstrap: str, admin_port: int | None) -> Iterator[str]:
 
 
 def _tutorial() -> str:
-    """Return the file of a clone, or the address of the page for other installations."""
+    """Return the tutorial's file in a clone, or its web address in other installations."""
     page = Path("docs/tutorial.md")
     return str(page) if page.exists() else f"{_SITE}/{page.stem}.html"
 
 
 def _python() -> str:
-    """Return the path of this interpreter, relative to the working directory if possible."""
+    """Return this interpreter's path, relative to the working directory if possible."""
     here = Path(sys.executable)
     return str(here.relative_to(Path.cwd())) if here.is_relative_to(Path.cwd()) else os.fspath(here)
 
@@ -77,7 +77,7 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
 def demo_configuration(upstream: list[str]) -> Loaded:
-    """Return the configuration of README.md for the embedded cluster.
+    """Return README.md's configuration for the embedded cluster.
 
     The environment can override it, for example the ports.
     """
@@ -102,9 +102,7 @@ def run_demo(seconds: float | None) -> None:
 
 
 def _other_port(config: Config, reason: str) -> str:
-    """Return the command that starts the demo on another port if its port is in use, or an empty text for other
-    reasons.
-    """
+    """Return the command that starts the demo on another port if the port is in use, or "" for other reasons."""
     wanted = (
         ("SLUICEGATE__LISTEN__BOOTSTRAP", config.listen.bootstrap),
         ("SLUICEGATE__ADMIN__LISTEN", config.admin.listen),
@@ -118,7 +116,7 @@ def _other_port(config: Config, reason: str) -> str:
 async def _run(seconds: float | None) -> None:
     console = Console(highlight=False, soft_wrap=True)
     results = DemoResults()
-    cluster = MockCluster(_BROKERS)  # the cluster ends when this name is deleted
+    cluster = MockCluster(_BROKERS)  # the cluster ends when this variable is deleted
     loaded = demo_configuration(cluster.bootstrap)
     config = loaded.config
     server = Server(config, results, policy_query=PolicyQuery(loaded))

@@ -1,4 +1,6 @@
-"""Four sample producers, which are real librdkafka clients. One sends valid records, and three make common mistakes."""
+"""Four sample producers, which are real librdkafka clients. One sends valid records; the others
+make common mistakes.
+"""
 
 import threading
 import time
@@ -47,7 +49,7 @@ class SampleStream:
         self._threads = [threading.Thread(target=self._run, args=(sample,), daemon=True) for sample in SAMPLES]
 
     def start(self) -> None:
-        """Start to send records."""
+        """Start sending records."""
         for thread in self._threads:
             thread.start()
 

@@ -1,1 +1,1 @@
-"""`sluicegate doctor`, which checks everything on which a configuration depends and changes nothing."""
+"""`sluicegate doctor`, which checks everything that a configuration depends on, and changes nothing."""

@@ -1,7 +1,7 @@
 """Checks that the advertised address leads to this proxy and to nothing else.
 
 If the address is a broker's, clients bypass the proxy. If it leads nowhere, clients bootstrap and then reach no broker.
-The check runs on this machine, so clients on other machines may see a different result.
+The check runs on this machine; clients on other machines may see a different result.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _CORRECT = "correct listen.advertised_host, or the DNS, routes and load balancer
 
 @dataclass(frozen=True, slots=True)
 class AdvertisedCheck:
-    """The results of the check. `running` is true if a proxy with this configuration already runs."""
+    """The results of the check. `running` is true if a proxy with this configuration is already running."""
 
     results: tuple[CheckResult, ...]
     running: bool = False
@@ -72,7 +72,7 @@ async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) 
 
 
 async def _by_listening(bound: HostPort, address: HostPort) -> CheckResult:
-    """Listen for a moment on the proxy's port, and check that a connection to the advertised address arrives."""
+    """Listen briefly on the proxy's port, and check that a connection to the advertised address arrives there."""
     loop = asyncio.get_running_loop()
     try:
         listener = bind(bound)

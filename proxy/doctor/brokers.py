@@ -1,4 +1,4 @@
-"""Checks whether each address responds as a broker, which brokers exist, and their API versions."""
+"""Checks whether each address responds as a broker, which brokers exist, and which API versions they offer."""
 
 import asyncio
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _PROBE_SECONDS = 5.0
 _FIRST_FETCH_OF_4 = 4
 _SET = "set upstream."
 _NO_BROKER = "list the brokers' client listeners in upstream.bootstrap"
-# The advice for a reason that contains the text. The first entry that matches applies.
+# The advice for a reason that contains the given words. The first matching entry applies.
 _ADVICE = (
     ("plaintext port", "remove upstream.tls, or use the brokers' TLS listener"),
     ("Connection refused", "start the broker, or correct the port: it must be a client listener"),
@@ -35,7 +35,7 @@ _ADVICE = (
 class SurveyedBrokers:
     """The brokers by node id.
 
-    `answering` are addresses that respond. `let_in` are the addresses that accept the proxy's own requests.
+    `answering` contains the addresses that respond, `let_in` those that accept the proxy's own requests.
     """
 
     results: list[CheckResult] = field(default_factory=list)
@@ -89,7 +89,7 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
 
 
 def _split(reason: str) -> tuple[str, str]:
-    """Return a reason and one advice, which is the advice in the reason or else the advice for reasons of this kind."""
+    """Split a reason into the reason and its advice: the advice that it contains, or else the advice for its kind."""
     head, colon, tail = reason.rpartition(": ")
     if colon and _SET in tail:
         return head, tail
@@ -111,7 +111,7 @@ async def _speaks_http(address: HostPort) -> bool:
 
 
 async def _offered_at(address: HostPort, upstream: Upstream, tls: TlsContext | None) -> Mapping[int, range] | str:
-    """Return the API versions, which a broker reports without a login, or the reason why there is no response."""
+    """Return the API versions, which a broker reports even without a login, or the reason why there is no response."""
     try:
         _, offered = await ask_any_broker(replace(upstream, bootstrap=(address,), sasl=None), tls, _offered)
     except NoBrokerResponses as error:

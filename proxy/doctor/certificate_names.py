@@ -1,7 +1,8 @@
 """Checks that the certificate for clients covers the host names that the proxy advertises.
 
-Clients compare the name to which they connect with the certificate (RFC 9525, and Kafka's
-`ssl.endpoint.identification.algorithm=https`). If a name is not covered, every connection to it fails.
+Clients compare the certificate with the name to which they connect (RFC 9525, and Kafka's
+`ssl.endpoint.identification.algorithm=https`). If the certificate does not cover a name, every connection to that name
+fails.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,7 @@ _ABOUT = "certificate names"
 
 
 def check(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
-    """Yield the names that the certificate does not cover. `brokers` are the known node ids."""
+    """Yield the advertised names that the certificate does not cover. `brokers` contains the known node ids."""
     listen = config.listen
     certificate = first_certificate(listen.tls.certificate_file) if listen.tls is not None else None
     if certificate is None:
@@ -60,7 +61,7 @@ def covers(certificate: x509.Certificate, host: str) -> bool:
 
 
 def _matches(name: str, host: str) -> bool:
-    """Compare names. A wildcard matches exactly one label, the first."""
+    """Return whether the names match. A wildcard matches exactly one label, the first."""
     name, host = name.lower().rstrip("."), host.lower().rstrip(".")
     if name.startswith("*."):
         first, dot, rest = host.partition(".")
@@ -76,7 +77,7 @@ def _alternative_names(certificate: x509.Certificate) -> x509.SubjectAlternative
 
 
 def _common_names(certificate: x509.Certificate) -> list[str]:
-    """Return the common names, which clients use if there is no alternative name of type DNS."""
+    """Return the common names, which clients use if the certificate has no alternative name of type DNS."""
     return [str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
 
 

@@ -1,11 +1,11 @@
-"""The result of a check, with its subject, its level and the remedy."""
+"""The result of a check, with its subject, level and remedy."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Level(Enum):
-    """The severity of a result. People and programs see the value."""
+    """The severity of a result. Both people and programs see its value."""
 
     OK = "ok"
     NOTE = "note"
@@ -32,6 +32,6 @@ class CheckResult:
 
 
 def names_shortened(names: list[str], most: int = 3) -> str:
-    """Return the first `most` names and the number of further names, as text."""
+    """Return the first `most` names and the number of the remaining names, as a phrase."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

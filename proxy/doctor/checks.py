@@ -1,8 +1,8 @@
 """The checks of `sluicegate doctor`.
 
-Each module of this folder declares its check as `CHECK`, and no list names them. `sluicegate.proxy.doctor.examination`
-calls the checks that use the result of another check. These are the checks of names, ports, the advertised address,
-certificate names and brokers.
+Each module in this folder declares its check as `CHECK`; no list names the checks. Some checks depend on the result of
+another check: names, ports, the advertised address, certificate names and brokers.
+`sluicegate.proxy.doctor.examination` calls these directly.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -23,8 +23,8 @@ from sluicegate.validation.origins import NOWHERE
 class CheckedCluster:
     """A cluster that accepts the proxy's own requests.
 
-    `config` names the addresses that accept these requests, and `asked` is one of them. `source` contains the places
-    of the configuration's keys.
+    `config` names the addresses that accept these requests, and `asked` is one of them. `source` maps the
+    configuration's keys to their places in the file.
     """
 
     config: Config

@@ -17,9 +17,9 @@ from sluicegate.proxy.network.tls.contexts import TlsContext
 _ABOUT = "clock"
 _REQUESTS = 3
 WARNING_MS = 1000
-"""From this offset on, the proxy and a broker may decide differently about a record near a bound."""
+"""At this offset or above, the proxy and a broker may decide differently about a record near a bound."""
 FAILURE_MS = 60_000
-"""NTP keeps clocks within a second. From this offset on, a clock is not synchronized at all."""
+"""NTP keeps clocks within a second. A clock with this offset or more is not synchronized at all."""
 
 _BY_HAND = "check NTP on this machine and on the brokers (chronyc tracking, timedatectl)"
 _SYNCHRONISE = "synchronise both clocks with NTP: the proxy validates timestamps by this machine's clock"
@@ -28,7 +28,7 @@ _SYNCHRONISE = "synchronise both clocks with NTP: the proxy validates timestamps
 async def check_clock(
     upstream: Upstream, tls: TlsContext | None, asked: HostPort, now_ns: Callable[[], int] = time.time_ns
 ) -> CheckResult:
-    """Compare `now_ns`, this machine's clock, with the active controller's clock, which the broker `asked` reports."""
+    """Compare `now_ns`, this machine's time, with the active controller's clock, which the broker `asked` reports."""
     try:
         alone = replace(upstream, bootstrap=(asked,))
         _, seen = await ask_any_broker(alone, tls, partial(measure_offset, now_ns, _REQUESTS))

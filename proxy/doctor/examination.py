@@ -1,6 +1,4 @@
-"""Runs all checks in the order of the report, which is this machine, the listeners, the brokers, and the cluster's
-topics.
-"""
+"""Runs all checks in the report's order: this machine, the listeners, the brokers, and the cluster's topics."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,17 +22,17 @@ class Examination:
 
     @property
     def exit_code(self) -> int:
-        """Return 0 without a failure, 1 if there is a failure, or 2 if the cluster could not be checked."""
+        """The exit code: 0 without failures, 1 with failures, or 2 if the cluster could not be checked."""
         if not self.saw_cluster:
             return 2
         return 1 if any(result.level is Level.FAILURE for result in self.results) else 0
 
 
 async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = NOWHERE) -> Examination:
-    """Run all checks. Writes nothing, and binds ports only for a moment.
+    """Run all checks. Write nothing, and bind ports only briefly.
 
-    `flaws` are the result of `sluicegate check` for the files that the configuration names. `source` contains the
-    places of the configuration's keys.
+    `flaws` is the result of `sluicegate check` for the files that the configuration names. `source` maps the
+    configuration's keys to their places in the file.
     """
     found = [files.result_of(flaw) for flaw in flaws]
     found += [result for check in machine_checks() for result in check.run(config)]

@@ -14,14 +14,14 @@ _HAS_ADVICE = (": renew it", ": set ", ": check ", "pip install")
 
 
 def result_of(flaw: Flaw) -> CheckResult:
-    """Return a flaw as a result. The advice is empty if the message already contains advice."""
+    """Convert a flaw to a result. The advice is empty if the flaw's message already contains it."""
     is_of_a_file = flaw.key.endswith("_file") and not any(each in flaw.message for each in _HAS_ADVICE)
     level = Level.FAILURE if flaw.is_error else Level.WARNING
     return CheckResult(flaw.key, level, flaw.message, _ADVICE if is_of_a_file else "")
 
 
 def check(config: Config) -> Iterator[CheckResult]:
-    """Yield how long each certificate without a flaw remains valid."""
+    """Yield the remaining validity of each certificate without a flaw."""
     now = datetime.now(UTC)
     flawed = {flaw.key for files in certificates.tls_files(config) for flaw in certificates.flaws_of(files, now)}
     for expiry in certificates.expiries_of(config):

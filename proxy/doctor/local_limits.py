@@ -1,4 +1,4 @@
-"""Compares this machine's limit of file descriptors with the number of clients that the configuration allows."""
+"""Compares this machine's limit on file descriptors with the number of clients that the configuration allows."""
 
 import resource
 from collections.abc import Iterator

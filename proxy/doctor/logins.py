@@ -1,4 +1,4 @@
-"""Checks that policies can rely on the principals of clients."""
+"""Checks that policies can rely on clients' principals."""
 
 from collections.abc import Iterator
 

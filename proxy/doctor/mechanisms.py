@@ -1,6 +1,6 @@
-"""Warns of mechanisms with which a client signs the host name to which it connects.
+"""Warns about mechanisms with which a client signs the host name to which it connects.
 
-This name is the proxy's, so a broker may reject the login. The check also names the mechanisms whose principals are
+That name is the proxy's, so a broker may reject the login. The check also names mechanisms whose principals are
 unverified.
 """
 
@@ -18,7 +18,7 @@ from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 
 _ABOUT = "mechanisms"
 _VERSION = 1
-_NONE = "-"  # no broker has this mechanism, so the response lists those that the broker has
+_NONE = "-"  # no broker offers this mechanism, so the response lists those that it does offer
 _ADVICE = {
     "GSSAPI": "add a principal kafka/NAME@REALM to the brokers' keytabs for each name that the proxy advertises",
     "AWS_MSK_IAM": "let clients of the proxy log in with SCRAM or certificates: brokers reject a signature for a "
@@ -27,7 +27,9 @@ _ADVICE = {
 
 
 async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Yield a warning for each mechanism of that kind that the broker offers."""
+    """Yield a warning for each mechanism of this kind that the broker offers, and a note about
+    unverified principals.
+    """
     alone = replace(cluster.config.upstream, bootstrap=(cluster.asked,), sasl=None)
     try:
         _, offered = await ask_any_broker(alone, cluster.tls, _offered)

@@ -1,4 +1,4 @@
-"""Checks that this machine resolves the host names in the configuration and in brokers' advertised listeners."""
+"""Checks that this machine resolves the host names in the configuration and in the brokers' advertised listeners."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ _MOST_NAMES = 200
 
 
 async def resolve_name(host: str) -> frozenset[str] | None:
-    """Return the IP addresses of a name, or None if it has none within 5 s."""
+    """Return the IP addresses of a name, or None if it does not resolve within 5 s."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(_SECONDS):

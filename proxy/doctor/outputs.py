@@ -1,4 +1,4 @@
-"""Checks that the proxy can write violation events and dead letters. Otherwise it does not start."""
+"""Checks that the proxy can write violation events and dead letters. If it cannot, it does not start."""
 
 import os
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def check(config: Config) -> Iterator[CheckResult]:
 
 
 def _why_not_writable(path: Path) -> str | None:
-    """Return why the file can be neither appended to nor created, or None if it can. Creates nothing."""
+    """Return why the file can be neither appended to nor created, or None if it is writable. Creates nothing."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC))
     except FileNotFoundError:

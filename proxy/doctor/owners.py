@@ -1,6 +1,6 @@
-"""Checks whether each entry of `topics` has an owner if any entry has.
+"""Checks whether every entry of `topics` has an owner if any entry has one.
 
-Alerts and reports about the others name no team.
+Alerts and reports about entries without an owner name no team.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""Compares what `listen` declares about principals with the brokers' own settings, if the login may read them."""
+"""Compares what `listen` declares about principals with the brokers' own settings, if the proxy's
+login may read them.
+"""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -44,7 +46,7 @@ _COMPARE = (
 
 
 class _Sign(NamedTuple):
-    """A setting because of which principals may differ from a declaration in `listen`, and the declaring key."""
+    """A setting that may contradict a declaration in `listen`, and the key of that declaration."""
 
     setting: str
     value: str
@@ -73,7 +75,7 @@ def contradicting_settings(listen: Listen, settings: BrokerSettings) -> Iterator
 
 
 def _is_other_user(listen: Listen, mechanism: str | None, handler: str) -> bool:
-    """Return whether a login handler may use a user name that is not the principal, for a declared mechanism."""
+    """Return whether a declared mechanism's login handler may accept a user name that is not the principal."""
     declared = {each.lower() for each in listen.user_name_is_principal}
     concerned = bool(declared) if mechanism is None else mechanism in declared
     return concerned and not handler.startswith(_OF_KAFKA)
@@ -87,7 +89,7 @@ def _declaring(listen: Listen) -> str:
 
 
 async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Yield the contradictions of each broker, or that there are none."""
+    """Yield each broker's contradictions, or a single result if there are none."""
     config = cluster.config
     if not config.listen.declares_principals and named_principal(config) is None:
         return

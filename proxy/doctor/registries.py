@@ -1,4 +1,4 @@
-"""Checks the newest schema of each subject that rules or sensitive fields can meet."""
+"""Checks the newest schema of each subject that rules or sensitive fields can use."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _ADVICE = "register a corrected version, or set the outcome for its records with
 
 
 def check(config: Config) -> Iterator[CheckResult]:
-    """Yield each schema that cannot be used, and the number of schemas that can be."""
+    """Yield each schema that cannot be used, and the number of usable schemas."""
     for surveyed in Surveys(config).survey_all():
         yield from _findings_of(surveyed)
 

@@ -19,7 +19,7 @@ _STYLES = {
 
 
 def lines_of(examined: Examination) -> Iterator[str]:
-    """Yield a line for each result and for its advice, and finally the summary."""
+    """Yield a line for each result and each piece of advice, and finally the summary."""
     for result in examined.results:
         yield f"{result.level.value:<{_LEVEL_WIDTH}}  {result.about}: {result.found}"
         if result.advice:

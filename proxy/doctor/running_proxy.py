@@ -1,8 +1,8 @@
-"""Identifies the process at a port that is in use, which is a running proxy with this configuration or another process.
+"""Identifies the process at a port that is in use: a running proxy with this configuration, or another process.
 
-With TLS, the certificate identifies the process. Then doctor asks the process for its brokers, as a client would. A
-proxy responds with the addresses that this configuration advertises. If this machine is not allowed to connect as a
-client, the admin endpoint identifies the proxy.
+With TLS, the certificate identifies the process. Then doctor asks the process for the list of brokers, as a client
+would. A proxy with this configuration responds with the addresses that the configuration advertises. If this machine
+may not connect as a client, the admin endpoint identifies the proxy.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ _STOP = "stop the process that listens there (ss -ltnp shows it), or choose anot
 class Identity:
     """The result of the identification.
 
-    `is_proxy` is true if the process is a proxy with this configuration. `is_kafka` is true if it responds as Kafka at
-    all.
+    `is_proxy` is true if the process is a proxy with this configuration. `is_kafka` is true if it speaks Kafka's
+    protocol at all.
     """
 
     is_proxy: bool
@@ -107,7 +107,7 @@ async def _by_its_brokers(config: Config, address: HostPort, tls: TlsContext | N
 
 
 def _trusting() -> ssl.SSLContext:
-    """Return a context that accepts any certificate, because the certificate is compared with the configured one."""
+    """Return a context that accepts any certificate, because doctor compares it with the configured one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -124,7 +124,7 @@ async def _certificate_at(address: HostPort) -> bytes | None:
 
 
 async def _admin_responds(config: Config) -> bool:
-    """Return whether a proxy responds at `admin.listen`. The first line of its /readyz is a state."""
+    """Return whether a proxy responds at `admin.listen`. The first line of its /readyz is one of the states."""
     if config.admin.listen is None or config.admin.listen.port == 0:
         return False
     at = reachable_address(config.admin.listen)

@@ -1,4 +1,6 @@
-"""Checks whether each topic of the shared state exists, its settings, and which other principals may write to it."""
+"""Checks the shared state's topics: whether they exist, their settings, and which other principals
+may write to them.
+"""
 
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -25,11 +27,11 @@ from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
 _FILE = "state.snapshot_file"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "DELETE", "WRITE"})
-"""Kafka's AclOperations that allow a principal to change what all proxies do."""
+"""Kafka's AclOperations that let a principal change what all proxies do."""
 
 
 def check_snapshot_file(keys: StateTopics) -> Iterator[CheckResult]:
-    """Yield a result on whether the snapshot file can be written."""
+    """Yield a result that tells whether the snapshot file can be written."""
     if keys.snapshot_file is not None:
         folder = Path(keys.snapshot_file).absolute().parent
         if os.access(folder, os.W_OK | os.X_OK):
@@ -40,7 +42,7 @@ def check_snapshot_file(keys: StateTopics) -> Iterator[CheckResult]:
 
 
 async def check_shared_state(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Check the topics and the snapshot file, if there is a configuration section `state`."""
+    """Check the topics and the snapshot file, if the configuration has a section `state`."""
     keys = cluster.config.state
     if keys is None:
         return
@@ -71,7 +73,7 @@ def _writers_in(client: Any, name: str) -> tuple[frozenset[str] | None, str]:
     """Return the principals that ACLs allow to change the topic. If they are unknown, return None and the reason."""
     from confluent_kafka import admin  # noqa: PLC0415  # the extra `topic`
 
-    everything: Any = None  # the library's type hints allow only texts
+    everything: Any = None  # the library's type hints allow only strings
     wanted = admin.AclBindingFilter(
         admin.ResourceType.TOPIC,
         name,

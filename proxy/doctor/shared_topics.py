@@ -16,15 +16,15 @@ _CLEANUP, _IN_SYNC, _RETENTION, _TIMES = (
 _MINUTE_MS, _DAY_MS = 60_000, 86_400_000
 _SHOWN_DAYS = 7  # the default of `sluicegate history --days`
 Problem = tuple[Level, str, str]
-"""The level, the finding and the remedy of a problem."""
+"""A problem's level, finding and remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTopic:
     """A topic of the shared state in the cluster.
 
-    `writers` are the principals that ACLs allow to change it. If they are None, they are unknown, and `why_unknown`
-    gives the reason.
+    `writers` contains the principals that ACLs allow to change it. If `writers` is None, they are unknown, and
+    `why_unknown` gives the reason.
     """
 
     partitions: int
@@ -35,7 +35,9 @@ class FoundTopic:
 
 
 def check_topic(plan: TopicPlan, topic: FoundTopic) -> Iterator[CheckResult]:
-    """Yield the problems of the topic, or that there are none, and the principals that may write to it."""
+    """Yield the topic's problems, or a single result if there are none, and then the principals
+    that may write to it.
+    """
     problems, forged = _CHECKS[plan.key]
     wrong = [
         CheckResult(plan.key, level, f"{plan.name} has {found}", advice) for level, found, advice in problems(topic)
@@ -105,7 +107,7 @@ _CHECKS: dict[str, _Check] = {
     "state.history_topic": (_of_history, "forge what was changed"),
     "state.presence_topic": (_of_presence, "forge the view of the fleet"),
 }
-"""The function that checks the topic of each configuration key, and the harm that other writers could do."""
+"""For each configuration key, the function that checks its topic, and the harm that other writers could do."""
 
 
 def _writers(plan: TopicPlan, topic: FoundTopic, forged: str) -> CheckResult:
@@ -116,7 +118,7 @@ def _writers(plan: TopicPlan, topic: FoundTopic, forged: str) -> CheckResult:
     if len(topic.writers) > 1:
         found = f"ACLs allow {names_shortened(sorted(topic.writers))} to change {name}, and so to {forged}"
         return CheckResult(about, Level.FAILURE, found, "grant these permissions only to the proxies' login")
-    if not topic.writers:  # librdkafka also returns no ACLs if brokers have no authorizer
+    if not topic.writers:  # librdkafka also returns no ACLs if the brokers have no authorizer
         found = (
             f"no ACL covers changes of {name}: without an authorizer, every client may change it; with one, only super "
             f"users may"

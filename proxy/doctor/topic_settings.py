@@ -20,7 +20,7 @@ _MOST_NAMED = 20
 
 
 async def check_topic_settings(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Check the settings of each topic, if there is a configuration section `state`."""
+    """Check each topic's settings, if the configuration has a section `state`."""
     keys, upstream = cluster.config.state, cluster.config.upstream
     if keys is None:
         return
@@ -49,7 +49,7 @@ def _checked(cluster: CheckedCluster, table: SettingsTable) -> Iterator[CheckRes
 
 
 def _of(cluster: CheckedCluster, file: FilePolicies, topic: str, table: SettingsTable) -> Iterator[CheckResult]:
-    """Yield a result for each setting of a topic that has no effect."""
+    """Yield a result for each of a topic's settings that has no effect."""
     its = table.of(topic)
     values = {} if its is None else its.values
     place, source = file.place_of(topic), cluster.source

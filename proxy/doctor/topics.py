@@ -1,6 +1,4 @@
-"""Checks the permissions of the proxy's own login for the cluster's topics, and settings that differ from the
-configuration file.
-"""
+"""Checks the proxy's own permissions on topics, and compares the cluster's settings with the configuration file."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +30,7 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 MOST_TOPICS = 10_000
-"""The maximum number of topics that are compared, in alphabetical order."""
+"""The maximum number of topics to compare, in alphabetical order."""
 _MOST_COMPLAINTS = 5
 
 _ALLOW = "allow the proxy's login DESCRIBE_CONFIGS on topics"
@@ -85,20 +83,20 @@ def permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[Che
 
 
 def _owned(owner: Owner | None) -> str:
-    """Return the owner as a text to append to the name of a topic or a pattern."""
+    """Return the owner as a suffix for the name of a topic or a pattern."""
     return "" if owner is None else f" (owner: {owner})"
 
 
 def _may(topic: MetadataTopic, operation: int) -> bool:
     """Return whether an operation is allowed.
 
-    Return True if brokers do not report it, because later requests will show it.
+    Return True if brokers do not report it, because later requests will reveal it.
     """
     return topic.operations is None or bool(topic.operations >> operation & 1)
 
 
 def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[CheckResult]:
-    """Yield the differences between file and cluster. Topics of one owner with the same difference have one result."""
+    """Yield the differences between file and cluster. Topics of one owner with the same difference share one result."""
     plain = [(topic.match, replace(topic, rules=None)) for topic in config.topics]
     floor = [replace(each, rules=None) for each in config.floor]
     policies = compile_policies(replace(config.defaults, rules=None), plain, floor=floor)
@@ -116,7 +114,7 @@ def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iter
 
 
 def unused_entries(config: Config, names: Sequence[str], source: Source = NOWHERE) -> Iterator[CheckResult]:
-    """Yield the entries of the configuration that apply to no topic of the cluster, with their places in `source`."""
+    """Yield the configuration entries that apply to no topic of the cluster, with their places in `source`."""
     sections: tuple[tuple[str, Sequence[Topic | Floor]], ...] = (("topics", config.topics), ("floor", config.floor))
     for section, entries in sections:
         patterns = TopicPatterns([entry.match for entry in entries])
@@ -198,7 +196,7 @@ def _shown(key: str, bound: int | None) -> str:
 
 
 async def check_topics(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Compare the configuration's permissions, limits and entries with the topics of the cluster."""
+    """Compare the configuration's permissions, limits and entries with the cluster's topics."""
     config, tls = cluster.config, cluster.tls
     try:
         shown = [topic for topic in await all_topics(config.upstream, tls) if not topic.is_internal]

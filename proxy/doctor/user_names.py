@@ -1,6 +1,6 @@
-"""Finds user names that are tokens or keys of accounts, and so cannot be principals of brokers.
+"""Finds user names that are tokens or account keys, and therefore cannot be the principals that brokers use.
 
-The user names are those of the proxy's own login and of the clients that are connected to a running proxy.
+It checks the proxy's own login, and the clients that are connected to a running proxy.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ def kind_of_secret(user_name: str) -> str | None:
 
 
 async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
-    """Yield a warning if such names are in use while user names are declared to be principals."""
+    """Yield a warning if such names are in use although user names are declared to be principals."""
     config = cluster.config
     if not config.listen.user_name_is_principal:
         return
@@ -52,7 +52,7 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
 
 
 async def _connected(config: Config) -> list[str]:
-    """Return the user names of clients that are connected to a running proxy, or none if no proxy runs."""
+    """Return the user names of clients that are connected to a running proxy, or none if no proxy is running."""
     if config.admin.listen is None or config.admin.listen.port == 0:
         return []
     at = reachable_address(config.admin.listen)
@@ -68,7 +68,7 @@ async def _connected(config: Config) -> list[str]:
 
 
 def _user_names(live: bytes) -> Iterator[str]:
-    """Yield the verified user names in the live view, and nothing for any other response."""
+    """Yield the verified user names in the live view, or nothing for any other response."""
     with suppress(ValueError, LookupError, TypeError, AttributeError):
         for each in json.loads(live)["connections"]["listed"]:
             principal = each["principal"]

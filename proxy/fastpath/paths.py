@@ -1,4 +1,4 @@
-"""Creates the fast path if it was compiled. Otherwise every frame takes the slow path, with the same result."""
+"""Creates the fast path if it was compiled. Without it, every frame takes the slow path, with the same result."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,43 +23,43 @@ if is_compiled():
 
         HAS_FAST_PATH = True
 
-# The results for a request. Any other result means that it is valid and gets no response (acks=0).
+# The results for a request. Any other value means that the request is valid and gets no response (acks=0).
 FALL_BACK, GOOD = (ordinary.FALL_BACK, ordinary.GOOD) if HAS_FAST_PATH else (0, 1)
 
 FastPaths = tuple["FastRequests | None", "FastResponses | None"]
-"""The fast paths for requests and for responses. Each is None if there is none."""
+"""The fast paths for requests and for responses. Both are None without the compiled module."""
 
 NO_FAST_PATHS: FastPaths = (None, None)
 
 
 class PassThroughState(Protocol):
-    """The state of the session that the fast path reads."""
+    """The session's state that the fast path reads."""
 
     @property
     def takes_ordinary(self) -> bool:
         """Whether ordinary requests may be forwarded."""
 
     def plain_finish(self, version: int) -> "Finish | None":
-        """Return how to finish the response to an unchanged Produce request."""
+        """Return the function that finishes the response to an unchanged Produce request."""
 
 
 def make_ordinary_requests(
     limits: ValidationLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
 ) -> "OrdinaryRequests | None":
-    """Return the validation for the fast paths of one event loop, or None if there are no fast paths."""
+    """Create the validation for the fast paths of one event loop. Return None without fast paths."""
     return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_PATH else None
 
 
 def make_path_counts(clock: "RequestClock", failed: Callable[[str, Exception], None]) -> "PathCounts | None":
-    """Return the counters for the fast paths of one event loop, or None if there are no fast paths.
+    """Create the counters for the fast paths of one event loop. Return None without fast paths.
 
-    `failed` reports an internal error with the client. The slow path then validates the request.
+    `failed` reports an internal error and its client. The slow path then validates the request.
     """
     return fast_path.PathCounts(clock, failed) if HAS_FAST_PATH else None
 
 
 def make_fast_path_buffer(total_bytes: int) -> "FastPathBuffer | None":
-    """Return the memory for partial requests on one event loop's fast paths, or None if there are none."""
+    """Create the memory for partial requests on one event loop's fast paths. Return None without fast paths."""
     return fast_path.FastPathBuffer(total_bytes) if HAS_FAST_PATH else None
 
 
@@ -76,7 +76,7 @@ def make_fast_paths(
     wider_buffer: memoryview,
     broker_buffer: memoryview,
 ) -> "FastPaths":
-    """Return the fast paths of one session."""
+    """Create the fast paths of one session."""
     if validate is None or counts is None or room is None:
         return NO_FAST_PATHS
     return (

@@ -1,1 +1,1 @@
-"""The live state of a proxy for the web UI and `sluicegate top`, kept in limited memory."""
+"""The live state of a proxy for the web UI and `sluicegate top`, in bounded memory."""

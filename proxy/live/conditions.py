@@ -10,7 +10,7 @@ from sluicegate.proxy.status.status import ActiveCondition, state_of
 class ConditionState(TypedDict):
     """One active condition (docs/conditions.md).
 
-    `subject` is a broker, a topic, a worker, or empty. `since_ms` is in Unix time.
+    `subject` is a broker, a topic, a worker, or empty. `since_ms` is Unix time.
     """
 
     condition: str

@@ -1,4 +1,4 @@
-"""Lists client connections for people, with the client, its address, its state, and the reason for a pause."""
+"""Lists client connections for people: the client, its address, its state, and the reason for a pause."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -48,10 +48,10 @@ PAUSES = {
 def connections_of(
     sessions: Iterable[Session], owners: tuple[OwnedClients, ...], max_listed: int = MAX_LISTED
 ) -> Connections:
-    """Return the numbers of connections by state, and a list of at most 2000 connections.
+    """Return the number of connections per state, and a list of at most 2000 connections.
 
-    Paused connections are listed first, then a fair share for each address. `owners` are the owners of clients. Yields
-    the interpreter to the event loop between connections.
+    The list starts with paused connections, followed by a fair share for each address. `owners` contains the clients'
+    owners. Lets the event loop's thread run between connections.
     """
     turns = ShortTurns()
     by_state: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The traffic of each second of the last 15 minutes."""
+"""The traffic in each second of the last 15 minutes."""
 
 from array import array
 from typing import NamedTuple
@@ -13,8 +13,8 @@ _NONE_YET = -1
 class Flow(NamedTuple):
     """Counts for one second, or since the start.
 
-    `size` is the number of bytes in Produce requests. `rejected` is a number of batches. `observed` is the number of
-    batches that were forwarded with violations or beyond a rehearsed bound.
+    `size` is the number of bytes in Produce requests. `rejected` counts rejected batches. `observed` counts the batches
+    that were forwarded despite violations, or beyond a rehearsed bound.
     """
 
     requests: int = 0
@@ -42,11 +42,11 @@ def rates_of(history: History) -> Rates:
         whole = column[:-1][-_RATE_SECONDS:]
         return sum(whole) / max(1, len(whole))
 
-    return Rates(*(average_of_column(history[name]) for name in Rates._fields))  # type: ignore[literal-required]  # the names are History's
+    return Rates(*(average_of_column(history[name]) for name in Rates._fields))  # type: ignore[literal-required]
 
 
 class FlowHistory:
-    """A ring buffer with 48 bytes for each second."""
+    """A ring buffer that takes 48 bytes per second."""
 
     def __init__(self) -> None:
         self._columns = tuple(array("q", bytes(8 * SECONDS)) for _ in Flow._fields)

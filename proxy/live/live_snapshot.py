@@ -1,4 +1,4 @@
-"""Collects the live state of one process in the thread of the caller, which is never the event loop's."""
+"""Collects one process's live state, in the caller's thread, which is never the event loop's."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -31,12 +31,12 @@ _BOOTSTRAP = "bootstrap"
 _NO_BROKER = {Condition.STARTING, Condition.UPSTREAM_UNREACHABLE, Condition.UPSTREAM_NOT_A_BROKER}
 
 Broker = tuple[int, HostPort | None, str, str]
-"""The node id, the address, the advertised address, and the state of a broker."""
+"""A broker's node id, address, advertised address, and state."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSources:
-    """The parts of a proxy from which the live state is read. Thread-safe.
+    """The parts of a proxy that provide its live state. Thread-safe.
 
     `name` is the proxy's name, `HOST:PORT`. `cluster_id` returns None if the id is unknown.
     """
@@ -57,8 +57,8 @@ class LiveSources:
 class LiveQuery:
     """The part of the state to return.
 
-    It contains `seconds` of history, events after `after_ms` (Unix time), and the `violation_groups` with the most
-    batches. `history_of` is "topic" or "client", with the name. If it is None, no such history is returned.
+    It selects `seconds` of history, events after `after_ms` (Unix time), and the `violation_groups` groups with the
+    most batches. `history_of` is a pair of "topic" or "client" and a name. If it is None, no such history is returned.
     """
 
     seconds: int
@@ -72,7 +72,7 @@ TOPIC, CLIENT = "topic", "client"
 
 
 def history_of(kind: str, name: str | None) -> LiveQuery:
-    """Return the query for the history of a topic or a client. It asks for little else."""
+    """Create a query for a topic's or a client's history, with little else."""
     return LiveQuery(0, _NEVER_MS, 0, (kind, name))
 
 
@@ -122,14 +122,15 @@ def _traffic(view: LiveView, query: LiveQuery) -> TrafficHistory | None:
 
 
 def _with_text_timestamps(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the event with timestamps as text, because JavaScript's numbers are exact only up to 2^53."""
+    """Return the event with its timestamps as strings, because JavaScript's numbers are exact only up to 2^53."""
     samples = [{**sample, "timestamp": str(sample["timestamp"])} for sample in event["samples"]]
     return {**event, "samples": samples}
 
 
 def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[Bounds]:
-    """Return the bounds of the configuration's entries, and those of topics with violations, because the cluster may be
-    stricter.
+    """Return the bounds of the configuration's entries, and those of topics with violations.
+
+    The cluster's bounds for these topics may be stricter.
     """
     rulebook = rules.rulebook
     file = rulebook.in_file

@@ -1,6 +1,6 @@
 """The JSON form of a proxy's live state (docs/web-ui.md).
 
-The states of several proxies can be merged into one. Names from clients are cut when they are stored
+The states of several proxies can be merged into one. Names from clients are truncated when they are stored
 (`sluicegate.proxy.reporting.bounded_text`).
 """
 
@@ -12,7 +12,7 @@ from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
 
 class History(TypedDict):
-    """Counts for each second from `begin` (Unix time) on.
+    """Counts for each second, starting at `begin` (Unix time).
 
     `size` is in bytes. `rejected` and `observed` count batches.
     """
@@ -27,7 +27,7 @@ class History(TypedDict):
 
 
 class ViolationGroupState(TypedDict):
-    """The violations of one client in one topic for one reason. `example` is the newest event (docs/violations.md)."""
+    """One client's violations in one topic for one reason. `example` is the newest event (docs/violations.md)."""
 
     client_id: str | None
     topic: str | None
@@ -55,8 +55,8 @@ class TrafficRates(TypedDict):
 class TrafficState(TypedDict):
     """A topic or a client with traffic.
 
-    The name is None for clients without a client id. It has the times of the first and the last traffic (Unix time, ms,
-    exact to 5 s) and the rates of the last complete 10 s. The rates are None if there was no traffic before those 10 s.
+    The name is None for clients without a client id. The times of the first and the last traffic (Unix time, ms) are
+    exact to 5 s. The rates are those of the last complete bin of 10 s. They are None until a bin is complete.
     """
 
     name: str | None
@@ -66,7 +66,7 @@ class TrafficState(TypedDict):
 
 
 class TrafficHistory(TypedDict):
-    """Counts for bins of `bin_seconds` from `begin` (Unix time) on, with the same columns as TrafficRates."""
+    """Counts for bins of `bin_seconds`, starting at `begin` (Unix time), with the same columns as TrafficRates."""
 
     begin: int
     bin_seconds: int
@@ -77,7 +77,7 @@ class TrafficHistory(TypedDict):
 
 
 class Bounds(TypedDict):
-    """The bounds in force, in ms. `name` is a pattern of the configuration, `defaults`, or a topic."""
+    """The bounds in force, in ms. `name` is a pattern in the configuration, `defaults`, or a topic."""
 
     name: str
     before_ms: int
@@ -85,10 +85,10 @@ class Bounds(TypedDict):
 
 
 class Distances(TypedDict):
-    """The numbers of batches by the distance of their timestamps from now, in steps.
+    """The number of batches for each distance between their timestamps and now, in steps.
 
-    They are counted separately for valid batches with past timestamps, valid batches with future timestamps, and
-    batches with bad timestamps.
+    There are separate counts for valid batches with past timestamps, valid batches with future timestamps, and batches
+    with bad timestamps.
     """
 
     behind: dict[str, int]
@@ -98,7 +98,7 @@ class Distances(TypedDict):
 
 
 class ConnectionState(TypedDict):
-    """A client connection with its client, owner, broker, state, and the reason for a pause."""
+    """A client connection with its client, owner, broker, state, and the reason for its pause."""
 
     client_address: str
     client_id: str | None
@@ -113,7 +113,7 @@ class ConnectionState(TypedDict):
 
 
 class Connections(TypedDict):
-    """The numbers of connections by state, and a list of some connections, paused ones first."""
+    """The number of connections per state, and a list of some connections, paused ones first."""
 
     count: int
     by_state: dict[str, int]
@@ -121,8 +121,9 @@ class Connections(TypedDict):
 
 
 class BrokerState(TypedDict):
-    """A broker with its address, its advertised address, its state (`reachable`, `unreachable` or `not checked`), and
-    the number of connections to it.
+    """A broker with its addresses, its state and the number of connections to it.
+
+    The addresses are its own and the advertised one. The state is `reachable`, `unreachable` or `not checked`.
     """
 
     name: str
@@ -135,7 +136,7 @@ class BrokerState(TypedDict):
 class FleetProxy(TypedDict):
     """One proxy of a fleet, with its admin address, its state (`unreachable` if it does not respond) and the reason.
 
-    The fields from `name` on come from its newest state. They are None if it has never responded.
+    The fields from `name` on come from its newest state. They are None if the proxy has never responded.
     """
 
     address: str
@@ -155,9 +156,9 @@ class FleetProxy(TypedDict):
 class LiveState(StatusState):
     """The whole state.
 
-    `since_ms` is the start of the oldest proxy in Unix time. `proxies` is the number of processes. `name` is the name
-    of the proxy, `HOST:PORT`. `traffic` is the history of the topic or client in the query. `fleet` contains the
-    proxies of `sluicegate fleet`, and is empty for a single proxy.
+    `since_ms` is the start of the oldest proxy in Unix time. `proxies` is the number of processes. `name` is the
+    proxy's name, `HOST:PORT`. `traffic` is the history of the topic or client in the query. `fleet` lists the proxies
+    of `sluicegate fleet`, and is empty for a single proxy.
     """
 
     time_ms: int

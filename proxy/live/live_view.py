@@ -1,6 +1,6 @@
-"""The live view of one process, with traffic by second, violation groups, latest violations and timestamp distances.
+"""One process's live view: traffic by second, violation groups, latest violations and timestamp distances.
 
-The observer reports validations to this view. They become text only when a reader asks for the state.
+The observer reports validations to this view. It formats them only when a reader requests the state.
 """
 
 from collections import deque
@@ -30,7 +30,7 @@ _MAX_RULES = 5
 
 
 class LiveView:
-    """Collects the live view without waiting.
+    """Collects the live view, and never blocks.
 
     It receives the outcomes of the slow path from Observer, the traffic of both paths from ValidationCounts (`sent_by`
     and `sent_to`), and each violation from ViolationEvents (`write`).
@@ -66,15 +66,15 @@ class LiveView:
         self.distances.settled(batch)
 
     def sent_by(self, client_id: str | None, batches: int, records: int, size: int) -> None:
-        """Count validated batches of a client."""
+        """Count a client's validated batches."""
         self.clients.add(client_id, batches, records, size)
 
     def sent_to(self, topic: str, batches: int, records: int, size: int) -> None:
-        """Count validated batches of a topic."""
+        """Count a topic's validated batches."""
         self.topics.add(topic, batches, records, size)
 
     def write(self, event: Event) -> None:
-        """Count a violation, and list it unless many equal ones were listed."""
+        """Count a violation, and list it unless many equal ones are already listed."""
         client_id = None if event.client.client_id is None else cut(event.client.client_id)
         topic = event.topic
         if isinstance(event, ViolationEvent):
@@ -124,7 +124,10 @@ class LiveView:
 
 
 def _kept(violation: ViolationEvent) -> ViolationEvent:
-    """Return the event with at most one bad record. The record has contents if `samples` is true for the topic."""
+    """Return the event with at most one bad record.
+
+    The record's contents are included if `samples` is true for the topic.
+    """
     records, message = violation.bad_records, violation.message or ""
     if len(records) <= 1 and len(message) <= _MESSAGE_CHARACTERS and not violation.rules:
         return violation

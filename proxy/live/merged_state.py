@@ -24,14 +24,14 @@ from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
 _BROKER_STATES = ("unreachable", "reachable", "not checked")
-"""The states of a broker in order of precedence.
+"""A broker's states in order of precedence.
 
-The state that one process knows overrides `not checked` of the others.
+A state that one process has found overrides `not checked` from the others.
 """
 
 
 def merged_state(states: Sequence[LiveState]) -> LiveState:
-    """Return the merged state of at least one state."""
+    """Merge one or more states."""
     if len(states) == 1:
         return states[0]
     violation_groups, other = _violation_groups(states)
@@ -78,7 +78,7 @@ def _histories(histories: Sequence[History]) -> History:
     for name in Flow._fields:
         row = [0] * (end - begin)
         for history in some:
-            for second, count in enumerate(history[name], history["begin"]):  # type: ignore[literal-required]  # the names are History's
+            for second, count in enumerate(history[name], history["begin"]):  # type: ignore[literal-required]
                 if second >= begin:
                     row[second - begin] += count
         rows[name] = row
@@ -151,9 +151,7 @@ def _distances(states: Sequence[LiveState]) -> Distances:
 
 
 def _bounds(states: Sequence[LiveState]) -> list[Bounds]:
-    """Return the bounds for each name, from the first state that has the name, because all workers have the same
-    bounds.
-    """
+    """Return the bounds for each name, from the first state that contains it: all workers have the same bounds."""
     found: dict[str, Bounds] = {}
     for state in states:
         for bounds in state["bounds"]:

@@ -1,7 +1,7 @@
 """Counts batches by the distance of their timestamps from now, separately for valid and for rejected batches.
 
-The fast path counts its valid batches natively (`sluicegate.validation.ordinary`). This module counts valid batches of
-the slow path, and rejected batches. A batch is counted by its base timestamp if that is in the past, and by its latest
+The fast path counts its valid batches natively (`sluicegate.validation.ordinary`). This module counts the slow path's
+valid batches, and rejected batches. A batch is counted by its base timestamp if that is in the past, and by its latest
 timestamp if that is in the future.
 """
 
@@ -23,20 +23,20 @@ _LONGEST_MS = 2**63 - 1
 
 
 class TimestampDistances:
-    """The counts since the start."""
+    """Counts batches by distance since the start."""
 
     def __init__(self, ordinary: "OrdinaryRequests | None") -> None:
         self._ordinary = ordinary
         self._behind, self._ahead, self._rejected_behind, self._rejected_ahead = (array("q", _ROW) for _ in range(4))
 
     def settled(self, batch: BatchOutcome) -> None:
-        """Count a batch that is valid according to the slow path."""
+        """Count a batch that the slow path found valid."""
         if batch.ahead_ms is not None and batch.age_ms is not None:
             self._behind[_step_of(batch.age_ms)] += 1
             self._ahead[_step_of(batch.ahead_ms)] += 1
 
     def rejected(self, violation: ViolationEvent) -> None:
-        """Count a batch with a violation by its first bad record, if the violation is about the timestamp."""
+        """Count a batch by its first bad record, if the violation concerns the timestamp."""
         records = violation.bad_records
         if not records or records[0].reason not in TIMED:
             return

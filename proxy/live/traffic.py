@@ -1,6 +1,4 @@
-"""The traffic of each topic and each client, with the times of the first and the last traffic and the rates for 15
-minutes.
-"""
+"""Counts each topic's and each client's traffic of the last 15 minutes, with its first and last time."""
 
 from array import array
 from collections import OrderedDict
@@ -20,7 +18,7 @@ _ROW = bytes(8 * len(COLUMNS))
 
 
 class _Counts:
-    """A ring of 2.9 kB that contains the counts for each bin of 10 s, by column."""
+    """A ring of 2.9 kB with the counts for each bin of 10 s, by column."""
 
     __slots__ = ("_newest", "_oldest", "_ring", "first_ms", "last_ms")
 
@@ -61,8 +59,8 @@ class _Counts:
 class Traffic:
     """The traffic of at most `most` topics or clients.
 
-    A new one replaces the one with the oldest traffic. All times are those of the last `tick`, which is called about
-    once a second. `state` and `history` are thread-safe.
+    At the limit, a new one replaces the one that has been inactive for longest. All times are those of the last `tick`,
+    which is called about once a second. `state` and `history` are thread-safe.
     """
 
     def __init__(self, most: int, now_ms: int) -> None:
@@ -71,7 +69,7 @@ class Traffic:
         self._counts: OrderedDict[str | None, _Counts] = OrderedDict()
 
     def tick(self, now_ms: int) -> None:
-        """Set the time for everything that is counted next."""
+        """Set the time for everything that is counted from now on."""
         self._now_ms = now_ms
 
     def seen(self, name: str | None) -> None:
@@ -95,8 +93,9 @@ class Traffic:
         return counts
 
     def state(self, after_ms: int) -> list[TrafficState]:
-        """Return the topics or clients with traffic after `after_ms` (Unix time), newest last, with the rates of the
-        last complete bin.
+        """Return the topics or clients with traffic after `after_ms` (Unix time), newest last.
+
+        The rates are those of the last complete bin.
         """
         return [
             {"name": name, "first_ms": counts.first_ms, "last_ms": counts.last_ms, "rates": self._rates(counts)}
@@ -114,7 +113,7 @@ class Traffic:
         return {"batches": batches, "records": records, "size": size, "violations": violations}
 
     def history(self, name: str | None) -> TrafficHistory | None:
-        """Return the complete bins of the last 15 minutes, oldest first, or None if the name is not known."""
+        """Return the complete bins of the last 15 minutes, oldest first, or None if the name is unknown."""
         counts = self._counts.get(None if name is None else cut(name))
         if counts is None:
             return None
@@ -131,7 +130,7 @@ class Traffic:
 
 
 def sum_of_histories(histories: Sequence[TrafficHistory]) -> TrafficHistory | None:
-    """Return the sum for each bin that is in any of the histories, or None without histories."""
+    """Return the sum of the histories for each bin, or None without histories."""
     if not histories:
         return None
     begin = min(each["begin"] for each in histories) // BIN_SECONDS

@@ -1,8 +1,7 @@
-"""Counts violations by client, topic, reason and outcome, in limited memory for any number of client ids.
+"""Counts violations by client, topic, reason and outcome, in bounded memory for any number of client ids.
 
-If all slots are taken, the client with the most groups loses one. Among its least recently seen groups, the group with
-the fewest batches is removed. So client ids that are each invented for one request replace neither other clients nor
-older violations.
+If all slots are taken, the client with the most groups loses one: of its least recently seen groups, the one with the
+fewest batches. So a client that invents an id for each request displaces neither other clients nor older violations.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ _SHOWN_EVERY_MS = 100
 
 
 class GroupKey(NamedTuple):
-    """The common properties of the batches in a group.
+    """The properties that a group's batches have in common.
 
     `mode`, `changes` and `copies` have the same meaning as in a violation event.
     """

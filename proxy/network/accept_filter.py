@@ -1,7 +1,7 @@
 """Limits new connections to allowed addresses and connection rates (KIP-612), before any TLS handshake.
 
-`limits.max_new_connections_per_second` works like a broker's max.connection.creation.rate. The proxy delays a
-connection above the rate and does not close it, because the client would retry at once.
+`limits.max_new_connections_per_second` works like a broker's max.connection.creation.rate. The proxy delays connections
+above this rate. It does not close them, because the clients would retry at once.
 `limits.max_new_connections_per_second_per_address` works like a broker's connection_creation_rate of an IP. The proxy
 closes connections above this rate. If it delayed them, one address could delay all others.
 """
@@ -25,7 +25,7 @@ class Networks:
     listed: tuple[IPv4Network | IPv6Network, ...]
 
     def contains(self, host: str) -> bool:
-        """Return whether one of the networks contains `host`, which is an address as a socket reports it.
+        """Return whether one of the networks contains `host`, an address as a socket reports it.
 
         Return False for names.
         """
@@ -42,7 +42,7 @@ def parse_networks(listed: Iterable[str]) -> Networks:
 
 
 def without_ipv4_mapping(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address of an IPv4-mapped IPv6 address, and any other address unchanged."""
+    """Return the IPv4 address of an IPv4-mapped IPv6 address. Return any other address unchanged."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return address if mapped is None else mapped
 
@@ -50,12 +50,12 @@ def without_ipv4_mapping(address: IPv4Address | IPv6Address) -> IPv4Address | IP
 _MOST_ADDRESSES = 10_000
 """The number of addresses that are remembered.
 
-The address that was seen least recently is forgotten first, and starts again with a full bucket.
+The least recently seen address is forgotten first. If it returns, it starts with a full bucket.
 """
 
 
 class AddressRate:
-    """Limits the rate of new connections from each address, over all listeners. Times are monotonic, in seconds."""
+    """Limits the rate of new connections from each address, across all listeners. Times are monotonic, in seconds."""
 
     def __init__(self, per_second: int, most_addresses: int = _MOST_ADDRESSES) -> None:
         self.per_second = per_second
@@ -80,9 +80,10 @@ NEW_CONNECTIONS = "limits.max_new_connections_per_second"
 
 
 class ConnectionRate:
-    """Limits the rate of new connections over all listeners.
+    """Limits the rate of new connections across all listeners.
 
-    A listener keeps the connection that it has accepted waiting. Further connections wait in the system's backlog.
+    Above the rate, a listener delays the connection that it has just accepted. Further connections wait in the system's
+    backlog.
     """
 
     def __init__(self, per_second: int, report: Callable[[str, str, str], None], delayed: Counter[str]) -> None:
@@ -112,7 +113,7 @@ class ConnectionRate:
 def connection_rate_of(
     limits: Limits, report: Callable[[str, str, str], None], delayed: Counter[str]
 ) -> ConnectionRate | None:
-    """Return the configured rate limit, or None if there is none."""
+    """Create the configured rate limit, or return None if there is none."""
     most = limits.max_new_connections_per_second
     return None if most is None else ConnectionRate(most, report, delayed)
 
@@ -133,7 +134,7 @@ class AcceptFilter:
     ) -> None:
         """If `allowed` is None, any address may connect.
 
-        If `rate` is None, any rate is allowed. `report` logs a rejected client, the configuration key and the reason.
+        If `rate` is None, the rate is unlimited. `report` logs a rejected client, the configuration key and the reason.
         `rejected` counts rejected connections by key.
         """
         self._allowed = allowed
@@ -162,7 +163,7 @@ class AcceptFilter:
 def accept_filter_of(
     config: Config, report: Callable[[str, str, str], None], rejected: Counter[str]
 ) -> AcceptFilter | None:
-    """Return the configured filter, or None if every client may connect."""
+    """Create the configured filter, or return None if every client may connect."""
     most = config.limits.max_new_connections_per_second_per_address
     networks = config.listen.allowed_addresses
     if not networks and most is None:

@@ -1,8 +1,7 @@
 """Accepts clients. Without TLS, PROXY protocol and limits on new connections, a session starts at once.
 
-Otherwise the PROXY protocol header, the accept filter and the TLS handshake may each reject the client. The event
-loop's own servers cannot be used, because they do not report why a handshake failed and do not support the PROXY
-protocol.
+Otherwise the PROXY protocol header, the accept filter and the TLS handshake may each reject the client. asyncio's own
+servers cannot be used: they do not report why a handshake failed, and do not support the PROXY protocol.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
 
 
-# At most this many connections are accepted before the event loop handles other events.
+# The maximum number of connections accepted before the event loop handles other events.
 _MOST_AT_ONCE = 16
 
 
@@ -45,7 +44,7 @@ async def accept_plain(
 ) -> Acceptor:
     """Accept the connections of a listening socket.
 
-    Native sockets accept them if there are any, otherwise the event loop does.
+    Native sockets accept them if available, otherwise the event loop does.
     """
     if sockets is not None:
         return PlainAcceptor(listener, label, sockets, new_connection, log)
@@ -92,7 +91,7 @@ class PlainAcceptor:
                 accepted, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError):
                 return
-            except OSError as error:  # the next connection may succeed, whatever the reason
+            except OSError as error:  # whatever the reason, the next connection may succeed
                 self._cannot_accept(error)
                 return
             accepted.setblocking(False)
@@ -109,7 +108,7 @@ class PlainAcceptor:
 _POLL_SECONDS = 0.01
 
 NewConnection = Callable[[str | None], Connection]
-"""Makes the session's connection.
+"""Creates the session's connection.
 
 The argument is the client's address (host:port) if a load balancer has sent it, or None.
 """
@@ -133,8 +132,8 @@ class ClientAcceptor:
     ) -> None:
         """All listeners share `accept_filter`, `handshakes` and `rate`.
 
-        If `accept_filter` is None, any client may connect. If `rate` is None, there is no rate limit. `sockets` are the
-        native sockets, or None.
+        If `accept_filter` is None, any client may connect. If `rate` is None, the rate is unlimited. `sockets` contains
+        the native sockets; it is None without them.
         """
         self._listener = listener
         self._label = label
@@ -167,7 +166,7 @@ class ClientAcceptor:
                 connection, peer = await self._loop.sock_accept(self._listener)
                 if self._rate is not None:
                     await self._wait_for_rate(connection, peer, self._rate)
-            except Exception as error:  # the next connection may succeed, whatever the reason
+            except Exception as error:  # whatever the reason, the next connection may succeed
                 await self._cannot_accept(error)
                 continue
             handshake = self._loop.create_task(self._take(connection, peer))
@@ -216,7 +215,7 @@ class ClientAcceptor:
         return client_address_in(fixed, await self._exactly(connection, remaining_bytes(fixed)))
 
     async def _first_bytes(self, connection: socket.socket) -> bytes:
-        """Return the first bytes without consuming them, enough to recognize a header."""
+        """Peek at the first bytes, enough to recognize a header."""
         while True:
             first = await self._peeked(connection)
             if not first:
@@ -244,8 +243,8 @@ class ClientAcceptor:
         return received
 
     def _header_failed(self, peer: Any, error: BaseException) -> None:
-        """Log a bad header. A connection that was closed before it sent a header is not logged, because it is a load
-        balancer's health check.
+        """Log a bad header. A connection that closed before it sent a header was a load balancer's health check, and is
+        not logged.
         """
         if isinstance(error, EOFError | OSError) and not isinstance(error, TimeoutError):
             return

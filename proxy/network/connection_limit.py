@@ -28,6 +28,6 @@ def connections_within(descriptors: int) -> int:
 
 
 def descriptors_for(connections: int) -> int:
-    """Return the number of descriptors that `connections` clients require."""
+    """Return the number of descriptors that `connections` clients need."""
     theirs = connections * _DESCRIPTORS_OF_A_CONNECTION
     return max(theirs + _OTHER_DESCRIPTORS, -(-theirs * _SHARE_FOR_OTHERS // (_SHARE_FOR_OTHERS - 1)))

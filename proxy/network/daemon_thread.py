@@ -1,4 +1,4 @@
-"""Awaits blocking work in daemon threads, which do not delay the end of the process as an executor's threads do."""
+"""Awaits blocking work in daemon threads. Unlike an executor's threads, they do not delay the end of the process."""
 
 import asyncio
 import contextvars
@@ -20,7 +20,7 @@ async def in_daemon_thread(work: Callable[[], _T]) -> _T:
 
 
 class DaemonThread:
-    """One thread that runs jobs in order. A job is skipped if its caller was cancelled before it started."""
+    """One thread that runs jobs in order. It skips a job whose caller was cancelled before the job started."""
 
     def __init__(self, name: str) -> None:
         self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
@@ -54,4 +54,4 @@ def _do(future: "Future[_T]", work: Callable[[], _T]) -> None:
     except BaseException as error:  # the caller raises it again
         future.set_exception(error)
     finally:
-        del future  # otherwise the future and the traceback of its error would refer to each other
+        del future  # breaks the reference cycle of the future and its error's traceback

@@ -1,10 +1,9 @@
-"""Tries several brokers, starting the next attempt while the previous ones have not succeeded (Happy Eyeballs, RFC
-8305).
+"""Tries several brokers, starting the next attempt before the previous ones have succeeded (Happy Eyeballs, RFC 8305).
 
 For the addresses of one host name the proxy uses `aiohappyeyeballs`, which races only TCP connections. For the brokers
-of `upstream.bootstrap` a TCP connection is not enough. A broker that hangs, or the load balancer of a dead broker,
-accepts it and never responds (tests/proxy/cluster/test_broker_client.py). So an attempt here succeeds only after the
-TLS handshake or the Kafka response.
+of `upstream.bootstrap` that is not enough: a hanging broker, or a dead broker's load balancer, accepts a TCP connection
+and never responds (tests/proxy/cluster/test_broker_client.py). So an attempt here succeeds only after the TLS handshake
+or the Kafka response.
 """
 
 import asyncio
@@ -16,7 +15,7 @@ T = TypeVar("T")
 NEXT_BROKER_SECONDS = 0.5
 """The delay in seconds before the next broker is tried as well.
 
-Most brokers respond in less time, even with TLS over a long distance. And it is shorter than the time that a first
+Most brokers respond sooner, even with TLS over a long distance. The delay is also shorter than the time that a first
 batch waits for its topic's settings.
 """
 
@@ -34,8 +33,8 @@ async def happy_eyeballs(
 ) -> T:
     """Return the result of the first attempt that succeeds.
 
-    Raises AllAttemptsFailed. Each attempt starts `delay_seconds` after the previous one, or as soon as that one fails.
-    After a success the other attempts are cancelled. If one of them succeeds nevertheless, `drop` receives its result.
+    Each attempt starts `delay_seconds` after the previous one, or as soon as that one fails. After a success the other
+    attempts are cancelled. If one of them succeeds nevertheless, `drop` receives its result. Raises AllAttemptsFailed.
     """
     if len(attempts) == 1:
         try:
@@ -60,7 +59,7 @@ async def happy_eyeballs(
 async def _first_success(started: Sequence[asyncio.Task[T]], seconds: float | None) -> asyncio.Task[T] | None:
     """Return the first attempt that succeeded, or None if the next attempt may start.
 
-    The next attempt may start when the newest one has failed or `seconds` have passed. If `seconds` is None, there is
+    The next attempt may start once the newest one has failed or `seconds` have passed. If `seconds` is None, there is
     no next attempt, so all attempts are awaited.
     """
     loop = asyncio.get_running_loop()

@@ -1,5 +1,4 @@
-"""The HTTP client of the proxy and the pipeline, with limits on the time and bytes of a whole request, and with failure
-messages.
+"""The HTTP client of the proxy and the pipeline. It limits a whole request's time and bytes, and explains failures.
 
 The system's socket timeout restarts with each byte, so a peer that sends one byte at a time could delay a reader
 forever. And http.client does not limit the total size of status line, headers, chunk sizes and trailers.
@@ -36,7 +35,8 @@ class HttpResponseTooLarge(HTTPException):
 class LookUpLimits:
     """The limits of one lookup, which may make several requests.
 
-    `end` is the monotonic time (s) at which it must be complete, and `most_bytes` is the maximum number of bytes read.
+    `end` is the monotonic time (s) by which the lookup must be complete, and `most_bytes` is the maximum number of
+    bytes read.
     """
 
     def __init__(self, end: float, most_bytes: int) -> None:
@@ -52,7 +52,7 @@ class LookUpLimits:
         return left
 
     def check(self, size: int) -> None:
-        """Check that `size` bytes may still be read. Raises HttpResponseTooLarge."""
+        """Check that `size` more bytes may be read. Raises HttpResponseTooLarge."""
         if size > self.bytes_left:
             raise HttpResponseTooLarge(f"a response of more than {self.most_bytes} bytes")
 
@@ -79,7 +79,7 @@ class BoundedSocket:
         return io.BufferedReader(_Incoming(self._socket, self.bounds))
 
     def close(self) -> None:
-        """Close the socket. The system closes it after the last file that was made from it."""
+        """Close the socket. The system closes it with the last file that was made from it."""
         self._socket.close()
 
 
@@ -174,7 +174,7 @@ _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
 
 
 def http_failure_message(error: Exception, seconds: float, ca_key: str = "tls.ca_file") -> str:
-    """Return why a request failed, as a message for operators without any text from the peer.
+    """Return why a request failed, as a message for operators that quotes nothing from the peer.
 
     `seconds` is the timeout that applied. `ca_key` is the configuration key of the trusted CAs.
     """

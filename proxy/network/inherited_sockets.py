@@ -17,7 +17,7 @@ _NAMES = "LISTEN_FDNAMES"
 
 
 class BadSocket(Exception):
-    """An inherited descriptor is not a listening TCP socket. The text explains what an operator should do."""
+    """An inherited descriptor is not a listening TCP socket. The message explains what an operator should do."""
 
 
 class InheritedSockets:
@@ -34,7 +34,7 @@ class InheritedSockets:
     def at(self, address: HostPort) -> socket.socket | None:
         """Return a duplicate of the socket that listens on `address`, or None.
 
-        Raises CannotListen if the host name of `address` cannot be resolved.
+        Raises CannotListen if the host name in `address` cannot be resolved.
         """
         if not self.sockets:
             return None
@@ -63,7 +63,7 @@ NOTHING_INHERITED = InheritedSockets()
 def inherited_sockets(environment: MutableMapping[str, str], pid: int) -> InheritedSockets:
     """Return the sockets that were passed to this process, whose id is `pid`.
 
-    Raises BadSocket. The variables are removed from the environment, so that child processes do not use the sockets.
+    Removes the variables from the environment, so that child processes do not use the sockets. Raises BadSocket.
     """
     for_pid, count = environment.pop(_PID, ""), environment.pop(_COUNT, "")
     environment.pop(_NAMES, None)

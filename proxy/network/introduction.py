@@ -1,4 +1,4 @@
-"""Sets up the socket of a new connection and determines its peer's addresses, TLS names and certificate."""
+"""Sets up a new connection's socket, and determines its peer's addresses, TLS names and certificate."""
 
 import socket
 import ssl
@@ -13,7 +13,7 @@ _Subject = tuple[tuple[tuple[str, str], ...], ...]
 
 
 def certificate_names(handshake: ssl.SSLObject) -> tuple[str, ...]:
-    """Return the names of a peer's certificate, or no names without a certificate.
+    """Return the names in a peer's certificate, or none without a certificate.
 
     They are the subject's common names, and the alternative names that are hosts, mail addresses, URIs or IP addresses.
     """

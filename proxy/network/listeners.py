@@ -1,10 +1,9 @@
 """The ports to which clients connect.
 
-There is one port for bootstrap.
-
-Each broker has a port of its own or, with TLS, a host name of its own on the bootstrap port (SNI). A broker's port is
-opened when the broker appears. The port number is a base plus the node id, or is configured, so that it is the same
-after a restart. The port is bound before the response that names it is sent. Accepting starts a moment later.
+One port serves bootstrap. Each broker has its own port or, with TLS, its own host name on the bootstrap port (SNI). A
+broker's port opens when the broker appears. Its number is the base port plus the node id, or is configured, so it is
+the same after a restart. The proxy binds the port before it sends the response that names it, and starts accepting a
+moment later.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ MAX_BROKERS = 1000
 class CannotListen(Exception):
     """An address could not be bound.
 
-    The text has the address and the reason, and `advice` explains what an operator should do.
+    The message contains the address and the reason, and `advice` explains what an operator should do.
     """
 
     def __init__(self, address: HostPort, error: OSError) -> None:
@@ -54,7 +53,7 @@ Accept = Callable[[int | None, socket.socket], Coroutine[Any, Any, Acceptor]]
 """Starts accepting on a listening socket. The first argument is the broker's node id, or None for bootstrap."""
 
 Bind = Callable[[HostPort], socket.socket]
-"""Makes a listening socket. Raises CannotListen."""
+"""Creates a listening socket. Raises CannotListen."""
 
 
 @dataclass(slots=True)
@@ -82,12 +81,12 @@ class Listeners:
     def bootstrap_address(self) -> HostPort:
         """The address on which bootstrap listens.
 
-        It contains the port that the system chose if port 0 is configured.
+        If port 0 is configured, it contains the port that the system chose.
         """
         return self._open[None].address
 
     def node_named(self, host: str | None) -> int | None:
-        """Return the node id of the broker whose host name a TLS client requested, or None for any other name."""
+        """Return the node id of the broker whose host name a TLS client requested. Return None for any other name."""
         if host is None or self._broker_name is None:
             return None
         found = self._broker_name.fullmatch(host.lower().rstrip("."))
@@ -102,8 +101,8 @@ class Listeners:
     def offer(self, node_id: int) -> HostPort | None:
         """Open the port of broker `node_id` if it is not open.
 
-        Return its address for clients, or None if it has none. At most MAX_BROKERS brokers are offered, however many a
-        response lists.
+        Return the broker's address for clients, or None if it has none. At most MAX_BROKERS brokers are offered, even
+        if a response lists more.
         """
         if node_id not in self._offered and not self._may_offer(node_id):
             return None
@@ -143,7 +142,7 @@ class Listeners:
         return False
 
     def without_port(self, node_ids: Iterable[int]) -> dict[int, str]:
-        """Return the brokers that have no address for clients, each with the reason."""
+        """Return the brokers without an address for clients, each with the reason."""
         return {node_id: reason for node_id in node_ids if (reason := self._why_closed(node_id)) is not None}
 
     def _why_closed(self, node_id: int) -> str | None:
@@ -196,7 +195,7 @@ def bind(address: HostPort) -> socket.socket:
 
 
 def bind_shared(address: HostPort) -> socket.socket:
-    """Return a listening socket at an address that workers share.
+    """Return a listening socket on an address that workers share.
 
     The system distributes connections among them. Raises CannotListen.
     """
@@ -205,7 +204,7 @@ def bind_shared(address: HostPort) -> socket.socket:
 
 def reserve_shared(address: HostPort) -> socket.socket:
     """Bind an address for workers that will share it, without listening. Raises CannotListen if it is in use."""
-    bind(address).close()  # with SO_REUSEPORT alone, binding would succeed beside another proxy of the same user
+    bind(address).close()  # with only SO_REUSEPORT, binding would succeed next to another proxy of the same user
     return _bound(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
 
 

@@ -1,7 +1,7 @@
 """Attaches connections to sockets.
 
-If `plain_socket` was compiled, its native sockets are used, otherwise the event loop's own transports. The behaviour is
-the same.
+If `plain_socket` was compiled, its native sockets are used, otherwise the event loop's own transports. Both behave the
+same.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ if is_compiled():
 
 
 def native_sockets(loop: asyncio.AbstractEventLoop) -> "PlainSockets | None":
-    """Return the native sockets of one event loop, or None if its own transports must be used."""
+    """Return one event loop's native sockets, or None if its own transports must be used."""
     return plain_socket.PlainSockets(loop) if HAS_NATIVE_SOCKETS else None
 
 
 def as_protocol(connection: Connection | TlsSocket) -> asyncio.BaseProtocol:
-    """Return `connection` typed as an asyncio protocol. It has the methods, but a compiled class cannot inherit."""
+    """Return `connection`, typed as an asyncio protocol. A compiled class has the methods, but cannot inherit."""
     return cast(asyncio.BaseProtocol, connection)

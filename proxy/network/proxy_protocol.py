@@ -1,8 +1,8 @@
-"""Reads headers of PROXY protocol version 2 (HAProxy's specification of 2020), in which a load balancer sends the
-client's address.
+"""Parses headers of PROXY protocol version 2 (HAProxy's specification of 2020).
 
-A header has 16 bytes (signature, version and command, family, length), addresses, and type-length-values, which the
-proxy ignores. A header of version 1, which is a line of text, is rejected.
+In such a header, a load balancer sends the client's address. A header has 16 bytes (signature, version and command,
+family, length), addresses, and type-length-values, which the proxy ignores. A header of version 1, which is a line of
+text, is rejected.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED = Struct(">12sBBH")
 FIXED_BYTES = _FIXED.size
 MAX_BYTES = 4096
-"""The maximum size in bytes of addresses and type-length-values together. The known ones are much smaller."""
+"""The maximum total size of addresses and type-length-values in bytes. The known ones are much smaller."""
 
 _VERSION_1 = b"PROXY "
 _VERSION_2 = 0x20
@@ -27,15 +27,15 @@ _ADDRESSES_6 = Struct(">16s16sHH")
 
 
 class BadProxyHeader(Exception):
-    """A trusted address did not send a valid header of version 2. The text describes what it sent."""
+    """A trusted address did not send a valid header of version 2. The message describes what it sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyProtocol:
     """The settings of the PROXY protocol.
 
-    `trusted` are the addresses that may begin a connection with a header. If `is_required`, each connection from
-    them must begin with one.
+    `trusted` contains the addresses that may begin a connection with a header. If `is_required` is true, each
+    connection from them must begin with one.
     """
 
     is_required: bool
@@ -54,7 +54,7 @@ def proxy_protocol_of(listen: Listen) -> ProxyProtocol | None:
 
 
 def may_be_header(head: bytes) -> bool:
-    """Return whether `head`, which is the first bytes of a connection, may be the start of a header."""
+    """Return whether `head`, the first bytes of a connection, may be the start of a header."""
     return SIGNATURE.startswith(head[: len(SIGNATURE)])
 
 
@@ -75,7 +75,8 @@ def remaining_bytes(fixed: bytes) -> int:
 def client_address_in(fixed: bytes, rest: bytes) -> str | None:
     """Return the client's host:port from a header.
 
-    Raises BadProxyHeader. Return None if the load balancer connects for itself, or if the client does not use TCP.
+    Return None if the load balancer connects on its own behalf, or if the client does not use TCP. Raises
+    BadProxyHeader.
     """
     _, version, family, _ = _FIXED.unpack(fixed)
     if version & 0x0F == _LOCAL or family not in (_TCP_4, _TCP_6):

@@ -1,4 +1,4 @@
-"""A reserved file descriptor, with which clients are rejected while the process has no other descriptor."""
+"""A reserved file descriptor, which lets the process reject clients when it has no other descriptor left."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ _RETRY_SECONDS = 0.01
 
 
 class SpareDescriptor:
-    """Keeps one descriptor open. It is closed to accept and reject clients that would otherwise wait."""
+    """Keeps one descriptor open, and closes it to accept and reject clients that would otherwise wait."""
 
     def __init__(self) -> None:
         self._descriptor: int | None = None

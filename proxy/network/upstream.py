@@ -1,9 +1,7 @@
 """Connects to the cluster at the first address that responds.
 
-If none does, the error gives the reason for each address.
-
-Addresses also come from brokers' responses, so they may contain anything. An impossible address is an ordinary failure
-with a reason.
+If none responds, the error gives the reason for each address. Addresses also come from brokers' responses, so they may
+contain anything. An impossible address is an ordinary failure with a reason.
 """
 
 import asyncio
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
 
 
-# The delay between two attempts that RFC 8305 recommends (section 5).
+# The delay between two attempts, as RFC 8305 recommends (section 5).
 _NEXT_SECONDS = 0.25
 
 
@@ -44,7 +42,7 @@ async def connect_socket(host: str, port: int) -> socket.socket:
     try:
         return await start_connection(found, happy_eyeballs_delay=_NEXT_SECONDS, loop=loop)
     except OSError as error:
-        if error.errno is None:  # the addresses failed for different reasons, which the text lists
+        if error.errno is None:  # the addresses failed for different reasons, which the message lists
             raise
         raise OSError(error.errno, os.strerror(error.errno)) from None
     except RuntimeError as error:  # raised by uvloop
@@ -58,7 +56,7 @@ _MAX_ADDRESS = 100
 
 
 class ImpossibleAddress(Exception):
-    """An address to which no connection is possible. The text gives the reason."""
+    """An address to which no connection is possible. The message gives the reason."""
 
 
 class HandshakeCutOff(Exception):
@@ -87,7 +85,7 @@ class Dialler:
     def __init__(self, tls: TlsContext | None, timeout_seconds: float, sockets: "PlainSockets | None") -> None:
         """`timeout_seconds` is the limit for one address, including the TLS handshake.
 
-        `sockets` are the native sockets, or None.
+        `sockets` contains the native sockets; it is None without them.
         """
         self._tls = tls
         self._timeout_seconds = timeout_seconds
@@ -156,15 +154,15 @@ class Dialler:
 
 
 def why_lost(error: Exception | None) -> str | None:
-    """Return why a broker's connection was lost, if TLS is the cause, and None otherwise.
+    """Return why the connection to a broker was lost if TLS is the cause. Otherwise return None.
 
-    In TLS 1.3 a broker rejects a client certificate after the handshake.
+    In TLS 1.3 a broker rejects a client certificate only after the handshake.
     """
     return tls_failure_message(error) if isinstance(error, ssl.SSLError) else None
 
 
 def check_address(address: HostPort) -> None:
-    """Check that an address can exist. Raises ImpossibleAddress."""
+    """Check that an address is possible. Raises ImpossibleAddress."""
     if not 0 < address.port <= _MAX_PORT:
         raise ImpossibleAddress(f"there is no port {address.port}")
     if not address.host:
@@ -181,7 +179,7 @@ def _is_host_name(host: str) -> bool:
 
 
 def failure_message(error: Exception) -> str:
-    """Return the message of an error without error numbers and addresses, shortened if it is long."""
+    """Return an error's message without error numbers and addresses, shortened if it is long."""
     if isinstance(error, ssl.SSLError):
         message = tls_failure_message(error)
     elif isinstance(error, OSError):
@@ -194,7 +192,7 @@ def failure_message(error: Exception) -> str:
 
 
 def printable(address: HostPort) -> str:
-    """Return an address for a log line, escaped and shortened, because a broker may have sent any text."""
+    """Escape and shorten an address for a log line, because a broker may have sent any text."""
     text = str(address)
     safe = text if text.isprintable() else ascii(text)[1:-1]
     return safe if len(safe) <= _MAX_ADDRESS else f"{safe[:_MAX_ADDRESS]}…"

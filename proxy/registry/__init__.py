@@ -1,1 +1,1 @@
-"""The client of schema registries, which runs in threads of its own."""
+"""The client for schema registries, which runs in its own threads."""

@@ -1,4 +1,4 @@
-"""Sends requests to Apicurio Registry's native API (version 2) and reads the responses."""
+"""Sends requests to Apicurio Registry's native API (version 2) and parses the responses."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,19 +25,19 @@ _LANGUAGES: Final = {
 
 
 class _BadSchema(Exception):
-    """The schema is wrong and the registry works. The text gives the reason."""
+    """The schema is wrong, but the registry works. The message gives the reason."""
 
 
 class ApicurioApi:
     """The requests to Apicurio Registry.
 
-    Subjects are artifact ids. The group of a record's artifact is the record's namespace.
+    Subjects are artifact ids. The group of a record schema's artifact is the record's namespace.
     """
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema with its references, a text that explains why it cannot be used, or None if there is none.
+        """Return a schema with its references, or None if there is none.
 
-        Raises RegistryFailed.
+        If the schema cannot be used, return the reason as a string. Raises RegistryFailed.
         """
         if not isinstance(schema_id, ApicurioId) or schema_id.number > _MOST_ID:
             return None
@@ -51,7 +51,7 @@ class ApicurioApi:
             return str(error)
 
     def is_registered_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
-        """Return whether a schema belongs to an artifact of this name. Raises RegistryFailed."""
+        """Return whether a schema belongs to an artifact with this name. Raises RegistryFailed."""
         if not isinstance(schema_id, ApicurioId) or schema_id.number > _MOST_ID:
             return False
         return any(subject in _names_of(artifact) for artifact in _artifacts(http, schema_id))
@@ -67,7 +67,7 @@ class ApicurioApi:
         return found
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether a rule can apply to records of a subject that `subjects` has returned."""
+        """Return whether a rule can apply to records of a subject that `subjects` returned."""
         return met(subject)
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
@@ -96,14 +96,12 @@ def _path_of(schema_id: ApicurioId) -> str:
 
 
 def _artifacts(http: RegistryClient, schema_id: ApicurioId) -> list[Mapping[str, Any]]:
-    """Return the artifacts that have a schema."""
+    """Return the artifacts that contain a schema."""
     return _listed(http.get(f"/search/artifacts?limit={_PAGE}&{schema_id.kind.value}={schema_id.number}"))
 
 
 def _names_of(artifact: Mapping[str, Any]) -> set[str]:
-    """Return the names under which a naming strategy finds an artifact, which are its id, and a record's namespace and
-    name.
-    """
+    """Return the names under which a naming strategy finds an artifact: its id, and a record's namespace and name."""
     name = str(artifact.get("id"))
     return {name, f"{artifact.get('groupId', 'default')}.{name}"}
 

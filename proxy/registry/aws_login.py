@@ -1,6 +1,6 @@
 """Logs in to AWS by signing each request (Signature Version 4) with awscrt, on which AWS's own SDKs are built.
 
-awscrt finds credentials as the SDKs do, in the environment, the shared files, a web identity (EKS), a container's
+Like the SDKs, awscrt finds credentials in the environment, the shared files, a web identity (EKS), a container's
 endpoint (ECS, EKS) and the instance's metadata. It refreshes them before they expire.
 """
 
@@ -25,7 +25,7 @@ class AwsLogin:
     def __init__(self, region: str, service: str) -> None:
         self._region = region
         self._service = service
-        # Created with the first request, because the library starts threads.
+        # Created at the first request, because the library starts threads.
         self._credentials = cache(_default_chain)
 
     def headers(self, request: OutgoingRequest, seconds: float) -> Mapping[str, str]:
@@ -54,7 +54,7 @@ class AwsLogin:
         return {name: value for name, value in signed.headers if name.lower() not in names}
 
     def on_rejection(self) -> None:
-        """Look for credentials again."""
+        """Look for credentials again at the next request."""
         self._credentials.cache_clear()
 
 

@@ -16,7 +16,7 @@ class TooManyFetches(Exception):
 class BackgroundFetcher:
     """Runs fetches in order.
 
-    For each key there is at most one pending fetch. The thread starts with the first fetch.
+    Each key has at most one pending fetch. The thread starts with the first fetch.
     """
 
     def __init__(self, name: str) -> None:
@@ -27,7 +27,7 @@ class BackgroundFetcher:
         self._thread: threading.Thread | None = None
 
     def run(self, key: Hashable, fetch: Callable[[], Any]) -> "Future[Any]":
-        """Start a fetch and return its future, or return the future of a pending fetch with the same key.
+        """Start a fetch and return its future. If a fetch with the same key is pending, return that fetch's future.
 
         Raises TooManyFetches.
         """

@@ -1,8 +1,8 @@
 """A circuit breaker for a registry, which blocks requests for a while after a failure.
 
-Each of the first two failures blocks requests for a second. At the third failure in a row the circuit opens, which is
-reported, and the time doubles with each further failure. After that time one request finds out whether the registry
-responds again.
+The first and the second failure each block requests for a second. The third failure in a row opens the circuit, which
+is reported. The blocked time then doubles with each further failure. After that time, a single request tests whether
+the registry responds again.
 """
 
 import threading
@@ -13,7 +13,7 @@ _PAUSE_SECONDS = 1.0
 _OPENS_AT = 3
 _LONGEST_SECONDS = 15.0
 _MOST_DOUBLED = 10
-# The maximum Retry-After of a registry that is respected.
+# The longest Retry-After of a registry that the proxy honours.
 _MOST_RETRY_AFTER_SECONDS = 30.0
 
 
@@ -24,19 +24,19 @@ class RegistryEvents(Protocol):
         """Called when a request has failed."""
 
     def backoff_started(self, registry: str, failures: int, reason: str) -> None:
-        """Called after `failures` failed requests in a row, when requests are sent less and less frequently."""
+        """Called after `failures` failed requests in a row, as soon as requests are sent less and less often."""
 
     def recovered(self, registry: str, seconds: float) -> None:
-        """Called when the registry responds again, `seconds` after the first of the failures."""
+        """Called when the registry responds again, `seconds` after the first failure."""
 
     def changed(self, registry: str, schema_id: str, *, is_absent: bool) -> None:
-        """Called when a registry has a different schema, or none, for an id that had a schema before."""
+        """Called when an id's schema in a registry has changed or disappeared."""
 
     def count_encrypted(self, registry: str, part: str) -> None:
         """Called for each record whose value is encrypted. `part` is `whole` or `fields`."""
 
     def fault(self, registry: str, error: Exception) -> None:
-        """Called when a request has failed because of a bug in the proxy."""
+        """Called when a request failed because of a bug in the proxy."""
 
 
 class NoRegistryEvents:
@@ -62,7 +62,7 @@ class NoRegistryEvents:
 
 
 class Breaker:
-    """The circuit breaker of one registry. Thread-safe. `now` returns monotonic seconds."""
+    """One registry's circuit breaker. Thread-safe. `now` returns monotonic seconds."""
 
     def __init__(self, name: str, now: Callable[[], float], reports: RegistryEvents) -> None:
         self._name = name
@@ -107,7 +107,7 @@ class Breaker:
         """Record that the current request failed or is late.
 
         Several callers may report the same failure, which counts once. `retry_after_seconds` is the delay that the
-        registry has asked for.
+        registry requested.
         """
         with self._lock:
             self.failure = failure

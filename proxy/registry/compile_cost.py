@@ -1,4 +1,4 @@
-"""Estimates how long a library holds the interpreter lock while it compiles a schema, which blocks the event loop."""
+"""Estimates how long a library holds the interpreter lock to compile a schema, which blocks the event loop."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any, Final
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 
 # Upper bounds for jsonschema-rs, from measurements: 14 ms for 224 kB without patterns, 100 ms for 4,000 patterns, 62 ms
-# for `\p{L}{200}` (each copy has the ranges of a Unicode class), 23 ms for `.{5000}`.
+# for `\p{L}{200}` (each copy contains the ranges of a Unicode class), 23 ms for `.{5000}`.
 _OF_BYTE: Final = 1e-7
 _OF_PATTERN: Final = 3e-5
 _OF_COPY: Final = 5e-6

@@ -1,4 +1,4 @@
-"""Sends requests to a registry with Confluent's API and reads the responses."""
+"""Sends requests to a registry with Confluent's API and parses the responses."""
 
 import re
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules, 
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _NOT_FOUND = 404
-# The codes in the body of a registry's 404 response. With any other code, or without a code, the response is not from a
-# registry.
+# The codes in the body of a registry's 404 response. A response with another code, or without a code, does not come
+# from a registry.
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _MOST_REFERENCES = 100
-# A registry's ids are 32-bit integers (Java's int). A registry treats a larger id as an unknown path.
+# A registry's ids are 32-bit integers (Java's int). It treats a larger id as an unknown path.
 _MOST_ID = (1 << 31) - 1
 # A qualified subject has the form :.CONTEXT:NAME.
 _CONTEXT: Final = re.compile(r"^:\.[^:]*:")
@@ -38,8 +38,8 @@ class Reference:
 class SchemaText:
     """A schema with its references and the registry's rules.
 
-    Each reference follows the schemas that it references itself. `naming` describes how serializers name a message of a
-    Protobuf schema.
+    References are in dependency order: each one comes after those that it uses itself. `naming` describes how
+    serializers name a message of a Protobuf schema.
     """
 
     language: SchemaLanguage
@@ -50,13 +50,13 @@ class SchemaText:
 
     @property
     def size(self) -> int:
-        """The number of characters in all texts."""
+        """The number of characters in the schema and its references."""
         return len(self.text) + sum(len(each.name) + len(each.text) for each in self.references)
 
 
 @dataclass(frozen=True, slots=True)
 class NewestSchema:
-    """The newest schema of a subject. `text` is the schema, or a text that explains why it cannot be used."""
+    """A subject's newest schema. `text` is the schema, or a string that explains why it cannot be used."""
 
     version: int
     schema_id: int | UUID
@@ -76,19 +76,19 @@ class RegistryClient(Protocol):
         """Send a GET request. Raises RegistryFailed."""
 
     def get_text(self, path: str) -> TextResponse:
-        """Send a GET request for a text that may not be JSON. Raises RegistryFailed."""
+        """Send a GET request for text that may not be JSON. Raises RegistryFailed."""
 
     def post(self, path: str, body: Any, headers: Mapping[str, str] = ...) -> JsonResponse:
         """Send a POST request. `headers` default to those of Confluent's API. Raises RegistryFailed."""
 
 
 class SchemaApi(Protocol):
-    """Makes the requests of one kind of registry."""
+    """The requests for one kind of registry."""
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema with its references, a text that explains why it cannot be used, or None if there is none.
+        """Return a schema with its references, or None if there is none.
 
-        Raises RegistryFailed.
+        If the schema cannot be used, return the reason as a string. Raises RegistryFailed.
         """
 
     def is_registered_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
@@ -98,14 +98,14 @@ class SchemaApi(Protocol):
         """Return the names of all subjects, without their context. Raises RegistryFailed."""
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether a rule can apply to records of a subject that `subjects` has returned."""
+        """Return whether a rule can apply to records of a subject that `subjects` returned."""
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
-        """Return the newest schema of a subject, or None if it no longer has one. Raises RegistryFailed."""
+        """Return a subject's newest schema, or None if it no longer has one. Raises RegistryFailed."""
 
 
 class _BadSchema(Exception):
-    """The schema is wrong and the registry works. The text gives the reason."""
+    """The schema is wrong, but the registry works. The message gives the reason."""
 
 
 def without_context(subject: str) -> str:
@@ -128,9 +128,9 @@ class ConfluentApi:
         self._query = f"?subject={_quoted(self._prefix)}" if context else ""
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema with its references, a text that explains why it cannot be used, or None if there is none.
+        """Return a schema with its references, or None if there is none.
 
-        Raises RegistryFailed.
+        If the schema cannot be used, return the reason as a string. Raises RegistryFailed.
         """
         if isinstance(schema_id, int) and schema_id > _MOST_ID:
             return None
@@ -160,11 +160,11 @@ class ConfluentApi:
         return [each for each in listed if isinstance(each, str) and self._is_in_context(each)]
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether a rule can apply to records of a subject that `subjects` has returned."""
+        """Return whether a rule can apply to records of a subject that `subjects` returned."""
         return met(without_context(subject))
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
-        """Return the newest schema of a subject, or None if it no longer has one. Raises RegistryFailed."""
+        """Return a subject's newest schema, or None if it no longer has one. Raises RegistryFailed."""
         response = http.get(f"/subjects/{_quoted(self._qualified(subject))}/versions/latest")
         body = _found(response, _NO_SUBJECT, _NO_VERSION)
         if body is None:
@@ -209,7 +209,7 @@ class ConfluentApi:
         found: dict[tuple[str, int], Reference],
         asked: set[tuple[str, int]],
     ) -> None:
-        """Add all references of a schema to `found`, each after its own references."""
+        """Add all of a schema's references to `found`, each one after its own references."""
         references = body.get("references") or ()
         if not isinstance(references, list | tuple):
             raise _BadSchema("the references cannot be read")
@@ -259,9 +259,7 @@ def _quoted(subject: str) -> str:
 
 
 def _found(response: JsonResponse, *absent: int) -> Mapping[str, Any] | None:
-    """Return the body, or None if the registry reports with one of the codes in `absent` that the object does not
-    exist.
-    """
+    """Return the body, or None if a code in `absent` reports that the object does not exist."""
     if response.status == 200 and isinstance(response.body, dict):
         return response.body
     if response.status == _NOT_FOUND and _code_of(response) in absent:

@@ -1,4 +1,4 @@
-"""Records the failed lookups in one registry since the last successful lookup of the same kind."""
+"""Records one registry's failed lookups, until a lookup of the same kind succeeds."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from enum import Enum
 from threading import Lock
 from typing import Any
 
-# While a registry is restarted behind a load balancer, one or two lookups fail.
+# A shorter outage is not reported: while a registry restarts behind a load balancer, one or two lookups fail.
 _LASTING_SECONDS = 3.0
 
 
 class LookUp(Enum):
-    """What the proxy looks up in a registry, as a phrase for messages."""
+    """What the proxy looks up in a registry. The values are phrases for messages."""
 
     SCHEMA = "schemas by id and their references"
     SUBJECT = "the subjects of a schema"
@@ -51,7 +51,7 @@ class FailedLookUps:
             self._failures.pop(kind, None)
 
     def lasting(self) -> dict[LookUp, str]:
-        """Return the kinds of lookups that have failed for at least 3 s, each with the newest reason."""
+        """Return the kinds of lookup that have failed for at least 3 s, each with the newest reason."""
         now = self._now()
         with self._lock:
             return {kind: each.reason for kind, each in self._failures.items() if now - each.since >= _LASTING_SECONDS}

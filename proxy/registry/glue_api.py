@@ -1,4 +1,4 @@
-"""Sends requests to AWS Glue Schema Registry (AWS JSON 1.1) and reads the responses."""
+"""Sends requests to AWS Glue Schema Registry (AWS JSON 1.1) and parses the responses."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -34,17 +34,18 @@ _CODES: Final = frozenset(
 class GlueApi:
     """Requests to AWS Glue Schema Registry.
 
-    Ids are the UUIDs of schema versions. The schema of a topic has the topic's name, as AWS's serializers name it.
-    Subjects are `REGISTRY/NAME`. `registry` is the only registry whose schemas count, or is empty if all count.
+    Ids are the UUIDs of schema versions. A topic's schema has the same name as the topic, as AWS's serializers name it.
+    Subjects are `REGISTRY/NAME`. `registry` is the only registry whose schemas count. If it is empty, all registries
+    count.
     """
 
     def __init__(self, registry: str = "") -> None:
         self._registry = registry
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema, a text that explains why it cannot be used, or None if there is none.
+        """Return a schema, or None if there is none.
 
-        Raises RegistryFailed.
+        If the schema cannot be used, return the reason as a string. Raises RegistryFailed.
         """
         try:
             body = _version(http, schema_id)
@@ -61,7 +62,7 @@ class GlueApi:
         return self._registry in ("", registry) and subject in _subjects_of(name)
 
     def subjects(self, http: RegistryClient) -> list[str]:
-        """Return the registry and the name of all schemas, at most 10,000. Raises RegistryFailed."""
+        """Return the registry and the name of each schema, at most 10,000. Raises RegistryFailed."""
         asked: dict[str, Any] = {"MaxResults": _PAGE}
         if self._registry:
             asked["RegistryId"] = {"RegistryName": self._registry}
@@ -79,11 +80,11 @@ class GlueApi:
         return found
 
     def is_met(self, subject: str, met: SubjectMatcher) -> bool:
-        """Return whether a rule can apply to records of a subject that `subjects` has returned."""
+        """Return whether a rule can apply to records of a subject that `subjects` returned."""
         return any(map(met, _subjects_of(subject.rpartition("/")[2])))
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
-        """Return the newest version of a schema, or None if it no longer has one. Raises RegistryFailed."""
+        """Return a schema's newest version, or None if it no longer has one. Raises RegistryFailed."""
         registry, _, name = subject.rpartition("/")
         schema = {"RegistryName": registry, "SchemaName": name}
         body = _called(http, "GetSchemaVersion", {"SchemaId": schema, "SchemaVersionNumber": {"LatestVersion": True}})
@@ -121,7 +122,7 @@ def _subject_in(body: Mapping[str, Any]) -> str:
 
 
 def _subjects_of(name: str) -> tuple[str, str, str]:
-    """Return the subjects for which a schema of this name is used."""
+    """Return the subjects that use a schema with this name."""
     return name, f"{name}-key", f"{name}-value"
 
 

@@ -1,4 +1,4 @@
-"""Reads schemas of AWS Glue Schema Registry from a folder. Each file is named after the UUID of the schema version."""
+"""Reads AWS Glue Schema Registry's schemas from a folder. Each file is named after the UUID of the schema version."""
 
 from collections.abc import Iterator
 from os import scandir
@@ -24,7 +24,7 @@ _LANGUAGES: Final = {
 
 
 class GlueFolder:
-    """Reads schemas from files `UUID.avsc`, `UUID.json` and `UUID.proto`, without any request.
+    """Reads schemas from files `UUID.avsc`, `UUID.json` and `UUID.proto`, without sending requests.
 
     The files do not contain the schemas' names, so each schema belongs to every subject.
     """
@@ -33,9 +33,9 @@ class GlueFolder:
         self._folder = Path(folder)
 
     def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-        """Return a schema, a text that explains why it cannot be used, or None if there is none.
+        """Return a schema, or None if there is none.
 
-        Raises RegistryFailed.
+        If the schema cannot be used, return the reason as a string. Raises RegistryFailed.
         """
         if not isinstance(schema_id, UUID):
             return None
@@ -56,7 +56,7 @@ class GlueFolder:
         return None
 
     def is_registered_under(self, _http: RegistryClient, _schema_id: SchemaId, _subject: str) -> bool:
-        """Return True."""
+        """Return True, because each schema belongs to every subject."""
         return True
 
     def subjects(self, _http: RegistryClient) -> list[str]:
@@ -78,7 +78,7 @@ class GlueFolder:
 
 
 def names_in_folder(folder: Path) -> list[str]:
-    """Return the UUIDs of all schemas in a folder, at most 10,000. Blocks for at most some seconds. Raises OSError."""
+    """Return the UUIDs of all schemas in a folder, at most 10,000. Blocks for up to a few seconds. Raises OSError."""
     return within_deadline(("folder", folder), lambda: list(dict.fromkeys(_listed(folder))))
 
 

@@ -1,6 +1,7 @@
-"""Sends GET and POST requests for JSON to a schema registry, over one kept connection, with limits on time and size.
+"""Sends GET and POST requests for JSON to a schema registry, over one persistent connection.
 
-Failure messages contain no text that a registry has sent, so that no response can inject text into a log line.
+Time and size are limited. Failure messages quote nothing that a registry has sent, so no response can inject text into
+a log line.
 """
 
 import json
@@ -33,9 +34,9 @@ _OF_JSON: Final = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
 
 
 class RegistryFailed(Exception):
-    """A registry is unreachable, rejects the login, or sends an unusable response, as the text explains.
+    """A registry is unreachable, rejects the login, or sends an unusable response. The message explains which.
 
-    `retry_after_seconds` is the Retry-After of the response, or 0 without one.
+    `retry_after_seconds` is the response's Retry-After, or 0 without one.
     """
 
     def __init__(self, message: str, retry_after_seconds: float = 0) -> None:
@@ -48,14 +49,14 @@ class ResponseTooLarge(RegistryFailed):
 
 
 def as_registry_failed(error: Exception, seconds: float) -> RegistryFailed:
-    """Return `error` as RegistryFailed, without any text from the registry. `seconds` is the timeout that applied."""
+    """Convert `error` to RegistryFailed, quoting nothing from the registry. `seconds` is the timeout that applied."""
     made = ResponseTooLarge if isinstance(error, HttpResponseTooLarge) else RegistryFailed
     return made(http_failure_message(error, seconds))
 
 
 @dataclass(frozen=True, slots=True)
 class JsonResponse:
-    """The status and the parsed body of a response. `body` is None if it is not JSON."""
+    """A response's status and parsed body. `body` is None if it is not JSON."""
 
     status: int
     body: Any
@@ -63,14 +64,14 @@ class JsonResponse:
 
 @dataclass(frozen=True, slots=True)
 class TextResponse:
-    """The status and the text of a response. `text` is None if the body is not UTF-8."""
+    """A response's status and text. `text` is None if the body is not UTF-8."""
 
     status: int
     text: str | None
 
 
 class RegistryHttp:
-    """The HTTP client of one registry, which only one thread may use at a time.
+    """One registry's HTTP client, which only one thread may use at a time.
 
     `tls` returns the context for an https `url`.
     """
@@ -95,7 +96,7 @@ class RegistryHttp:
         self.begin()
 
     def __del__(self) -> None:
-        """Close the connection of a registry that a reload has replaced."""
+        """Close the connection of a registry that a reload replaced."""
         self.close()
 
     def begin(self) -> None:
@@ -107,7 +108,7 @@ class RegistryHttp:
         return _parsed(self._ask("GET", path, b"", {}))
 
     def get_text(self, path: str) -> TextResponse:
-        """Send a GET request for a text that may not be JSON. Raises RegistryFailed."""
+        """Send a GET request for text that may not be JSON. Raises RegistryFailed."""
         return self._ask("GET", path, b"", {})
 
     def post(self, path: str, body: Any, headers: Mapping[str, str] = _OF_JSON) -> JsonResponse:
@@ -115,7 +116,7 @@ class RegistryHttp:
         return _parsed(self._ask("POST", path, json.dumps(body).encode(), headers))
 
     def close(self) -> None:
-        """Close the kept connection."""
+        """Close the persistent connection."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
@@ -126,7 +127,7 @@ class RegistryHttp:
             return self._once(method, path, body, headers)
         except (OSError, HTTPException) as error:
             self.close()
-            # The registry may have closed an idle connection, which is no failure.
+            # The registry may have closed an idle connection, which is not a failure.
             if not was_kept or isinstance(error, TimeoutError | HttpResponseTooLarge):
                 raise as_registry_failed(error, self._seconds) from error
         try:
@@ -186,7 +187,7 @@ class RegistryHttp:
 
 
 def _parsed(response: TextResponse) -> JsonResponse:
-    """Return the body as JSON. Raises RegistryFailed if a successful response contains no JSON."""
+    """Parse the body as JSON. Raises RegistryFailed if a successful response contains no JSON."""
     try:
         return JsonResponse(response.status, None if response.text is None else json.loads(response.text))
     except (ValueError, RecursionError):

@@ -10,7 +10,7 @@ from sluicegate.proxy.tokens.cache import TokenCache, TokenMissing
 
 
 class LoginMissing(Exception):
-    """There are no credentials. The text names the source that failed and shows no secret."""
+    """There are no credentials. The message names the source that failed and reveals no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class OutgoingRequest:
 
 
 class RegistryLogin(Protocol):
-    """A login. `keys` are the configuration keys to check if the registry rejects it."""
+    """A login. `keys` names the configuration keys to check if the registry rejects it."""
 
     @property
     def keys(self) -> str:

@@ -1,4 +1,4 @@
-"""Determines the subjects of a registry that rules and sensitive fields can meet, by their subject name strategies."""
+"""Determines to which subjects of a registry rules and sensitive fields can apply, by their subject name strategies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from sluicegate.validation.rules.schemas.schema_expression import CompileFor, ex
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 _SEPARATOR = "-"
-# Only with these strategies the name of a subject shows which topics have records with the schema.
+# Only with these strategies does a subject's name show which topics have records with the schema.
 _OF_TOPICS: Final = frozenset({SubjectName.TOPIC, SubjectName.TOPIC_RECORD})
 
 
 @dataclass(frozen=True, slots=True)
 class RuleOverSchemas:
-    """A rule whose text is compiled for each schema. The text is an expression or a JSON Schema of the data as JSON."""
+    """A rule that is compiled for each schema: an expression, or a JSON Schema for the data as JSON."""
 
     name: str
     text: str
@@ -30,16 +30,15 @@ class RuleOverSchemas:
 
 @dataclass(slots=True)
 class MetSubjects:
-    """The subjects of one registry that rules and sensitive fields can meet.
+    """The subjects of one registry to which rules and sensitive fields can apply.
 
-    `all_subjects` is true if one of them applies to records of any subject, or of subjects that are named after
+    `all_subjects` is true if one of these rules or fields applies to records of any subject, or of subjects named after
     records. `by_side` contains patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`, and `by_record`
     patterns of topics whose subject is `TOPIC-RECORD`.
 
-    The other fields are subsets. For the subjects in `constrained`, the constraints of the schema apply
-    (`protovalidate`). For those in `conditioned`, its conditions apply, and for those in `inlined`, the rules inside
-    it. `compiled_for` contains the subjects of each rule over schemas, and `tagged` the subjects of sensitive fields
-    with tags.
+    The other fields are subsets. The subjects in `constrained` use the schema's constraints (`protovalidate`), those in
+    `conditioned` its conditions, and those in `inlined` the rules inside it. `compiled_for` contains the subjects of
+    each rule over schemas, and `tagged` the subjects of sensitive fields with tags.
     """
 
     all_subjects: bool = False
@@ -52,7 +51,7 @@ class MetSubjects:
     tagged: "dict[SensitiveFields, MetSubjects]" = field(default_factory=dict)
 
     def matcher(self) -> "SubjectMatcher":
-        """Return a matcher of subject names."""
+        """Create a matcher of subject names."""
         return SubjectMatcher(self)
 
 
@@ -65,20 +64,19 @@ class SubjectMatcher:
         self._by_record = TopicPatterns(met.by_record) if met.by_record else None
 
     def __call__(self, subject: str) -> bool:
-        """Return whether a rule or a sensitive field can meet the subject."""
+        """Return whether a rule or a sensitive field can apply to the subject."""
         if self._all:
             return True
         topic, _, side = subject.rpartition(_SEPARATOR)
         patterns = self._by_side.get(side)
         if patterns is not None and topic and patterns.first_match(topic) is not None:
             return True
-        # The names of topics and records do not show where one of them ends, but the full name of a record has no
-        # hyphen.
+        # A name TOPIC-RECORD does not show where the topic ends. However, a record's full name contains no hyphen.
         return self._by_record is not None and bool(topic) and self._by_record.first_match(topic) is not None
 
 
 def met_subjects(config: Config) -> dict[str, MetSubjects]:
-    """Return the subjects that can be met, for each registry that a rule or a sensitive field uses."""
+    """Return the subjects to which rules and sensitive fields can apply, for each registry that they use."""
     found: dict[str, MetSubjects] = {}
     for pattern, side, schema, named in _uses(config):
         if schema is None or schema.registry is None:
@@ -121,7 +119,7 @@ def _over_schemas(rule: Rule, side: str, schema: Schema) -> Iterator[RuleOverSch
 
 
 def _uses(config: Config) -> Iterator[tuple[str, str, Schema | None, Rule | SensitiveFields]]:
-    """Yield the topic pattern, the side and the schema of each rule, and of all sensitive fields that have a schema."""
+    """Yield the topic pattern, side and schema of each rule, and of all sensitive fields that have a schema."""
     for _, keys in config.sections_with_rules():
         pattern = keys.match if isinstance(keys, Topic | Floor) else "*"
         for rule in keys.rules or ():

@@ -9,7 +9,10 @@ V = TypeVar("V")
 
 
 class RecentCache(Generic[K, V]):
-    """A cache of at most `most` entries and `most_bytes`, each entry with the time when it was stored. Thread-safe."""
+    """A cache of at most `most` entries and `most_bytes` bytes. Thread-safe.
+
+    It stores the time with each entry.
+    """
 
     def __init__(self, most: int, most_bytes: int | None = None) -> None:
         self._most = most
@@ -23,7 +26,7 @@ class RecentCache(Generic[K, V]):
         return len(self._known)
 
     def get(self, key: K) -> tuple[float, V] | None:
-        """Return the time and the value of an entry and mark it as used, or return None if there is none."""
+        """Return an entry's time and value and mark it as used. Return None if there is none."""
         with self._lock:
             found = self._known.get(key)
             if found is not None:
@@ -42,7 +45,7 @@ class RecentCache(Generic[K, V]):
                 self._bytes -= self._sizes.pop(oldest)
 
     def confirm(self, key: K, now: float) -> None:
-        """Set a new time for an entry and keep its value. Do nothing if the entry was dropped."""
+        """Update an entry's time and keep its value. Do nothing if the entry was dropped."""
         with self._lock:
             found = self._known.get(key)
             if found is not None:

@@ -1,4 +1,4 @@
-"""The registries that a configuration names. They and their caches are kept when the rules are reloaded."""
+"""The registries that a configuration names. They and their caches survive reloads of the rules."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ from sluicegate.validation.rules.schemas.wire_format import IdKind
 
 
 class Registries:
-    """Makes one SchemaRegistry for each entry of the configuration section `registries`.
+    """Creates one SchemaRegistry for each entry of the configuration section `registries`.
 
     `wait_budget` limits how long callers may wait. `reports` receives the registries' events. `now` returns monotonic
     seconds. `compiler` compiles the schemas.
@@ -48,7 +48,7 @@ class Registries:
         self._made: dict[tuple[str, Registry], SchemaRegistry] = {}
 
     def by_name(self, sections: Mapping[str, Registry]) -> dict[str, SchemaRegistry]:
-        """Return the registries of a configuration, and close registries that only the previous configuration has."""
+        """Return a configuration's registries, and close those that only the previous configuration has."""
         before = self._made
         self._made = {
             (name, section): before.get((name, section)) or self._new(name, section)
@@ -59,9 +59,7 @@ class Registries:
         return {name: registry for (name, _), registry in self._made.items()}
 
     def failing(self) -> dict[str, dict[LookUp, str]]:
-        """Return the registries in which lookups have failed for some time, with the kinds of lookups and their newest
-        reasons.
-        """
+        """Return the registries in which lookups keep failing, with the kinds of lookup and their newest reasons."""
         found = {registry.name: registry.failing() for registry in list(self._made.values())}
         return {name: failing for name, failing in found.items() if failing}
 
@@ -85,7 +83,7 @@ class Registries:
 
 
 def http_of(name: str, section: Registry) -> RegistryHttp:
-    """Return an HTTP client for the registry of a section. It connects with its first request."""
+    """Create an HTTP client for the registry of a section. It connects at its first request."""
     return RegistryHttp(section.endpoint, _login_of(name, section), _context_maker(name, section.tls or ServerTls()))
 
 
@@ -101,7 +99,7 @@ def _login_of(name: str, section: Registry) -> RegistryLogin | None:
 
 
 def api_of(section: Registry) -> SchemaApi:
-    """Return the API of the registry that a section describes."""
+    """Create the API of the registry that a section describes."""
     if section.type == "glue":
         return GlueApi(section.registry or "") if section.folder is None else GlueFolder(section.folder)
     if section.type == "apicurio":
@@ -112,15 +110,15 @@ def api_of(section: Registry) -> SchemaApi:
 
 
 def framing_of(section: Registry) -> SchemaFraming:
-    """Return how serializers for the registry of a section name the schema of a record."""
+    """Return how serializers for a section's registry identify a record's schema."""
     if section.type == "glue":
         return GlueFraming()
     return ApicurioFraming(IdKind(section.id)) if section.type == "apicurio" else ConfluentFraming()
 
 
 def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:
-    """Return a function that reads the TLS files at the first connection and checks them for changes at later
-    connections.
+    """Return a function that reads the TLS files for the first connection and checks them for
+    changes for later ones.
     """
 
     @cache

@@ -16,7 +16,7 @@ from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 
-# A schema that took at most this CPU time in the rules process is also compiled in the proxy and applied inline.
+# A schema that took at most this much CPU time in the rules process is also compiled in the proxy and applied inline.
 _CHEAP_SECONDS = 0.01
 _CHEAP_BYTES = 1 << 20
 _MOST_DESCRIPTOR_BYTES = 16 << 20

@@ -1,7 +1,7 @@
 """Reads the schema and key files that rules and sensitive fields name.
 
-If a file has become missing or unreadable (a deleted file, an unmounted volume), its last content is used. So its
-topics are validated as before, and a reload for another reason is not rejected.
+If a file has become missing or unreadable (a deleted file, an unmounted volume), its last content stays in use. So its
+topics are validated as before, and a reload for another reason still succeeds.
 """
 
 from collections import defaultdict
@@ -25,8 +25,8 @@ _NONE: Mapping[Path, SchemaFile] = MappingProxyType({})
 class SchemaFiles:
     """Reads each file once and adds it to `known` by its absolute path.
 
-    Files that are in `known` are not read. `previous` contains the schemas in force, which replace files that have
-    become unreadable.
+    Files in `known` are not read. `previous` contains the schemas in force, which replace files that have become
+    unreadable.
     """
 
     def __init__(self, known: dict[Path, SchemaFile], previous: Mapping[Path, SchemaFile] = _NONE) -> None:
@@ -34,14 +34,14 @@ class SchemaFiles:
         self._previous = previous
 
     def content_of(self, path: Path, is_protobuf: bool) -> bytes:
-        """Return the content of a schema file, which is a text or a descriptor set. Raises SchemaUnusable."""
+        """Return a schema file's content, which is text or a descriptor set. Raises SchemaUnusable."""
         found = self._known.get(path)
         if found is None:
             found = self._known[path] = self._read(path, is_protobuf)
         return found.content
 
     def secret_of(self, password: Password) -> str:
-        """Return the secret from the file of `password`, or its secret if it has no file. Raises PasswordUnreadable."""
+        """Return the secret in the file of `password`, or its secret if it names no file. Raises PasswordUnreadable."""
         if password.file is None:
             return password.get()
         path = Path(password.file).absolute()
@@ -78,7 +78,7 @@ class SchemaFiles:
 def missing_schemas(config: Config, source: Source) -> dict[Path, list[str]]:
     """Return the unreadable schema and key files in force, each with its topic patterns.
 
-    The name for topics without an entry is `defaults`. The time for reading is not limited.
+    `defaults` stands for topics without an entry. The reading time is not limited.
     """
     users: dict[Path, list[str]] = defaultdict(list)
     for file, topics in _files_of(config):
@@ -90,7 +90,7 @@ def missing_schemas(config: Config, source: Source) -> dict[Path, list[str]]:
 
 
 def _files_of(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield each schema or key file, with the pattern of the topics for which it is used."""
+    """Yield each schema or key file, with the pattern of the topics that use it."""
     for _, keys in config.sections_with_rules():
         topics = getattr(keys, "match", "defaults")
         contents = (content for rule in keys.rules or () for content in (rule.key, rule.value))

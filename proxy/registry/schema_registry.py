@@ -1,13 +1,16 @@
 """A schema registry for rules.
 
-Cached schemas are returned at once. Others are fetched while the caller waits briefly.
+Cached schemas are returned immediately. Others are fetched while the caller waits briefly.
 
-Schemas and subjects are looked up again in the background after `refresh_seconds`, and by a waiting caller after twice
-that time, because a registry that is rebuilt or restored assigns ids to other schemas. After a registry was late or has
-failed, no caller waits until it responds again. A caller that needs a new result gets an Outage at once, and the last
-results stay in force. A bug in the proxy is an Outage too, so that a rule's `on_outage` applies. The thread that needs
-a schema compiles it. So a schema that takes long to compile does not count as a failure of the registry and does not
-delay other ids.
+A registry that is rebuilt or restored assigns ids to other schemas. So schemas and subjects are looked up again: in the
+background after `refresh_seconds`, and by a waiting caller after twice that time.
+
+After a registry was late or failed, no caller waits until it responds again. A caller that needs a new result gets an
+Outage immediately, and the last results stay in force. A bug in the proxy is an Outage too, so that a rule's
+`on_outage` applies.
+
+The thread that needs a schema compiles it. So a slow compilation neither counts as a failure of the registry nor delays
+other ids.
 """
 
 from collections.abc import Callable, Hashable
@@ -41,15 +44,15 @@ from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _MOST_SCHEMAS = 1000
 _MOST_SCHEMA_BYTES = 24 << 20
-# The reason why a schema cannot be used may disappear, for example when a setting changes or a library is installed.
+# The reason why a schema cannot be used may disappear, for example after a setting changes or a library is installed.
 _UNUSABLE_SECONDS = 600.0
-# A thread waits this long for another thread that compiles the same schema and may itself wait for its turn.
+# A thread waits this long for another thread that compiles the same schema, because that thread may itself be queued.
 _SHARED_SECONDS = 5.0
 _REASON_BYTES = 1024
 _MOST_SUBJECTS = 10_000
-# A negative result expires soon, because producers use a schema directly after they have registered it.
+# A negative result expires soon, because producers use a schema right after they register it.
 _NO_SECONDS = 1.0
-# Clients can invent ids, so at most this many unknown ids are fetched in a second, shared fairly among clients.
+# Clients can invent ids. So at most this many unknown ids are fetched per second, shared fairly among clients.
 _MOST_UNKNOWN = 20
 WAIT_SECONDS = 2.0
 
@@ -60,8 +63,8 @@ T = TypeVar("T")
 class _CachedSchema:
     """One cached schema.
 
-    `fetched` is the registry's schema, a text that explains why it cannot be used, or None if it does not exist.
-    `compiled` is the compiled schema, a text that explains why it cannot be compiled, or None if it has not been
+    `fetched` is the registry's schema, a string that explains why it cannot be used, or None if it does not exist.
+    `compiled` is the compiled schema, a string that explains why it cannot be compiled, or None if it has not been
     compiled. `compiled_at` is in monotonic seconds.
     """
 
@@ -73,7 +76,7 @@ class _CachedSchema:
 class SchemaRegistry:
     """One registry, for use by any thread except the event loop's.
 
-    A result is looked up again after `refresh_seconds`.
+    Each result is looked up again after `refresh_seconds`.
     """
 
     def __init__(
@@ -109,7 +112,7 @@ class SchemaRegistry:
         self._unknown_slots = FairSlots(_MOST_UNKNOWN)
 
     def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
-        """Return a schema if it is cached and compiled, and None otherwise."""
+        """Return a schema if it is cached and compiled. Otherwise return None."""
         known = self._schemas.get(schema_id)
         compiled = None if known is None else known[1].compiled
         return compiled if isinstance(compiled, RegisteredSchema) else None
@@ -133,11 +136,11 @@ class SchemaRegistry:
             raise self._outage_of_ours(error) from error
 
     def count_encrypted(self, part: EncryptedPart) -> None:
-        """Count a record that is not validated, as a whole or in part, because it is encrypted."""
+        """Count a record that is not validated, or only partly, because it is encrypted."""
         self._reports.count_encrypted(self.name, part.value)
 
     def close(self) -> None:
-        """Close the connection and end the thread. Rules that are still in force may use the registry afterwards."""
+        """Close the connection and end the thread. Rules still in force may use the registry afterwards."""
         with suppress(TooManyFetches):
             self._fetcher.run("close", self._http.close)
         self._fetcher.close()
@@ -157,7 +160,7 @@ class SchemaRegistry:
         return self._usable(schema_id, self._compiled(schema_id, cached))
 
     def _current(self, wanted: Wanted, known: tuple[float, T], look_up: Callable[[], T]) -> T:
-        """Return the cached result. If it is old and the registry responds, look it up again."""
+        """Return the cached result. If it is old and the registry responds, look it up again first."""
         learnt, cached = known
         age = self._now() - learnt
         if age >= 2 * self._refresh_seconds:
@@ -194,7 +197,7 @@ class SchemaRegistry:
         under_way = self._compiling.setdefault((schema_id, text), mine)
         try:
             if under_way is not mine:
-                # this thread may wait longer than the other thread
+                # this thread may be allowed to wait longer than the other one
                 with suppress(NotInTime, WaitNotAllowed):
                     return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
             found = self._compile(schema_id, text)
@@ -206,7 +209,7 @@ class SchemaRegistry:
         finally:
             if under_way is mine:
                 del self._compiling[schema_id, text]
-            del under_way, mine  # otherwise the future and the traceback of its error would refer to each other
+            del under_way, mine  # breaks the reference cycle of the future and its error's traceback
 
     def _compile(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
         try:
@@ -226,7 +229,7 @@ class SchemaRegistry:
         return reason
 
     def _keep(self, schema_id: SchemaId, text: SchemaText, compiled: RegisteredSchema | str, size: int) -> None:
-        """Cache a compiled schema, unless a lookup has found another text in the meantime."""
+        """Cache a compiled schema, unless a lookup has found a different schema in the meantime."""
         known = self._schemas.get(schema_id)
         fetched_at, latest = (self._now(), text) if known is None else (known[0], known[1].fetched)
         if latest == text:
@@ -247,7 +250,7 @@ class SchemaRegistry:
         return cached
 
     def _learn_schema(self, schema_id: SchemaId) -> _CachedSchema:
-        """Fetch a schema and cache it. A schema whose text is unchanged stays compiled."""
+        """Fetch a schema and cache it. If its text is unchanged, it stays compiled."""
         fetched = self._api.fetch_schema(self._http, schema_id)
         known = self._schemas.get(schema_id)
         cached = None if known is None else known[1]
@@ -270,7 +273,7 @@ class SchemaRegistry:
         if self._breaker.has_last_failed:
             self._probe(wanted, look_up)
             raise self._unavailable(self._breaker.failure)
-        # otherwise a waiting thread makes the request in the turn of its client
+        # if this thread must not wait, a waiting thread makes the request in its client's turn
         self._wait_budget.require_waiting_allowed()
         try:
             return self._wait_budget.wait(self._fetch(wanted, look_up), self._wait_seconds)
@@ -279,7 +282,7 @@ class SchemaRegistry:
         except WaitBudgetExceeded:
             raise Outage(f"the look-ups in registry {self.name} took longer than a request can wait") from None
         except NotInTime:
-            # The registry is still responding to earlier requests.
+            # The registry is still busy with earlier requests.
             if self._now() - self._breaker.started_at < self._wait_seconds / 2:
                 raise Outage(f"registry {self.name} receives more requests than it handles") from None
             reason = f"no response within {self._wait_seconds:g} s"
@@ -290,11 +293,11 @@ class SchemaRegistry:
             raise self._unavailable(str(error)) from error
 
     def failing(self) -> dict[LookUp, str]:
-        """Return the kinds of lookups that have failed for some time, each with the newest reason."""
+        """Return the kinds of lookup that keep failing, each with the newest reason."""
         return self._failures.lasting()
 
     def repeat_failed(self) -> None:
-        """Repeat a failed lookup if its pause is over, so that an outage ends without a client. Never waits."""
+        """Repeat a failed lookup if its pause is over, so that an outage can end without a client. Never waits."""
         for wanted, look_up in self._failures.look_ups():
             self._probe(wanted, look_up)
 
@@ -302,7 +305,7 @@ class SchemaRegistry:
         return RegistryOutage(f"registry {self.name} is unavailable: {reason}", self.name)
 
     def _probe(self, wanted: Wanted, look_up: Callable[[], T]) -> None:
-        """Start the wanted lookup to find out whether the registry responds again, at most one after each pause."""
+        """Start the wanted lookup to test whether the registry responds again, at most once per pause."""
         if not self._breaker.blocks_requests and self._fetcher.is_idle:
             with suppress(TooManyFetches):
                 self._fetch(wanted, look_up)
@@ -345,7 +348,7 @@ class SchemaRegistry:
         return self._unavailable(_our_fault(error))
 
     def _has_too_many_unknown(self, client: Hashable) -> bool:
-        """Return whether `client` has used its share of the lookups of unknown ids in this second."""
+        """Return whether `client` has used its share of this second's lookups of unknown ids."""
         now = self._now()
         if now - self._unknown_since >= 1:
             self._unknown_since, self._unknown_slots = now, FairSlots(_MOST_UNKNOWN)

@@ -1,4 +1,4 @@
-"""Makes rules from the configuration's schemas, expressions and entry points."""
+"""Creates rules from the configuration's schemas, expressions and entry points."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,8 +29,8 @@ from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstrai
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax, json_schema_of
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
-# Larger schemas, and schemas that may hold the interpreter lock longer, are first compiled in the rules process. If
-# that takes more CPU time than _CHEAP_SECONDS, this process does not compile them.
+# Schemas that are larger, or may hold the interpreter lock longer, are first compiled in the rules process. If that
+# takes more CPU time than _CHEAP_SECONDS, this process does not compile them.
 _LARGE_BYTES = 256 << 10
 _HELD_SECONDS = 0.05
 _CHEAP_SECONDS = 0.1
@@ -44,9 +44,9 @@ _KINDS: Final = {"json": EvaluatorKind.JSON, "avro": EvaluatorKind.AVRO, "protob
 
 
 class SchemaRules(InlineRules):
-    """Makes the rules of one configuration.
+    """Creates the rules of one configuration.
 
-    Each known schema is compiled once. `registries` are keyed by their configured names. Rules that are not known to be
+    Each known schema is compiled once. `registries` maps configured names to registries. Rules that are not known to be
     cheap run in `process`. If `process` is None, all rules run inline. `files` reads schemas.
     """
 
@@ -62,7 +62,7 @@ class SchemaRules(InlineRules):
         self._contents: dict[Schema, Content] = {}
 
     def of_schema(self, schema: Schema, side: Side) -> RecordRule:
-        """Make a schema rule. Raises SchemaUnusable."""
+        """Create a schema rule. Raises SchemaUnusable."""
         return self._of_known(schema, side) if schema.registry is None else self._of_registry(schema, side)
 
     def _of_registry(self, schema: Schema, side: Side) -> HasRegisteredSchema:
@@ -88,11 +88,11 @@ class SchemaRules(InlineRules):
         return content
 
     def secret(self, password: Password) -> str:
-        """Return a secret, as `SchemaFiles` reads it. Raises PasswordUnreadable."""
+        """Return a secret, read by `SchemaFiles`. Raises PasswordUnreadable."""
         return self._files.secret_of(password)
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
-        """Make a content rule. A costly rule runs in the rules process."""
+        """Create a content rule. A costly rule runs in the rules process."""
         rule = content_rule(key, side, options)
         if not rule.is_costly:
             return rule
@@ -102,12 +102,12 @@ class SchemaRules(InlineRules):
         return self._stoppable(specification, rule)
 
     def of_expression(self, expression: str) -> RecordRule:
-        """Make a rule from a CEL expression. Raises ExpressionUnusable."""
+        """Create a rule from a CEL expression. Raises ExpressionUnusable."""
         rule = super().of_expression(expression)
         return self._stoppable(Specification(EvaluatorKind.EXPRESSION, expression.encode()), rule)
 
     def of_schema_expression(self, expression: str, schema: Schema) -> RecordRule:
-        """Make a rule from a CEL expression over values that have a schema. Raises RuleUnusable."""
+        """Create a rule from a CEL expression over values that have a schema. Raises RuleUnusable."""
         if schema.format == "json" and schema.registry is None:
             return self.of_expression(expression)
         if schema.registry is not None:
@@ -118,15 +118,15 @@ class SchemaRules(InlineRules):
         return rule
 
     def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
-        """Make a rule that checks the conditions that a registry stores with a schema."""
+        """Create a rule that checks the conditions that a registry stores with a schema."""
         return MeetsConditions(self._of_registry(schema, side), side, time_ns)
 
     def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
-        """Make a rule that checks the rules inside the schemas of a registry."""
+        """Create a rule that checks the rules inside a registry's schemas."""
         return MeetsRulesInside(self._of_registry(schema, side), side, time_ns)
 
     def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
-        """Make a rule that checks the constraints of a schema. Raises SchemaUnusable."""
+        """Create a rule that checks a schema's constraints. Raises SchemaUnusable."""
         check_installed()
         if schema.registry is not None:
             return MeetsConstraints(self._of_registry(schema, side), side)
@@ -136,7 +136,7 @@ class SchemaRules(InlineRules):
         return rule
 
     def of_data_as_json(self, schema: Schema, side: Side) -> RecordRule:
-        """Make a rule that validates data against a JSON Schema after conversion to JSON.
+        """Create a rule that converts data to JSON and validates it against a JSON Schema.
 
         Another schema describes the data. Raises SchemaUnusable.
         """
@@ -149,7 +149,7 @@ class SchemaRules(InlineRules):
         return rule
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
-        """Make a rule from an entry point. Raises CustomRuleUnusable."""
+        """Create a rule from an entry point. Raises CustomRuleUnusable."""
         rule = super().of_entry_point(name, options)
         return (
             self._stoppable(Specification(EvaluatorKind.CUSTOM_RULE, name=name, options=options), rule)
@@ -187,7 +187,7 @@ def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
 
 
 def specification_of(schema: Schema, files: SchemaFiles | None = None) -> Specification:
-    """Return the specification for a schema's text, or for a file that `files` reads. Raises SchemaUnusable."""
+    """Create the specification from a schema's text, or from a file that `files` reads. Raises SchemaUnusable."""
     assert schema.format is not None
     if schema.file is None:
         assert schema.text is not None

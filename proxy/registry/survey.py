@@ -1,6 +1,6 @@
-"""Compiles the newest schema of each subject that rules or sensitive fields can meet, before a record needs it.
+"""Compiles the newest schema of each subject that rules or sensitive fields can use, before a record needs it.
 
-A survey has limits on subjects and seconds, and for each schema the limits of the rules process.
+A survey limits its subjects and its duration. The rules process limits each compilation.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,9 +40,9 @@ _MOST_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class UnusableSchema:
-    """The newest schema of a subject, if records with this schema cannot be validated.
+    """A subject's newest schema, if records with this schema cannot be validated.
 
-    `fault` is the predicate of the message, and the reason follows it.
+    `fault` is the predicate of the message. The reason follows it.
     """
 
     subject: str
@@ -58,12 +58,12 @@ class UnusableSchema:
 
 @dataclass(frozen=True, slots=True)
 class SurveyResult:
-    """The result for one registry.
+    """One registry's result.
 
-    `unchecked` are the subjects beyond a limit. `failure` explains why the survey ended early, and `unreachable` is the
-    registry's part in that failure, or empty. `missing_tags` are sentences about tags of sensitive fields that no
-    schema has. `passed_over` are sentences about records, or parts of records, that are not validated because their
-    schemas have rules that change records.
+    `unchecked` contains the subjects beyond a limit. `failure` explains why the survey ended early. `unreachable` is
+    the registry's part of that failure, or empty. `missing_tags` contains sentences about tags of sensitive fields that
+    no schema has. `passed_over` contains sentences about records, or parts of records, that are not validated because
+    their schemas have rules that change records.
     """
 
     registry: str
@@ -82,16 +82,16 @@ class SurveyResult:
 
 
 _Key = tuple[str, int, int | UUID, int]
-"""A subject, the version and the id of its newest schema, and a hash of the schema."""
+"""A subject, the version and id of its newest schema, and a hash of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     """The result for one schema.
 
-    `reason` explains in one line why the schema cannot be used, and is empty if it can. `unusable_rules` explains in
-    the same way why rules inside the schema cannot be evaluated. The other fields are the tags of sensitive fields that
-    the schema has, and the parts of its records that are not validated.
+    `reason` explains in one line why the schema cannot be used; it is empty if the schema can be used. `unusable_rules`
+    likewise explains why rules inside the schema cannot be evaluated. The other fields are the tags of sensitive fields
+    that the schema has, and the parts of its records that are not validated.
     """
 
     reason: str = ""
@@ -101,7 +101,7 @@ class _Found:
 
 
 class RegistrySurvey:
-    """Surveys one registry. Results are kept, so that a later survey compiles only new schemas.
+    """Surveys one registry. Keeps the results, so that a later survey compiles only new schemas.
 
     Only one thread may use it.
     """
@@ -128,7 +128,10 @@ class RegistrySurvey:
         self._known: dict[_Key, _Found] = {}
 
     def compile_new_schemas(self, compiler: SchemaCompiler) -> SurveyResult:
-        """Compile the new schemas. Sends two requests, and more for each subject. Blocks for at most two minutes."""
+        """Compile the new schemas. Blocks for at most two minutes.
+
+        Sends two requests, and further requests for each subject.
+        """
         end = self._now() + self._most_seconds
         results: dict[_Key, _Found] = {}
         subjects: list[str] = []
@@ -220,7 +223,7 @@ class RegistrySurvey:
         return _Found(tags=wanted.intersection(tag for field in tagged for tag in field.tags))
 
     def _missing_tags(self, results: "dict[_Key, _Found]") -> Iterator[str]:
-        """Yield a sentence for each tag of sensitive fields that no field has in any of the subjects concerned."""
+        """Yield a sentence for each tag of sensitive fields that no field in any of the affected subjects has."""
         for fields, met in self._tagged:
             found = [each for (subject, *_), each in results.items() if self._api.is_met(subject, met)]
             if not found or any(each.reason for each in found):
@@ -245,7 +248,7 @@ class Surveys:
         ]
 
     def survey_all(self) -> list[SurveyResult]:
-        """Return the result for each registry. Blocks."""
+        """Return each registry's result. Blocks."""
         if not self._surveys:
             return []
         process = RulesProcess(self._limits, WaitBudget(), self._reports)
@@ -272,7 +275,7 @@ def _compile_rule(rule: RuleOverSchemas, content: Content) -> None:
 
 
 def _unusable_rules(content: Content, rules: WriteRules) -> str:
-    """Return which rules inside a schema cannot be evaluated, or an empty text if all can.
+    """Return which rules inside a schema cannot be evaluated, or an empty string if all can.
 
     Raises SchemaUnusable and Outage.
     """
@@ -297,7 +300,7 @@ def _unusable(subject: str, version: int, schema_id: int | UUID, found: _Found) 
 def _compile(expression: ExpressionOfSchema, failure: str) -> str:
     """Compile an expression in the rules process before the first record needs it.
 
-    Return which rules inside a schema cannot be evaluated, or an empty text. Raises SchemaUnusable and Outage.
+    Return which rules inside a schema cannot be evaluated, or an empty string. Raises SchemaUnusable and Outage.
     """
     if isinstance(expression, StoppableExpression):
         try:

@@ -1,6 +1,4 @@
-"""Checks the objects that a configuration names, which are certificates, secret files, schemas, expressions and entry
-points.
-"""
+"""Checks the objects that a configuration names: certificates, secret files, schemas, expressions and entry points."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +29,7 @@ from sluicegate.validation.rules.rule import RuleUnusable
 
 
 def flaws_in(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]:
-    """Yield problems of certificates, keys, secret files, objects that rules name, and the requirements of `otel`.
+    """Yield problems with certificates, keys, secret files, objects that rules name, and the requirements of `otel`.
 
     `files` reads schemas.
     """
@@ -45,9 +43,7 @@ def flaws_in(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]
 
 
 def flaws_in_files(config: Config) -> Iterator[Flaw]:
-    """Yield problems of the current files that are not part of policies, which are certificates, keys, secrets and
-    folders.
-    """
+    """Yield problems with current files that are not part of policies: certificates, keys, secrets and folders."""
     now = datetime.now(UTC)
     for tls in tls_files(config):
         yield from flaws_of(tls, now)
@@ -63,11 +59,11 @@ def flaws_in_files(config: Config) -> Iterator[Flaw]:
 def flaws_in_policies(
     config: Config, process: RulesProcess | None = None, files: SchemaFiles | None = None
 ) -> Iterator[Flaw]:
-    """Yield problems of schemas, expressions, entry points, sensitive fields, and registries' passwords and
-    certificates.
+    """Yield problems with schemas, expressions, entry points, sensitive fields, and registries' files.
 
-    `process` compiles large schemas. If it is None, this process compiles them. `files` reads schemas. No requests are
-    sent to registries. A registry's file may be missing if it has been read before.
+    Registries' files are passwords and certificates. No requests are sent to registries. A registry's file may be
+    missing if it has been read before. `process` compiles large schemas. If it is None, this process compiles them.
+    `files` reads schemas.
     """
     yield from _flaws_in_rules(config, process, files)
     yield from _flaws_in_registries(config, read_kept)
@@ -114,8 +110,8 @@ def _flaws_in_secrets(secrets: Iterable[Password], read: ReadContent = read_curr
 def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
     """Check the keys that take effect on a reload.
 
-    Raises ConfigError. `process` has the same meaning as in `flaws_in_policies`. The schemas in files are read into
-    `loaded.source`.
+    `process` has the same meaning as in `flaws_in_policies`. The schema files are read into `loaded.source`. Raises
+    ConfigError.
     """
     files = SchemaFiles(loaded.source.schemas, loaded.source.previous_schemas)
     problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_policies(loaded.config, process, files)]
@@ -124,10 +120,10 @@ def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
 
 
 def checked_policies(file: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
-    """Return the content of a configuration file after compiling all its policies.
+    """Return a configuration file's content after compiling all its policies.
 
-    Raises ConfigError. Variables in `environment` override keys of the file. Every command that compiles policies
-    without running the proxy reads its configuration here.
+    Variables in `environment` override keys of the file. Every command that compiles policies without running the proxy
+    reads its configuration here. Raises ConfigError.
     """
     loaded = load_file(file, environment)
     check_policies(loaded)
@@ -135,19 +131,19 @@ def checked_policies(file: Path, environment: Mapping[str, str] = os.environ) ->
 
 
 def problem_of(flaw: Flaw, source: Source) -> Problem:
-    """Return a flaw as a problem of the configuration file, with its place."""
+    """Convert a flaw to a problem in the configuration file, with its place."""
     path = tuple(int(part) if part.isdigit() else part for part in flaw.key.split("."))
     return Problem(source.key_of(path), source.place_of(path), flaw.message)
 
 
 def with_file_position(flaw: Flaw, source: Source) -> Flaw:
-    """Return a flaw with the key as it is spelled in the file, and with its place before the message."""
+    """Return a flaw with its key as spelled in the file, and with its place before the message."""
     problem = problem_of(flaw, source)
     return replace(flaw, key=problem.key, message=f"{problem.place}: {flaw.message}")
 
 
 def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
-    """Yield problems of the files of `otel`. No requests are sent to collectors."""
+    """Yield problems with the files of `otel`. No requests are sent to collectors."""
     try:
         if otel.headers_file is not None:
             headers_in(otel.current_headers.get(read_current))

@@ -1,4 +1,4 @@
-"""Reads the files of the configuration and detects changes in them."""
+"""Reads the configuration's files and detects changes in them."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,10 +23,10 @@ _FileStates = tuple[object, ...]
 
 
 class ConfigFile:
-    """The main file, the files that its keys `topic_files` and `contracts` name, and those that contracts refer to.
+    """The main file, the files that its keys `topic_files` and `contracts` name, and those to which contracts refer.
 
-    The environment and the command line override the files. Files are compared by path and content, so that a link with
-    a new target, as in a ConfigMap, is a change. For schema files it is also watched whether they can be read.
+    The environment and the command line override the files. Files are compared by path and content, so a link with a
+    new target, as in a ConfigMap, is a change. It also watches whether schema files can be read.
     """
 
     def __init__(self, path: Path, options: Sequence[Option]) -> None:
@@ -50,9 +50,9 @@ class ConfigFile:
         """Return whether there is a change to load.
 
         The content must differ from what was last loaded, and must be the same as at the previous call, because an
-        editor that writes in place may not have finished. It is also a change if a watched file has become unreadable
-        or readable. Files are read only if their stat differs. Blocks for at most some seconds. Raises FileUnreadable
-        while a file system does not respond.
+        editor that writes in place may not have finished. A watched file that has become unreadable or readable is also
+        a change. Files are read only if their stat differs. Blocks for up to a few seconds. Raises FileUnreadable while
+        a file system does not respond.
         """
         states = within_deadline((self._path, "states"), self._states_now)
         if states != self._states:
@@ -68,9 +68,9 @@ class ConfigFile:
         return self._is_unusable or digests != self._digests or unreadable != self._unreadable
 
     def watch(self, schemas: Iterable[SchemaFile], unreadable: Iterable[Path] = ()) -> None:
-        """Watch whether the files of these schemas can be read.
+        """Watch whether these schemas' files can be read.
 
-        Those in `unreadable` cannot be read now. A change of their content is not reported.
+        Those in `unreadable` cannot be read now. Changes of their content are not reported.
         """
         self._schemas = tuple(dict.fromkeys(file for schema in schemas for file in schema.files))
         self._unreadable = frozenset(unreadable)
@@ -78,7 +78,7 @@ class ConfigFile:
     def read(self, previous: Source = NOTHING) -> Loaded:
         """Read and validate the current files.
 
-        Raises ConfigError. `previous` is the source in force, which replaces files that have vanished.
+        `previous` is the source in force, which replaces files that have disappeared. Raises ConfigError.
         """
         self._is_unusable = True
         source = read_file(self._path)
@@ -105,7 +105,7 @@ class ConfigFile:
         return list(dict.fromkeys((self._path, *files, *self._referenced)))
 
     def _states_now(self) -> _FileStates | None:
-        """Return metadata that changes when a file is written or replaced, or None if the main file is missing."""
+        """Return metadata that changes when a file is written or replaced. Return None if the main file is missing."""
         seen: list[object] = []
         try:
             files = self._files()

@@ -1,8 +1,8 @@
-"""Suspends enforcement at once, without a reload, for one topic or all, with a reason and an end time (break-glass).
+"""Suspends enforcement without a reload, for one topic or all, with a reason and an end time (break-glass).
 
-A suspension compiles and reads nothing, so that it works while the configuration file is broken. A proxy's own
-suspensions are kept in memory, and a restart ends them. Suspensions of all proxies are kept in the state topic
-(`proxy/state/`).
+A suspension takes effect immediately. It compiles and reads nothing, so it works even while the configuration file is
+broken. A proxy keeps its own suspensions in memory, so a restart ends them. Suspensions for all proxies are kept in the
+state topic (`proxy/state/`).
 """
 
 import time
@@ -26,11 +26,11 @@ class TooManySuspensions(Exception):
 
 
 async def _at_once() -> None:
-    """Return at once, because every change is in force as soon as it is applied."""
+    """Do nothing, because every change is in force as soon as it is applied."""
 
 
 class Enforcement:
-    """The suspensions of one proxy.
+    """One proxy's suspensions.
 
     It belongs to the proxy's event loop, but any thread may read `suspensions`.
 
@@ -57,7 +57,7 @@ class Enforcement:
     def suspend(self, topic: str | None, reason: str, seconds: int) -> Suspension:
         """Suspend this proxy's enforcement for a topic, or for all topics if `topic` is None.
 
-        It replaces the proxy's earlier suspension of the same topic. Raises TooManySuspensions.
+        The new suspension replaces the proxy's earlier suspension of the same topic. Raises TooManySuspensions.
         """
         self.check_room([] if topic is None else [topic])
         suspension = Suspension(topic, cut(reason), self.end_after(seconds))
@@ -75,7 +75,7 @@ class Enforcement:
             raise TooManySuspensions
 
     def resume(self, topic: str | None) -> bool:
-        """End this proxy's own suspension of a topic, or all its own if `topic` is None.
+        """End this proxy's own suspension of a topic, or all its own suspensions if `topic` is None.
 
         Return whether there was one.
         """
@@ -87,7 +87,7 @@ class Enforcement:
         return bool(ended)
 
     def adopt(self, agreed: Sequence[Suspension]) -> None:
-        """Put the suspensions of all proxies in force. They replace the earlier ones of all proxies."""
+        """Put the suspensions for all proxies in force. They replace the previous ones."""
         now = self._now_ms()
         self._agreed = {each.topic: each for each in agreed if each.until_ms > now}
         self._put_in_force("state topic")

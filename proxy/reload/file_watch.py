@@ -1,8 +1,8 @@
 """Watches the certificate, key, password and token files that the configuration names.
 
-If such a file is missing or unreadable, its last content stays in use, so nothing fails until a restart. The condition
-`file_unusable` reports the problem before that. The watch reads the files with the same checks as `sluicegate check`,
-in the process that the user started, which has the contents for workers that start later.
+If such a file is missing or unreadable, its last content stays in use, so the proxy would fail only at a restart. The
+condition `file_unusable` reports the problem earlier. The watch uses the same checks as `sluicegate check`. It runs in
+the process that the user started, which keeps the contents for workers that start later.
 """
 
 import asyncio
@@ -36,6 +36,6 @@ class FileWatch:
         self._status.set_all(Condition.FILE_UNUSABLE, await in_daemon_thread(self._flaws))
 
     def _flaws(self) -> dict[str, str]:
-        """Return the problem of each unusable file, by configuration key. Blocks."""
+        """Return each unusable file's problem, by configuration key. Blocks."""
         found = (flaw for flaw in flaws_in_files(self._config()) if flaw.level is Severity.UNUSABLE)
         return {flaw.key: f"{flaw}; its last usable content stays in use" for flaw in found}

@@ -1,6 +1,7 @@
-"""Finds the commits and authors of policy files in the Git metadata of their folders, if there are any.
+"""Finds the commits and authors of policy files in their folders' Git metadata, if there is any.
 
-The content of a file counts, not its name. A file that differs from the newest commit is reported as changed after it.
+A file's content counts, not its name. A file that differs from the newest commit is reported as changed after that
+commit.
 """
 
 import os
@@ -28,8 +29,8 @@ _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
 def commits_of(files: Iterable[str]) -> dict[str, str]:
     """Return the newest commit for each of the first 20 files that Git knows, such as "commit 1a2b3c4d5e6f by Ann".
 
-    Blocks for at most 13 s. Files that are left after that time have no commit. The same applies to a folder without
-    Git metadata, or one that Git does not trust.
+    Blocks for at most 13 s. Files that are not finished by then have no commit. The same applies to a folder without
+    Git metadata, or a folder that Git does not trust.
     """
     git = shutil.which("git")
     if git is None:
@@ -45,7 +46,7 @@ def commits_of(files: Iterable[str]) -> dict[str, str]:
 
 def _commit_of(git: str, file: Path) -> str | None:
     try:
-        # The target of a link is in the folder with Git's metadata.
+        # The Git metadata belongs to the folder of a link's target.
         file = within_deadline((file, "link"), file.resolve, _SECONDS)
     except (OSError, RuntimeError):  # RuntimeError is raised for a link that leads to itself
         return None
@@ -60,7 +61,7 @@ def _commit_of(git: str, file: Path) -> str | None:
 
 
 def _said(git: str, file: Path, *command: str) -> str:
-    """Return the output of a Git command in the folder of a file, or an empty text if the command fails."""
+    """Return a Git command's output in a file's folder, or an empty string if the command fails."""
     try:
         done = subprocess.run(  # noqa: S603  # fixed commands; a file's name follows -- or a colon
             [git, *_OPTIONS, "-C", str(file.parent), *command],

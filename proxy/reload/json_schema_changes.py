@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 Change = tuple[str, bool | None]
-"""The description of a change, and whether it is stricter (True) or looser (False).
+"""A change's description, and whether it is stricter (True) or looser (False).
 
-None means that it is neither, or that this is not known.
+None means that it is neither, or that this is unknown.
 """
 
 _UPPER: Final = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"})
@@ -17,7 +17,7 @@ _NONE = "none"
 
 
 def changes_of(before: Any, after: Any, where: str = "") -> Iterator[Change]:
-    """Yield each change between two schemas at `where`, which is the path of a property.
+    """Yield each change between two schemas at `where`, the path of a property.
 
     Equal schemas have no changes.
     """
@@ -69,7 +69,7 @@ def _is_stricter(key: str, before: Any, after: Any) -> bool | None:
 
 
 def _values_of(key: str, given: Any) -> list[Any]:
-    """Return the values or the types. The type integer is included in number."""
+    """Return the values or the types. The type number includes integer."""
     values = [*given] if isinstance(given, list) else [given]
     return [*values, "integer"] if key == "type" and "number" in values else values
 

@@ -1,4 +1,4 @@
-"""The topics that a proxy knows, which are the topics in policies, those with traffic, and those in the cluster."""
+"""The topics that a proxy knows: those in policies, those with traffic, and those in the cluster."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,15 +11,18 @@ from sluicegate.validation.topic_patterns import TopicPatterns
 
 
 class NoSuchTopic(Exception):
-    """No policy and no cluster has this topic, or no topic matches this pattern. The text contains similar names."""
+    """Neither the policies nor the cluster contain this topic, or no topic matches this pattern.
+
+    The message lists similar names.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTopics:
     """Finds known topics. The functions may block.
 
-    `loaded` returns the configuration in force. `with_traffic` returns topics that clients have used. `listed` returns
-    the topics of the cluster, with the topic in question as its argument, or None.
+    `loaded` returns the configuration in force. `with_traffic` returns the topics that clients have used. `listed`
+    returns the cluster's topics; its argument is the topic in question, or None.
     """
 
     loaded: Callable[[], Loaded]
@@ -29,8 +32,8 @@ class KnownTopics:
     def matching(self, pattern: str, also: Iterable[str] = ()) -> list[str]:
         """Return the known topics that `pattern` matches, sorted by name.
 
-        `also` contains more known topics. If the cluster cannot be asked, or hides the topic, a name is accepted as it
-        is. Raises NoSuchTopic. Blocks.
+        `also` contains more known topics. If the cluster does not respond, or hides the topic, a name is accepted
+        unchecked. Raises NoSuchTopic. Blocks.
         """
         exact = exact_name_of(pattern)
         known = {*self._named(), *also}
@@ -51,10 +54,10 @@ class KnownTopics:
         )
 
     def doubt(self, topic: str) -> str | None:
-        """Return a sentence with similar names if no entry matches this topic and the cluster does not have it.
+        """Return a sentence with similar names if no entry matches this topic and the cluster does not contain it.
 
-        Return None otherwise. If the cluster cannot be asked, or hides the topic, it is doubted only if a policy has a
-        similar name. Blocks.
+        Otherwise return None. If the cluster does not respond, or hides the topic, the sentence is returned only if a
+        policy contains a similar name. Blocks.
         """
         known = self._named()
         if topic in known:

@@ -1,4 +1,4 @@
-"""Returns groups of dead letters as JSON, with the contents that the policies of the original topics allow."""
+"""Returns groups of dead letters as JSON, with the contents that the original topics' policies allow."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 
 
 def group_json(group: Group, policies: LetterPolicies | None) -> dict[str, Any]:
-    """Return a group as JSON. Without `policies` no contents are shown."""
+    """Return a group as JSON. Without `policies`, contents are hidden."""
     example = group.example
     return {
         "id": group.id,
@@ -39,7 +39,7 @@ def group_json(group: Group, policies: LetterPolicies | None) -> dict[str, Any]:
 
 
 def contents_json(group: Group, policies: LetterPolicies | None) -> dict[str, Any] | None:
-    """Return the beginnings of the key and the value of a group's example; None if they are not shown."""
+    """Return the beginning of the key and of the value of a group's example, or None if they are hidden."""
     if policies is None:
         return None
     shown = shown_contents(group.example, policies.of(group.example.topic), policies.limits)

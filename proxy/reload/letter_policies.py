@@ -1,4 +1,4 @@
-"""Compiles the policies of the original topics of dead letters with the cluster's settings, as a running proxy."""
+"""Compiles the policies of dead letters' original topics with the cluster's settings, as a running proxy does."""
 
 import time
 from collections.abc import Collection
@@ -18,7 +18,7 @@ _MOST_POLICIES = 1000
 
 
 class LetterPolicies:
-    """The policies of a configuration. `topics` exist in the cluster `upstream`, so their settings are read there."""
+    """A configuration's policies. `topics` exist in the cluster `upstream`, so their settings are read there."""
 
     def __init__(self, loaded: Loaded, topics: Collection[str]) -> None:
         self._loaded = loaded
@@ -31,15 +31,15 @@ class LetterPolicies:
         return limits_of(self._loaded.config)
 
     def of(self, topic: str) -> TopicPolicy:
-        """Return the policy of a topic. Blocks while settings and schemas are read. Raises RuleUnusable."""
+        """Return a topic's policy. Blocks while settings and schemas are read. Raises RuleUnusable."""
         if topic not in self._policies:
-            if len(self._policies) >= _MOST_POLICIES:  # anyone may write letters with any topic
+            if len(self._policies) >= _MOST_POLICIES:  # anyone can write letters that name arbitrary topics
                 self._policies.clear()
             self._policies[topic] = self._compiled(topic)
         return self._policies[topic]
 
     def validator(self, time_of: TimeOf = own_time, now_ms: int | None = None) -> LetterValidator:
-        """Return a validator of letters as of `now_ms` (Unix time, ms), or of the present time."""
+        """Create a validator of letters, as of `now_ms` (Unix time, ms) or of the present time."""
         return LetterValidator(self.of, self.limits, time.time_ns() // 1_000_000 if now_ms is None else now_ms, time_of)
 
     def _compiled(self, topic: str) -> TopicPolicy:
@@ -50,5 +50,5 @@ class LetterPolicies:
 
 
 def read_policies(file: Path, topics: Collection[str]) -> LetterPolicies:
-    """Return the policies of a configuration file. `topics` are those of its cluster. Raises ConfigError."""
+    """Return the policies of a configuration file. `topics` contains its cluster's topics. Raises ConfigError."""
     return LetterPolicies(checked_policies(file), topics)

@@ -1,8 +1,8 @@
 """Compares the policies of two configurations to find what became stricter or looser (`sluicegate diff`, and a reload).
 
-An entry is compared by the policy of a topic that its pattern matches, so that earlier entries and the floor have the
-same effect as in the proxy. A regular expression is compared with the entry of the same text, with the floor for all
-its topics.
+To compare an entry, this module compares the policies of a topic that its pattern matches, so that earlier entries and
+the floor have the same effect as in the proxy. A regular expression is compared with the entry that has the same
+expression, with the floor for all its topics.
 """
 
 import json
@@ -40,7 +40,7 @@ _LOOSER_IF_SET = frozenset({"fix", "enforce"})
 
 
 class ProducerEffect(StrEnum):
-    """The effect of a change on producers."""
+    """A change's effect on producers."""
 
     STRICTER = "stricter"
     LOOSER = "looser"
@@ -49,9 +49,9 @@ class ProducerEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """A change of one key. `topics` is the pattern of an entry.
+    """A change of one key. `topics` is the entry's pattern.
 
-    `place` is the place of the new value, or else of the old value.
+    `place` is the place of the new value, or of the old value if there is no new one.
     """
 
     topics: str
@@ -64,7 +64,7 @@ class PolicyChange:
 
 
 def changes_between(before: Loaded, after: Loaded) -> Iterator[PolicyChange]:
-    """Yield each change of a policy, in the order of the new configuration."""
+    """Yield each policy change, in the order of the new configuration."""
     old, new = _Side(before), _Side(after)
     for pattern in dict.fromkeys((*new.patterns, *old.patterns)):
         yield from _of_topic(pattern, old, old.policy(pattern), new, new.policy(pattern))
@@ -73,7 +73,7 @@ def changes_between(before: Loaded, after: Loaded) -> Iterator[PolicyChange]:
 
 
 def counts_of(changes: Iterable[PolicyChange]) -> str:
-    """Return the number of changes of each kind, as text."""
+    """Describe the number of changes of each kind."""
     counts = Counter(change.effect for change in changes)
     return ", ".join(f"{counts[effect]} {effect.value}" for effect in ProducerEffect)
 
@@ -144,7 +144,7 @@ def _of_topic(topics: str, old: _Side, before: TopicPolicy, new: _Side, after: T
 
 
 def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, ProducerEffect]]:
-    """Yield the description and the effect of each change if only the JSON Schema of a rule has changed in the file."""
+    """Yield each change's description and effect if only the JSON Schema of a rule has changed."""
     texts = [_json_schema_of(rules[name]) for rules in (before, after)]
     try:
         old, new = (None if text is None else json.loads(text) for text in texts)
@@ -163,7 +163,7 @@ def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
 
 
 def _json_schema_of(rule: Mapping[str, Any]) -> str | None:
-    """Return the text of the JSON Schema for the value of a rule, or None if there is none."""
+    """Return a rule's JSON Schema for values, or None if there is none."""
     schema = (rule.get("value") or {}).get("schema") or {}
     return schema.get("text") if schema.get("format") == "json" else schema.get("json_schema")
 
@@ -184,7 +184,7 @@ def _values_of(policy: TopicPolicy) -> dict[str, EffectiveValue]:
 
 
 def _change(key: str, before: Any, after: Any) -> tuple[str | None, ProducerEffect]:
-    """Return the description of a key's change and its effect. The description is None if nothing changed."""
+    """Return the description and effect of a key's change. The description is None if nothing changed."""
     if before == after:
         return None, ProducerEffect.CHANGED
     what = f"{key} {_shown(before)} -> {_shown(after)}"
@@ -235,7 +235,7 @@ def _name_of(item: Mapping[str, Any]) -> str:
 def _of_items(
     item: str, before: Mapping[str, Any], after: Mapping[str, Any], added: ProducerEffect
 ) -> Iterator[tuple[str, str, ProducerEffect]]:
-    """Yield the name, the description and the effect for each named item that was added, removed or changed."""
+    """Yield the name, description and effect for each named item that was added, removed or changed."""
     removed = ProducerEffect.LOOSER if added is ProducerEffect.STRICTER else ProducerEffect.STRICTER
     for name in dict.fromkeys((*after, *before)):
         if name not in before:

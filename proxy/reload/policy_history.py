@@ -1,4 +1,4 @@
-"""Keeps the last changes of policies while the proxy runs, for the web UI (`/api/policy-changes`)."""
+"""Keeps the latest policy changes while the proxy runs, for the web UI (`/api/policy-changes`)."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ _MOST_FILES = 20
 class PolicyReload:
     """The changes of one reload, which took effect at `time_ms` (Unix time).
 
-    `files` contains the SHA-256 of each changed file, or None if the file was removed. `changes` contains lines by
-    their effect on producers, or is None if the configurations were not compared. `count` is the number of all changes.
+    `files` contains each changed file's SHA-256, or None if the file was removed. `changes` contains lines by their
+    effect on producers, or is None if the configurations were not compared. `count` is the total number of changes.
     `commits` contains the commit and author of each file that Git knows.
     """
 
@@ -28,7 +28,7 @@ class PolicyReload:
 
     @property
     def named_files(self) -> list[str]:
-        """Return the files, each with its commit."""
+        """The files, each with its commit."""
         return [f"{name} ({self.commits[name]})" if name in self.commits else name for name in self.files]
 
     def as_json(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class PolicyHistory:
         self.on_added: Callable[[PolicyReload], None] = lambda _: None
 
     def add(self, reload: PolicyReload) -> None:
-        """Add the newest reload, and drop the oldest if there are too many."""
+        """Add the newest reload. Drop the oldest if there are too many."""
         self._kept.append(reload)
         self.on_added(reload)
 

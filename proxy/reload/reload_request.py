@@ -1,4 +1,4 @@
-"""A request to reload the configuration now, and the result (`sluicegate reload`, `POST /api/reload`)."""
+"""A request to reload the configuration now, and its result (`sluicegate reload`, `POST /api/reload`)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class MissingFile:
-    """A policy file that has vanished. `topics` are the patterns whose last policies stay in force."""
+    """A policy file that has disappeared. `topics` contains the patterns whose last policies stay in force."""
 
     file: Path
     topics: Sequence[str]
@@ -18,7 +18,7 @@ class MissingFile:
 class ReloadResult:
     """The result of a reload.
 
-    `problems` are the reasons for a rejection. `missing` are vanished files whose policies are kept.
+    `problems` contains the reasons for a rejection. `missing` contains the missing files whose policies are kept.
     """
 
     problems: Sequence[str] = ()
@@ -27,7 +27,7 @@ class ReloadResult:
 
 @dataclass(frozen=True, slots=True)
 class ReloadRequest:
-    """A request for a reload. If `accepts_removed`, the policies of vanished files end."""
+    """A request for a reload. If `accepts_removed` is true, the policies of missing files are removed."""
 
     accepts_removed: bool
     result: "asyncio.Future[ReloadResult]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())

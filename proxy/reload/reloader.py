@@ -1,9 +1,9 @@
 """Reloads the configuration while the proxy runs, on SIGHUP and when its files have changed.
 
 The new policies are compiled while the old ones stay in force, and then replace them as a whole. A file with an error
-changes nothing. The log, /readyz and a metric report it until the file is corrected. If an included file has vanished,
-its policies stay in force until it is back, or until an operator accepts the removal. If a schema file is missing or
-unreadable, its schema is applied until the file is back, or until no rule names it.
+changes nothing. The log, /readyz and a metric report the error until the file is corrected. If an included file has
+disappeared, its policies stay in force until it is back, or until an operator accepts the removal. If a schema file is
+missing or unreadable, its last schema applies until the file is back, or until no rule names it.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rules.rule import RuleUnusable
 
 _LOOK_SECONDS = 1.0
-# Checking many files takes long. So the pause is a multiple of the duration of the last check, up to a maximum.
+# Checking many files takes long. So the pause is a multiple of the last check's duration, up to a maximum.
 _PAUSE_FOR_LOOK = 20
 _LONGEST_PAUSE_SECONDS = 10.0
 _LOAD_SECONDS = 60.0
 _MOST_PROBLEMS = 5
-# The maximum number of entries of `topics` that are compared with the previous ones (about a millisecond each), and the
+# The maximum number of entries of `topics` to compare with the previous ones (about a millisecond each), and the
 # maximum number of changes in a log line.
 _MOST_COMPARED = 2_000
 _MOST_CHANGES = 20
@@ -80,7 +80,7 @@ class Reloader:
         self._requested.set()
 
     async def reload(self, accepts_removed: bool) -> ReloadResult:
-        """Reload now and return the result. If `accepts_removed`, the policies of vanished files end."""
+        """Reload now and return the result. If `accepts_removed` is true, the policies of missing files are removed."""
         request = ReloadRequest(accepts_removed)
         self._requests.append(request)
         self.request()
@@ -208,7 +208,7 @@ class Reloader:
     def _only_misses_files(self, loaded: Loaded, is_requested: bool) -> bool:
         """Return whether missing files are the only change.
 
-        Then nothing is compiled, because a vanished folder may also contain secret files.
+        If so, nothing is compiled: the missing folder may also contain secret files, without which compiling fails.
         """
         return bool(loaded.source.missing) and not is_requested and loaded.config == self._in_force.config
 
@@ -241,7 +241,7 @@ class Reloader:
 
 
 def _kept(topics: Sequence[str]) -> str:
-    """Return a description of the policies of a missing file that stay in force."""
+    """Describe which policies of a missing file stay in force."""
     if not topics:
         return "its last content stays in force"
     more = f" and {len(topics) - _MOST_NAMED} more" if len(topics) > _MOST_NAMED else ""

@@ -1,4 +1,4 @@
-"""Makes the rules of each configuration. Connections to registries and the rules process are kept across reloads."""
+"""Creates the rules of each configuration. Connections to registries and the rules process survive reloads."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 
 
 class RuleMakers:
-    """Makes rules for one process. `counters` counts requests to registries and evaluations in the rules process."""
+    """Creates rules for one process. `counters` counts requests to registries and evaluations in the rules process."""
 
     def __init__(self, wait_budget: WaitBudget, counters: Counters, limits: Limits) -> None:
         self._process = RulesProcess(
@@ -36,20 +36,20 @@ class RuleMakers:
     ) -> SchemaRules:
         """Return the rule maker for one configuration.
 
-        Closes registries that only the previous configuration names. `schemas` are schema files that are already known,
-        and are not read again.
+        Closes registries that only the previous configuration names. `schemas` contains schema files that are already
+        known, which are not read again.
         """
         if registries:
             self._process.prepare(REGISTRY_KINDS)
         return SchemaRules(self.registries.by_name(registries), self._process, SchemaFiles(dict(schemas)))
 
     def check(self, loaded: Loaded) -> None:
-        """Check a configuration's policies before its rules are made. Raises ConfigError."""
+        """Check a configuration's policies before its rules are created. Raises ConfigError."""
         check_policies(loaded, self._process)
 
     @property
     def pid(self) -> int | None:
-        """Return the process id of the rules process, or None if it is not running."""
+        """The rules process's id, or None if it is not running."""
         return self._process.pid
 
     def close(self) -> None:

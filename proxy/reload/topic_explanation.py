@@ -1,4 +1,4 @@
-"""Explains a topic's policy with each value in force, its source and the reason (`sluicegate explain`, the web UI)."""
+"""Explains a topic's policy: each value in force, its source and the reason (`sluicegate explain`, the web UI)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -34,13 +34,13 @@ NO_TOPIC = "this is not a valid topic name, and brokers reject it (at most 249 l
 NOT_ASKED = SettingsRead(reason="the cluster was not queried")
 
 ReadSettings = Callable[[str], SettingsRead]
-"""Returns the cluster's settings for a topic that the proxy applies. Blocks."""
+"""Returns the cluster's settings that the proxy applies to a topic. Blocks."""
 
 
 class TopicExplanation:
-    """Explains the policy of one topic, which is the configured policy, tightened by the cluster's settings in `read`.
+    """Explains one topic's policy: the configured policy, tightened by the cluster's settings in `read`.
 
-    `maker` makes the rules of `policy`. If it is None, the rules have only names. Raises RuleUnusable.
+    `maker` creates the rules of `policy`. If it is None, the rules have only names. Raises RuleUnusable.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TopicExplanation:
         return f"{self._topic}: {source.key_of(path)} decides (match: {match}, {source.place_of((*path, 'match'))})"
 
     def cluster_settings_text(self) -> str:
-        """Return a sentence on whether the cluster's settings are included."""
+        """Return a sentence that says whether the cluster's settings are included."""
         if self._read.settings is not None:
             return "the cluster's settings of this topic were read: the stricter value applies"
         if self._read.reason == SETTINGS_OFF:
@@ -130,7 +130,7 @@ class TopicExplanation:
         yield from self._notes()
 
     def _rules(self) -> list[tuple[Path, Any]]:
-        """Return the path and the keys of each rule."""
+        """Return each rule's path and keys."""
         names = [value.value for value in self.values if value.key == "rules" and value.value is not None]
         paths = [self.policy.origins.rules[str(name)] for name in names]
         return [(path, self._section_at(path).rules[path[-1]]) for path in paths]
@@ -207,11 +207,11 @@ class TopicExplanation:
 
 
 class PolicyQuery:
-    """Explains the policies in force.
+    """Explains the policies in force. Thread-safe.
 
-    A reload replaces `loaded`. Thread-safe. `read_settings` returns the cluster's settings that the proxy applies to a
-    topic. `suspended` returns where enforcement is suspended. The proxy sets both. `history` contains the last changes
-    of policies.
+    A reload replaces `loaded`. `read_settings` returns the cluster's settings that the proxy applies to a topic.
+    `suspended` returns the topics whose enforcement is suspended. The proxy sets both functions. `history` contains the
+    latest policy changes.
     """
 
     def __init__(self, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> None:
@@ -221,9 +221,9 @@ class PolicyQuery:
         self.history = PolicyHistory()
 
     def __call__(self, topic: str) -> dict[str, Any]:
-        """Return the policy of a topic as the API returns it.
+        """Return a topic's policy in the API's form.
 
-        Blocks for some seconds, and thousands of patterns take a second more.
+        Blocks for up to a few seconds, and a second longer with thousands of patterns.
         """
         if not is_legal_topic_name(topic):
             words = [f"{topic}: {NO_TOPIC}"]
@@ -254,7 +254,7 @@ def _matches(match: str, topic: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as it is written in the configuration, such as `{timestamp: unit}`, without secrets."""
+    """Return a value as the configuration writes it, such as `{timestamp: unit}`, without secrets."""
     if is_section(type(value)):
         held = ((key, getattr(value, key.attribute)) for key in each_key_of(type(value)))
         return "{" + ", ".join(f"{key.name}: {_shown(inner)}" for key, inner in held if inner != key.default) + "}"

@@ -1,7 +1,7 @@
-"""Compiles the topic settings of the cluster (`sluicegate.*`) to policies of topics.
+"""Compiles the cluster's topic settings (`sluicegate.*`) to topic policies.
 
-A setting that cannot be used has no effect, and all others do: a reload may withdraw its delegation, and another
-version of sluicegate may have accepted it.
+A setting that cannot be used has no effect, but the others apply. A reload may have withdrawn its delegation, or
+another version of sluicegate may have accepted it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """A configuration with its compiled policies, and what makes its rules."""
+    """A configuration with its compiled policies, and the object that creates its rules."""
 
     config: Config
     file: FilePolicies
@@ -33,10 +33,10 @@ class Configured:
 
 @dataclass(frozen=True, slots=True)
 class CompiledTopicPolicies:
-    """The policies of topics by their topic settings.
+    """Topic policies that come from topic settings.
 
-    - `policies`: the policy of each topic.
-    - `entries`: the keys from which it was made, for explanations.
+    - `policies`: each topic's policy.
+    - `entries`: the keys from which the policy was made, for explanations.
     - `problems`: the settings that have no effect, by topic, each with the reason.
     """
 
@@ -46,11 +46,11 @@ class CompiledTopicPolicies:
 
     @property
     def rules_name_principals(self) -> bool:
-        """Return whether a rule of these topics depends on the principal."""
+        """Whether a rule of these topics depends on the principal."""
         return any(rule.names_principals for entry in self.entries.values() for rule in entry.keys.rules or ())
 
     def with_changes(self, changed: Iterable[str], new: "CompiledTopicPolicies") -> "CompiledTopicPolicies":
-        """Return these policies with those of some topics replaced, or removed if `new` has none."""
+        """Return a copy with the policies of some topics replaced, or removed if `new` has none."""
         gone = frozenset(changed)
         return CompiledTopicPolicies(
             _merged(self.policies, gone, new.policies),
@@ -64,7 +64,7 @@ def _merged(old: Mapping[str, T], gone: frozenset[str], new: Mapping[str, T]) ->
 
 
 def topic_policies_of(configured: Configured, settings: Mapping[str, TopicValues | None]) -> CompiledTopicPolicies:
-    """Return the policies of topics with these settings. Blocks, and for many topics takes seconds."""
+    """Return the policies of topics with these settings. Blocks, with many topics for several seconds."""
     policies, entries, problems = {}, {}, {}
     config, file, maker, source = configured.config, configured.file, configured.maker, configured.source
     for topic, its in settings.items():

@@ -1,1 +1,1 @@
-"""Reports the work of the proxy as metrics, log lines and violation events."""
+"""Reports the proxy's work as metrics, log lines and violation events."""

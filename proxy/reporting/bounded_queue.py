@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class BoundedQueue(Generic[T]):
-    """A queue whose `put` rejects items that do not fit, and counts them in `rejected`. Only one thread takes items."""
+    """A queue that rejects items that do not fit, and counts them in `rejected`. Only one thread takes items."""
 
     def __init__(self, max_items: int, max_bytes: int) -> None:
         self._max_items = max_items

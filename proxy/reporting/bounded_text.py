@@ -1,4 +1,4 @@
-"""Makes values of log lines and events safe by cutting long texts and escaping control characters.
+"""Makes values in log lines and events safe: truncates long strings and escapes control characters.
 
 Names and reasons come from clients. They are shown with limited length, and never as terminal control sequences.
 """
@@ -14,7 +14,7 @@ _MAX_BITS = 128
 
 
 class CutText(str):
-    """A text that was cut from a text of `whole` characters, and may be cut again."""
+    """A string that was truncated from `whole` characters, and may be truncated again."""
 
     __slots__ = ("kept", "whole")
     kept: str
@@ -34,7 +34,7 @@ def cut(text: str, characters: int = CLIENT_CHARACTERS) -> str:
 
 
 def bounded(value: Any, characters: int = MAX_CHARACTERS, depth: int = _MAX_DEPTH) -> Any:
-    """Return a small copy of `value` for JSON, with texts cut and at most 20 items in each collection."""
+    """Return a small copy of `value` for JSON, with strings truncated and at most 20 items in each collection."""
     if isinstance(value, str):
         return cut(value, characters)
     if value is None or isinstance(value, bool | float):
@@ -43,7 +43,7 @@ def bounded(value: Any, characters: int = MAX_CHARACTERS, depth: int = _MAX_DEPT
         bits = value.bit_length()
         return value if bits <= _MAX_BITS else f"a number of {bits} bits"
     if depth > 0 and isinstance(value, list | tuple | set | frozenset):
-        kept = len(value) if len(value) <= _MAX_ITEMS + 1 else _MAX_ITEMS  # a list that was cut before is not cut again
+        kept = len(value) if len(value) <= _MAX_ITEMS + 1 else _MAX_ITEMS  # not truncated again
         items = [bounded(item, characters, depth - 1) for item in islice(value, kept)]
         return items if kept == len(value) else [*items, f"and {len(value) - kept} more"]
     if depth > 0 and isinstance(value, dict):
@@ -62,7 +62,7 @@ def printable(text: str) -> str:
 
 
 def all_printable(value: Any) -> Any:
-    """Return the result of `bounded` with every text made printable."""
+    """Apply `bounded`, and make every string in the result printable."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):
@@ -77,5 +77,5 @@ def _text_of(value: Any) -> str:
         return f"{bytes(value[:MAX_CHARACTERS])!r}" + (f" ({len(value)} bytes)" if len(value) > MAX_CHARACTERS else "")
     try:
         return str(value)
-    except Exception as error:  # the line must not be lost because of a failing __str__
+    except Exception as error:  # a failing __str__ must not lose the line
         return f"a {type(value).__name__} without a text ({type(error).__name__})"

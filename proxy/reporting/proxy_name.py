@@ -6,5 +6,5 @@ from sluicegate.config.model import Config
 
 
 def proxy_name(config: Config) -> str:
-    """Return the host name and the bootstrap port. They are the same for all workers and after a restart."""
+    """Return the host name and the bootstrap port, which are the same for all workers and after a restart."""
     return f"{gethostname()}:{config.listen.bootstrap.port}"

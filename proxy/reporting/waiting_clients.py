@@ -26,7 +26,7 @@ class WaitingNames:
         return WaitingNames(self.clients | other.clients, self.topics | other.topics)
 
     def __str__(self) -> str:
-        """Return a phrase with the numbers of clients and topics and some of the names."""
+        """Return a phrase with the numbers of clients and topics, and some of their names."""
         if not self.clients:
             return "no client waits"
         clients = "1 client waits" if len(self.clients) == 1 else f"{len(self.clients)} clients wait"
@@ -46,7 +46,7 @@ class WaitingClients:
         self._retried_at: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def add(self, waiting: WaitingNames) -> None:
-        """Record that these clients were asked to retry."""
+        """Record that the proxy told these clients to retry."""
         now = self._seconds()
         for client in waiting.clients:
             for topic in waiting.topics:
@@ -72,12 +72,12 @@ class WaitingClients:
 
 
 def merge_waiting(one: WaitingNames | None, other: WaitingNames | None) -> WaitingNames | None:
-    """Return the clients of both, or None if both are None."""
+    """Return the waiting clients of both arguments, or None if both are None."""
     return one | other if one is not None and other is not None else one or other
 
 
 def waiting_for(client: ClientDetails, topic: str | None) -> WaitingNames:
-    """Return one client that waits with a batch for `topic`. `topic` is None if the name is not known."""
+    """Return the waiting names for one client with a batch for `topic`. `topic` is None if the name is unknown."""
     client_id = _NO_CLIENT_ID if client.client_id is None else printable(cut(client.client_id))
     named = "(unknown topic id)" if topic is None else printable(cut(topic))
     return WaitingNames(frozenset({f"{client_id} from {printable(cut(client.holder))}"}), frozenset({named}))

@@ -1,7 +1,7 @@
-"""Appends whole lines to a file descriptor, even if the disk accepts only a part of a write.
+"""Appends whole lines to a file descriptor, even if the disk accepts only part of a write.
 
-After a short write (full disk, limit of the file size) the file is truncated to the end of the last whole line. If
-several processes write to a file, a lock ensures that a process truncates only its own data.
+After a short write (full disk, limit on the file size), the file is truncated to the end of the last whole line. If
+several processes write to a file, a lock ensures that each truncates only its own data.
 """
 
 import os
@@ -21,7 +21,7 @@ Lock = Callable[[int, int], None]
 
 
 class PartialWrite(OSError):
-    """Only the first `lines` lines were written. If `torn`, a part of the next line remains in the file."""
+    """Only the first `lines` lines were written. If `torn` is true, part of the next line remains in the file."""
 
     def __init__(self, cause: OSError, lines: int, torn: bool) -> None:
         super().__init__(cause.errno, cause.strerror or str(cause))
@@ -59,7 +59,7 @@ def ends_within_a_line(fd: int) -> bool:
 
 @contextmanager
 def file_lock(fd: int, lock: Lock) -> Iterator[None]:
-    """Hold the lock of a file.
+    """Hold a file's lock.
 
     Raises BlockingIOError if another process holds it for a second. On file systems without locks, no lock is used.
     """
@@ -69,7 +69,7 @@ def file_lock(fd: int, lock: Lock) -> Iterator[None]:
         try:
             lock(fd, LOCK_EX | LOCK_NB)
             held = True
-        except (BlockingIOError, PermissionError) as error:  # POSIX allows lockf to return either error
+        except (BlockingIOError, PermissionError) as error:  # POSIX allows lockf to fail with either error
             if time.monotonic() > end:
                 raise BlockingIOError(error.errno, "another process holds the file's lock") from error
             time.sleep(_RETRY_SECONDS)

@@ -1,8 +1,8 @@
-"""Records whether the proxy's own writes succeed, which are quarantined records, violation events and telemetry.
+"""Records whether the proxy's own writes succeed: quarantined records, violation events and telemetry.
 
 A destination fails from its first failed write on, or when a write has had no result for 5 s. It recovers when a write
-succeeds and none has failed for 6 s, or when nothing was written for a minute. So if only one partition of a
-destination fails, the destination does not recover between two retries of a producer.
+succeeds and none has failed for 6 s, or when nothing was written for a minute. So a destination with only one failing
+partition does not recover between a producer's retries.
 """
 
 import time
@@ -14,7 +14,7 @@ from sluicegate.proxy.reporting.waiting_clients import WaitingClients, WaitingNa
 
 _OVERDUE_SECONDS = 5.0
 QUIET_SECONDS = 6.0
-"""The time in seconds without a failure after which a successful write ends the failure of a destination."""
+"""The time in seconds without a failure after which a successful write ends a destination's failure."""
 _FORGOTTEN_SECONDS = 60.0
 
 
@@ -52,7 +52,7 @@ class WriteHealth:
     def begin(self, destination: str, waiting: WaitingNames | None = None) -> int:
         """Record that a write begins, and return the number with which to `end` it.
 
-        `waiting` are the clients that wait for the write.
+        `waiting` contains the clients that wait for the write.
         """
         with self._lock:
             self._number += 1
@@ -60,12 +60,12 @@ class WriteHealth:
             return self._number
 
     def end(self, number: int) -> None:
-        """Record that a write has a result, which `succeeded` or `failed` reports."""
+        """Record that a write has ended. `succeeded` or `failed` reports its result."""
         with self._lock:
             self._under_way.pop(number, None)
 
     def succeeded(self, destination: str, waiting: WaitingNames | None = None) -> None:
-        """Record a successful write. `waiting` are the clients that have waited for it."""
+        """Record a successful write. `waiting` contains the clients that waited for it."""
         with self._lock:
             self._succeeded_at[destination] = self._seconds()
             if waiting is not None and destination in self._waiting:
@@ -75,7 +75,7 @@ class WriteHealth:
                 failure.succeeded_at = self._seconds()
 
     def failed(self, destination: str, reason: str, waiting: WaitingNames | None = None) -> None:
-        """Record a failed write. `waiting` are the clients that were asked to retry."""
+        """Record a failed write. `waiting` contains the clients that were told to retry."""
         with self._lock:
             if waiting is not None:
                 self._waiting.setdefault(destination, WaitingClients(self._seconds)).add(waiting)
@@ -87,7 +87,7 @@ class WriteHealth:
             return dict(self._succeeded_at)
 
     def failing(self) -> dict[str, WriteFailure]:
-        """Return the destinations that fail now."""
+        """Return the destinations that are failing now."""
         now = self._seconds()
         with self._lock:
             for destination, failure in list(self._failures.items()):

@@ -1,4 +1,4 @@
-"""Limits ApiVersions responses to the versions that the proxy supports, so that it can read what clients send."""
+"""Limits ApiVersions responses to the versions that the proxy supports, so that it can parse what clients send."""
 
 from functools import cache, lru_cache
 
@@ -20,7 +20,7 @@ _FETCH_OF_MAGIC_1 = 2
 def cut_down_versions(version: int, frame: bytearray) -> Parts:
     """Return an ApiVersions response limited to the versions that the proxy supports. Raises MalformedMessage.
 
-    The brokers of a cluster send the same response on each connection, so recent results are cached.
+    A cluster's brokers send the same response on each connection, so recent results are cached.
     """
     if len(frame) > _MAX_VERSIONS_BYTES:
         raise MalformedMessage(f"ApiVersions response v{version}: {len(frame)} bytes, more than {_MAX_VERSIONS_BYTES}")
@@ -31,9 +31,10 @@ def cut_down_versions(version: int, frame: bytearray) -> Parts:
 
 
 def versions_for_legacy_producers(version: int, frame: bytearray) -> Parts:
-    """Return the same response with Produce from version 0 on, because the proxy converts v0 to v2.
+    """Return the same response, but with Produce from version 0 on, because the proxy converts v0 to v2.
 
-    librdkafka 0.9 sends magic 1, which has timestamps, only if Fetch v2 is offered, too. It asks in version 0.
+    librdkafka 0.9 sends magic 1, which has timestamps, only if Fetch v2 is offered too. It sends its ApiVersions
+    request in version 0.
     """
     head, body = cut_down_versions(version, frame)
     return head, _with_old_produce(version, bytes(body))
@@ -41,7 +42,7 @@ def versions_for_legacy_producers(version: int, frame: bytearray) -> Parts:
 
 @lru_cache(maxsize=_RESPONSES_REMEMBERED)
 def _with_old_produce(version: int, body: bytes) -> bytes:
-    if body[:2] == _UNSUPPORTED_VERSION:  # such a response is in version 0, but newer clients read it
+    if body[:2] == _UNSUPPORTED_VERSION:  # such a response is in version 0, but newer clients can parse it
         return body
     value = API_VERSIONS_RESPONSE.parse(body, version, _MAX_VERSIONS_ELEMENTS)
     minima = {ApiKey.PRODUCE: 0} if version > 0 else {ApiKey.PRODUCE: 0, ApiKey.FETCH: _FETCH_OF_MAGIC_1}
@@ -77,8 +78,9 @@ _remembered_versions = lru_cache(maxsize=_RESPONSES_REMEMBERED)(_cut_down_body)
 
 
 def unsupported_api_versions(correlation_id: int, max_version: int) -> bytes:
-    """Return the response that a broker sends for an unknown ApiVersions version, which is a version 0 response with
-    the supported range of this API.
+    """Return the response that a broker sends for an unknown ApiVersions version.
+
+    It is a version 0 response with the supported range of this API.
     """
     return build_response_header(correlation_id, 0) + _unsupported_body(max_version)
 

@@ -8,18 +8,18 @@ from sluicegate.proxy.responses.client_views import ClientViews
 _MAX_BROKERS = 2000
 
 Offer = Callable[[int], HostPort | None]
-"""Finds or opens the listener for a node id. Returns the listener's address for clients, or None if there is none."""
+"""Finds or opens the listener for a node id. Returns its address for clients, or None if there is none."""
 
 
 class AddressBook:
-    """The upstream addresses of brokers, which clients never see."""
+    """The brokers' upstream addresses, which clients never see."""
 
     def __init__(self, known: dict[int, HostPort], offer: Offer) -> None:
         self._upstream = dict(known)
         self._offer = offer
         self._views = ClientViews()
         self.looping_brokers: dict[int, HostPort] = {}
-        """The brokers that advertise the address of the proxy's own listener for them."""
+        """The brokers whose advertised address is that of the proxy's own listener for them."""
 
     def upstream_of(self, node_id: int) -> HostPort | None:
         """Return the last known address of a broker, or None if that address is the proxy's own."""
@@ -29,7 +29,7 @@ class AddressBook:
         """Return the addresses to try for a broker, in order.
 
         The first is the address that the cluster gave this client, if there is one. The second is the last known
-        address, which is the same for all clients of most clusters.
+        address. In most clusters it is the same for all clients.
         """
         if node_id in self.looping_brokers:
             return ()
@@ -37,13 +37,13 @@ class AddressBook:
         return tuple(dict.fromkeys(each for each in (own, self._upstream.get(node_id)) if each is not None))
 
     def learn_view(self, client_id: str, node_ids: Collection[int]) -> None:
-        """Record that this client got the addresses that these brokers advertised last."""
+        """Record that this client received the addresses that these brokers advertised last."""
         self._views.learn(client_id, {each: self._upstream[each] for each in node_ids if each in self._upstream})
 
     def advertise(self, node_id: int, host: str, port: int) -> HostPort | None:
         """Record a broker's address. Return the proxy's address for clients, or None if the broker has no listener.
 
-        Invalid addresses are ignored, and so are brokers beyond the maximum number for a cluster.
+        Invalid addresses are ignored, as are brokers beyond the maximum number for a cluster.
         """
         known = self._upstream.get(node_id)
         if known is None or known.host != host or known.port != port:

@@ -17,7 +17,7 @@ _NOTHING: Mapping[int, HostPort] = {}
 class ClientViews:
     """The last known addresses by client id.
 
-    In most clusters all clients get the same addresses, which are stored once.
+    In most clusters all clients receive the same addresses, which are stored once.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class ClientViews:
             self._addresses -= len(forgotten)
 
     def address_for(self, client_id: str, node_id: int) -> HostPort | None:
-        """Return the address that this client got for a broker, or None if it is unknown."""
+        """Return the address that this client received for a broker, or None if it is unknown."""
         return self._views.get(client_id, _NOTHING).get(node_id)
 
     def _with(self, view: Mapping[int, HostPort], addresses: Mapping[int, HostPort]) -> Mapping[int, HostPort]:

@@ -1,6 +1,4 @@
-"""The request that is sent to the broker after validation, and the bad records to store in dead-letter topics before
-that.
-"""
+"""The request to send to the broker after validation, and the bad records to store in dead-letter topics first."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,16 +17,17 @@ _NOTHING = memoryview(b"")
 
 
 class ReleasableMemory(Protocol):
-    """Claimed memory, which is released when the last reference is dropped."""
+    """Claimed memory, which is released when the last reference to it is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """The bad records of the batch at `place` of a request, which are to be stored in the dead-letter topic `topic`.
+    """A batch's bad records, to be stored in the dead-letter topic `topic`.
 
-    `source` is the batch's own topic. `claim` is the claimed memory of `records`. `lacking` explains why the records
-    could not be extracted, and is None if they were. `limit` is the configuration key of the limit that prevented the
-    extraction, or None. If `is_copy`, the batch itself is forwarded after its bad records are stored.
+    `place` is the batch's place in its request, and `source` its own topic. `claim` is the claimed memory of `records`.
+    `lacking` explains why the records could not be extracted; it is None if they were. `limit` is the configuration key
+    of the limit that prevented the extraction, or None. If `is_copy` is true, the batch itself is forwarded after its
+    bad records are stored.
     """
 
     place: Place
@@ -43,17 +42,17 @@ class DeadLetters:
 
     @property
     def destination(self) -> str:
-        """The name of the dead-letter topic, as status and log lines show it."""
+        """The dead-letter topic's name, as status and log lines show it."""
         return f"dead-letter topic {self.topic}"
 
 
 class Dispatch:
-    """The broker's request for a validated request.
+    """The request to send to the broker for a validated request.
 
-    `stand_in_request` merges the broker's response, and is None if nothing is rejected. `parts()` returns the parts of
-    a changed request. If `parts` is None, the request is forwarded unchanged. `dead_letters` are stored before the
-    request is forwarded. `conversion` has the converted request, if the client's own is of an older version: everything
-    else refers to the converted one.
+    `stand_in_request` merges the broker's response; it is None if nothing is rejected. `parts()` returns the parts of a
+    changed request. If `parts` is None, the request is forwarded unchanged. `dead_letters` are stored before the
+    request is forwarded. `conversion` contains the converted request if the client's own request has an older version.
+    Everything else refers to the converted one.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ def dispatch_of(
 def _parts_of(
     request: ProduceRequest, validated: ValidatedRequest, stand_in_request: StandInRequest, give_way: Callable[[], None]
 ) -> list[bytes | memoryview]:
-    """Return the request with changed batches, and with a stand-in for each batch that is rejected or withheld."""
+    """Return the request with its changed batches, and with a stand-in for each batch that is rejected or withheld."""
     replaced = validated.replacements()
     for place in (*validated.rejected, *stand_in_request.withheld):
         unusual = stand_in_request.stand_ins.get(place)

@@ -1,12 +1,12 @@
-"""What librdkafka's mock cluster lacks, and tests of producers use nevertheless.
+"""Adds what librdkafka's mock cluster lacks although producers' tests use it.
 
-Clients do not send a request that a broker does not offer, and their own error gives no advice. So the proxy offers
-these APIs to the clients of a mock cluster, and rejects each request with a message.
+Clients do not send a request that a broker does not offer, and the error that they raise gives no advice. So the proxy
+offers these APIs to a mock cluster's clients, and rejects each request with a message.
 
-The mock cluster names node 0 as its controller (2.16), which does not exist, so admin clients would wait for it.
+The mock cluster (2.16) names node 0 as its controller. Node 0 does not exist, so admin clients would wait for it.
 
-It also offers versions with which only librdkafka's own clients work, and APIs that can end its process. The proxy does
-not offer these.
+The mock cluster also offers versions with which only librdkafka's own clients work, and APIs that can end its process.
+The proxy does not offer these.
 """
 
 from collections.abc import Callable
@@ -55,22 +55,22 @@ _REJECTIONS = {
         "IncrementalAlterConfigs",
     )
 } | {"DescribeConfigs": (DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE, _describe_nothing)}
-# The mock cluster supports these groups for librdkafka alone. A heartbeat of Java's consumer fails an assertion, which
+# The mock cluster supports these groups only for librdkafka. A heartbeat of Java's consumer fails an assertion, which
 # ends the process (validate_subscription, 2.16).
 _HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat")
 REJECTED_APIS = tuple(_BY_NAME[name] for name in (*_REJECTIONS, *_HEARTBEATS))
 _WORKING_VERSIONS = {
     _BY_NAME[name].key: version
     for name, version in (
-        ("Metadata", 8),  # a later response has a byte too many, which sarama rejects
+        ("Metadata", 8),  # a later response has one byte too many, which sarama rejects
         ("OffsetFetch", 1),  # an array of topics that is null in a later request is null in the response too
-        ("JoinGroup", 5),  # the mock cluster closes the connection after a later request of Java's consumer
+        ("JoinGroup", 5),  # the mock cluster closes the connection after a later request from Java's consumer
         ("Heartbeat", 3),
-        ("LeaveGroup", 2),  # a later response has no members
+        ("LeaveGroup", 2),  # a later response lacks the members
         ("SyncGroup", 3),
     )
 }
-# Acknowledging needs a group of the rejected kind, and telemetry has no use here.
+# Acknowledging requires a group of the rejected kind, and the proxy has no use for telemetry here.
 _NOT_OFFERED = frozenset(
     _BY_NAME[name].key for name in ("GetTelemetrySubscriptions", "PushTelemetry", "ShareFetch", "ShareAcknowledge")
 )
@@ -86,7 +86,7 @@ def versions_with_rejected_apis(version: int, frame: bytearray) -> Parts:
     Raises MalformedMessage.
     """
     head, body = cut_down_versions(version, frame)
-    if bytes(body[:2]) != _NONE:  # the version is unknown, and the client asks again in an older version
+    if bytes(body[:2]) != _NONE:  # the version is unknown, and the client retries with an older version
         return head, body
     value = API_VERSIONS_RESPONSE.parse(bytes(body), version, _MOST_APIS)
     offered = {each["api_key"] for each in value["api_keys"]}
@@ -104,7 +104,7 @@ def versions_with_rejected_apis(version: int, frame: bytearray) -> Parts:
 
 
 def rejection_of(api: Api, version: int, body: memoryview, message: str) -> bytes:
-    """Return the body of the response to a request of one of `REJECTED_APIS`. Raises MalformedMessage."""
+    """Return the body of the response to a request for one of `REJECTED_APIS`. Raises MalformedMessage."""
     if api.name in _HEARTBEATS:
         member = b"\0" + bytes(8) + b"\xff"  # no id, epoch 0, interval 0, no assignment
         return bytes(4) + _UNSUPPORTED + encode_string(message, flexible=True) + member + b"\0"
@@ -113,7 +113,7 @@ def rejection_of(api: Api, version: int, body: memoryview, message: str) -> byte
 
 
 class MockClusterRewriter(ResponseRewriter):
-    """Also makes the first broker of a mock cluster its controller."""
+    """A rewriter that also makes a mock cluster's first broker its controller."""
 
     def rewrite(
         self,
@@ -130,7 +130,7 @@ class MockClusterRewriter(ResponseRewriter):
 
 
 def _name_controller(version: int, frame: bytearray) -> None:
-    """Write the first broker as the controller into a Metadata response. Raises MalformedMessage."""
+    """Make the first broker the controller in a Metadata response. Raises MalformedMessage."""
     api = APIS[ApiKey.METADATA]
     nodes = addresses_in(api.key, version, frame, response_body_at(frame, api.response_header_version(version))).nodes
     if nodes:

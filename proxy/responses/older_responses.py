@@ -8,9 +8,9 @@ from sluicegate.validation.verdict import Accepted
 
 
 class OlderResponse:
-    """The response to a converted request, in the version that the client has used.
+    """The response to a converted request, in the version that the client used.
 
-    A partition without messages gets success, if the broker complains only about its stand-in.
+    A partition without messages gets success if the broker rejects only its stand-in.
     """
 
     def __init__(self, conversion: ConvertedRequest) -> None:
@@ -24,9 +24,9 @@ class OlderResponse:
         }
 
     def with_successes(self, frame: bytearray) -> bytearray:
-        """Return the broker's response after the results of empty partitions are set. Raises MalformedMessage."""
+        """Return the broker's response after setting the results of empty partitions. Raises MalformedMessage."""
         return with_successes(frame, self._empty, self._most_entries) if self._empty else frame
 
     def for_client(self, parts: Parts) -> Parts:
-        """Return the client's response for a response to the converted request. Raises MalformedMessage."""
+        """Convert a response to the converted request into the client's response. Raises MalformedMessage."""
         return (in_older_version(b"".join(parts), self._version, self._most_entries),)

@@ -1,11 +1,11 @@
-"""Creates the responses to Produce requests that have rejected batches.
+"""Creates the responses to Produce requests that contain rejected batches.
 
 The broker gets a stand-in for every rejected batch (`sluicegate.protocol.records.stand_in`), so its response has an
-entry for each partition. If the broker rejects only the stand-in, the proxy's verdict replaces the entry. If it rejects
-the whole request, or reports a condition that it checks before the content, its entry is kept.
+entry for each partition. If the broker rejects only the stand-in, the proxy's verdict replaces the entry. If the broker
+rejects the whole request, or reports a condition that it checks before the content, its entry is kept.
 
 After a broker has rejected only a stand-in, the proxy itself responds for one second to requests on the same connection
-that are rejected as a whole (`response_alone`). So the broker's metrics do not count a corrupt batch for each rejected
+that are rejected as a whole (`response_alone`). So the broker's metrics do not count a corrupt batch for every rejected
 one.
 """
 
@@ -43,7 +43,8 @@ from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import FaultStage, Finding
 
-# The codes with which brokers respond to stand-ins. They include success, because a stand-in has nothing to store.
+# The codes with which brokers respond to stand-ins. Success is among them, because a stand-in may contain nothing to
+# store.
 _STAND_IN_CODES = frozenset(
     {
         ErrorCode.NONE,
@@ -61,7 +62,7 @@ _REPLACED = {
     FaultStage.LOG: _STAND_IN_CODES,
 }
 _NOTHING = memoryview(b"")
-# The codes with which a partition's log rejects a stand-in, which shows that the partition exists.
+# The codes with which a partition's log rejects a stand-in. They show that the partition exists.
 _LOG_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
 # The codes for which a broker reports the log start offset.
 _WITH_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
@@ -76,14 +77,14 @@ _USUAL_ACKS = (-1, 1)
 
 
 class PartitionKey(NamedTuple):
-    """A partition, with its topic as responses name it (a name or an id)."""
+    """A partition with its topic, as responses name the topic (by name or id)."""
 
     topic: TopicKey
     partition: int
 
 
 class ClientError(NamedTuple):
-    """The error code that the client gets for a partition.
+    """The error code that the client receives for a partition.
 
     `is_ours` is true if the error comes from the proxy and not from the broker.
     """
@@ -96,7 +97,7 @@ class ClientError(NamedTuple):
 class _Entry:
     """The encoded entry that replaces the broker's entry. The verdict itself is not kept.
 
-    `asks_log_start` is true if the broker is asked for the log start offset.
+    `asks_log_start` is true if the proxy must ask the broker for the log start offset.
     """
 
     stage: FaultStage
@@ -108,13 +109,13 @@ class _Entry:
 class StandInRequest:
     """A request that is forwarded with stand-ins, and its merged response.
 
-    `kept_bytes` is the number of bytes kept until the response. `asked_log_starts` are the partitions for which the
-    broker is asked for the log start offset. `stand_ins` contains the stand-ins that differ from the result of
-    `stand_in`. `withheld` are batches that are neither rejected nor forwarded, because copies of their bad records
+    `kept_bytes` is the number of bytes kept until the response. `asked_log_starts` contains the partitions whose log
+    start offset the proxy requests from the broker. `stand_ins` contains the stand-ins that differ from the result of
+    `stand_in`. `withheld` contains batches that are neither rejected nor forwarded, because copies of their bad records
     could not be stored.
 
-    After the response, `proven_topics` are known to exist. For `proven_partitions` the broker has rejected only the
-    stand-in. `client_errors` contains the errors that the client gets.
+    After the response, `proven_topics` are known to exist, and for `proven_partitions` the broker has rejected only the
+    stand-in. `client_errors` contains the errors that the client receives.
     """
 
     def __init__(
@@ -174,7 +175,7 @@ class StandInRequest:
     def rejects_anything(self) -> bool:
         """Whether a rejection has an effect.
 
-        It has none if a later valid batch for the same partition replaces the batch.
+        It has none if a later valid batch for the same partition replaces the rejected batch.
         """
         return bool(self._entries)
 
@@ -200,7 +201,7 @@ class StandInRequest:
             self.stand_ins[place] = rule_breaking_stand_in(records, finding.stage)
             self._entries[partition_key] = self._entry(partition_key[1], finding, -1)
             return
-        # If the records of a rejected batch could be read, it is a single, complete batch.
+        # If a rejected batch's records could be read, it is a single, complete batch.
         is_complete = bool(finding.bad_count) and self._version >= ONE_BATCH_SINCE
         breaking = None if is_complete else breaking_piece(records, give_way)
         if breaking is not None:
@@ -217,7 +218,7 @@ class StandInRequest:
             self._entries[partition_key] = self._entry(partition_key[1], finding, start)
 
     def _entry(self, index: int, finding: Finding, log_start_offset: int | None) -> _Entry:
-        """Return the entry for a rejected batch. If `log_start_offset` is None, the broker is asked for it."""
+        """Create a rejected batch's entry. If `log_start_offset` is None, the broker is asked for it."""
         errors = tuple(RecordError(record.index, record.message) for record in finding.bad_records)
         start = -1 if log_start_offset is None else log_start_offset
         rejection = PartitionRejection(finding.code, finding.message, errors, start)
@@ -226,7 +227,7 @@ class StandInRequest:
         return _Entry(finding.stage, finding.code, encoded, log_start_offset is None)
 
     def quarantine_failed(self, place: Place, partition_key: PartitionKey, message: str) -> None:
-        """Ask the client to retry a batch whose bad records were not stored."""
+        """Tell the client to retry a batch whose bad records were not stored."""
         entry = self._entries.get(partition_key)
         if place in self._copied:
             self.withheld.add(place)
@@ -238,9 +239,9 @@ class StandInRequest:
             self.asked_log_starts.pop(partition_key, None)
 
     def read_probe_response(self, frame: bytearray, body_at: int) -> set[PartitionKey]:
-        """Return the partitions with bad records for which the broker has rejected only the stand-in.
+        """Return the partitions with bad records for which the broker rejected only the stand-in.
 
-        The result is empty if the broker failed the whole request. Raises MalformedMessage.
+        The result is empty if the broker rejected the whole request. Raises MalformedMessage.
         """
         copied = set(self._copied.values())
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
@@ -261,14 +262,14 @@ class StandInRequest:
                 self.proven_topics.add(partition_key.topic)
 
     def learn_log_start(self, partition_key: PartitionKey, log_start_offset: int, now_ms: int) -> None:
-        """Store the log start offset that the broker has returned."""
+        """Store the log start offset that the broker returned."""
         self._known_log_starts[partition_key] = log_start_offset
         self._log_starts.learn(*partition_key, log_start_offset, now_ms)
 
     def response_alone(
         self, proven: Mapping[tuple[PartitionKey, int], int], correlation_id: int, now_ms: int
     ) -> bytes | None:
-        """Return the client's response, or None if the broker has to be asked.
+        """Return the client's response, or None if the proxy must ask the broker.
 
         `proven` contains, by partition and acks, the time (ms) when a broker last rejected only a stand-in.
         """
@@ -309,14 +310,15 @@ class StandInRequest:
 
 
 def most_entries(request: ProduceRequest) -> int:
-    """Return how many topics and partitions a response may have, which is twice the number in the request, because a
-    broker may group them differently.
+    """Return how many topics and partitions a response may contain.
+
+    This is twice the number in the request, because a broker may group them differently.
     """
     return 2 * sum(1 + len(topic.partitions) for topic in request.topics)
 
 
 def client_tail(response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None) -> bytes | memoryview:
-    """Return the bytes after the topics, with broker addresses replaced by the proxy's addresses."""
+    """Return the bytes after the topics, with the proxy's addresses in place of the brokers'."""
     tail = response.tail
     return rewriter.produce_tail(tail, client_id) if response.has_node_endpoints else tail
 
@@ -324,7 +326,7 @@ def client_tail(response: WalkedResponse, rewriter: ResponseRewriter, client_id:
 def is_transactional(records: memoryview) -> bool:
     """Return whether the batch belongs to a transaction.
 
-    The broker checks the transaction's state before the content, and the state may change at any time.
+    The broker checks the transaction's state before the content, and that state may change at any time.
     """
     is_whole = len(records) >= HEADER_BYTES and magic_at(records, 0) == MAGIC_2
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
@@ -337,5 +339,5 @@ def partition_at(request: ProduceRequest, place: Place) -> PartitionKey:
 
 
 def key_of(topic: TopicData) -> TopicKey:
-    """Return how responses identify a topic, which is by name up to version 12 and by id from version 13 on."""
+    """Return how responses identify a topic: by name up to version 12, and by id from version 13 on."""
     return topic.name if topic.name is not None else topic.topic_id or b""

@@ -1,13 +1,13 @@
 """Rejects requests that change topics.
 
-Requests that would change the proxies' own topics (`state`) are rejected as a broker does without authorization.
+Requests that would change the proxies' own topics (`state`) are rejected as by a broker that denies authorization.
 
-A request that names such a topic is rejected as a whole. A broker authorizes each topic separately, but a client that
-may change these topics does not change others in the same request. The other topics get OPERATION_NOT_ATTEMPTED. Some
-requests about several topics are authorized by brokers as an operation on the cluster. They get
-CLUSTER_AUTHORIZATION_FAILED.
+A request that names such a topic is rejected as a whole. A broker authorizes each topic separately, but a client with
+permission to change these topics does not change others in the same request. The other topics get
+OPERATION_NOT_ATTEMPTED. Brokers authorize some requests about several topics as an operation on the cluster. These
+requests get CLUSTER_AUTHORIZATION_FAILED.
 
-In front of a mock cluster, which can change no topic, every request is rejected.
+A mock cluster can change no topic, so every such request to it is rejected.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,13 +21,13 @@ from sluicegate.protocol.messages.schema import MessageSchema, Value
 MOST_ELEMENTS = 2_500
 """The maximum number of topics, partitions and settings in a request that names one of these topics.
 
-Reading more of them would delay other clients.
+Parsing more of them would delay other clients.
 """
 _TOPIC_RESOURCE = 2
 _NO_ID = bytes(16)
 _NO_TOPIC = ""
 Topic = str | bytes
-"""A topic by its name or its id."""
+"""A topic's name or id."""
 ErrorOf = Callable[[Topic], Value]
 """Returns the error code and the message for a topic of a rejected request."""
 
@@ -54,7 +54,7 @@ class TopicChange:
 
 
 def refusal_of_own_topics(is_own: Callable[[Topic], bool]) -> TopicRefusal:
-    """Return the refusal of a request that names a topic for which `is_own` is true."""
+    """Create the refusal of a request that names a topic for which `is_own` is true."""
     message = "only sluicegate changes this topic: it stores the shared state of this cluster's proxies"
     own = {"error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "error_message": message}
     of_others = "the request also names a topic that only sluicegate changes"
@@ -64,7 +64,7 @@ def refusal_of_own_topics(is_own: Callable[[Topic], bool]) -> TopicRefusal:
 
 
 def refusal_of_all(message: str) -> TopicRefusal:
-    """Return the refusal of every request, because the cluster does not support it."""
+    """Create the refusal of every request, because the cluster does not support it."""
     error = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "error_message": message}
     return TopicRefusal(lambda _: error, error)
 
@@ -74,7 +74,7 @@ def _names(key: str) -> Callable[[Value], Iterable[Topic]]:
 
 
 def _by_name(topics: str, results: str) -> Callable[[Value, TopicRefusal], Value]:
-    """Return the rejection for an API whose response has an error for each topic."""
+    """Return the rejection for an API whose response contains an error for each topic."""
 
     def rejection(request: Value, refusal: TopicRefusal) -> Value:
         named = [topic["name"] for topic in request[topics]]
@@ -116,7 +116,7 @@ def _delete_records(request: Value, refusal: TopicRefusal) -> Value:
 
 
 def _transactions(request: Value) -> list[Value]:
-    """Return the transactions of a request. A request before version 4 has exactly one."""
+    """Return a request's transactions. A request before version 4 contains exactly one."""
     if "transactions" in request:
         return list(request["transactions"])
     return [{"transactional_id": "", "topics": request["v3_and_below_topics"]}]

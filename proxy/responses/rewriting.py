@@ -2,7 +2,7 @@
 
 `sluicegate.protocol.api` declares these responses and the positions of addresses. Each function takes a complete
 response (a frame without its size) and returns the client's frame in parts. Unchanged parts are not copied, because
-copying large responses would delay other clients. Brokers without a listener are left out of lists, so that a client
+copying large responses would delay other clients. Brokers without a listener are omitted from lists, so that a client
 retries later.
 """
 
@@ -33,7 +33,7 @@ def no_client_id() -> None:
 
 
 class ResponseRewriter:
-    """Rewrites responses so that they contain the proxy's addresses for the brokers of one cluster."""
+    """Rewrites one cluster's responses so that they contain the proxy's addresses for its brokers."""
 
     def __init__(self, book: AddressBook, names: TopicNames) -> None:
         self._book = book
@@ -50,7 +50,7 @@ class ResponseRewriter:
         """Return the response with the proxy's addresses.
 
         `report` is called with the error codes of the topics or coordinators in the response. `client_id` returns the
-        id of the client that gets the response. Raises MalformedMessage.
+        id of the client that receives the response. Raises MalformedMessage.
         """
         api = APIS[api_key]
         body_at = response_body_at(frame, api.response_header_version(version))
@@ -90,7 +90,7 @@ class ResponseRewriter:
         return rewritten
 
     def _new_addresses(self, nodes: Iterable[NodeAddress], client_id: str | None) -> list[NewAddress]:
-        """Return the address that clients get for each node. Equal nodes are looked up once."""
+        """Return each node's address for clients. Equal nodes are looked up once."""
         found: dict[tuple[int, str, int], NewAddress] = {}
         addresses = []
         for node in nodes:

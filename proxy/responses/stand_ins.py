@@ -1,4 +1,4 @@
-"""Creates requests with stand-ins, which are invalid batches that replace the batches that the proxy has rejected."""
+"""Creates requests with stand-ins: invalid batches in place of the batches that the proxy has rejected."""
 
 from collections.abc import Mapping
 from struct import Struct
@@ -40,7 +40,7 @@ def rule_breaking_stand_in(records: memoryview, stage: FaultStage) -> bytes:
 
 
 def _second_stand_in(records: memoryview, start: int) -> bytes:
-    """Return a stand-in for the batch at `start`. An invalid head is kept."""
+    """Return a stand-in for the batch at `start`. If the batch's head is invalid, the stand-in keeps it."""
     try:
         next_batch_end(records, start)
     except CorruptBatch:
@@ -49,12 +49,12 @@ def _second_stand_in(records: memoryview, start: int) -> bytes:
 
 
 def probe_request(request: ProduceRequest, stand_ins: Mapping[Place, bytes]) -> list[bytes | memoryview]:
-    """Return the parts of a request that finds out whether the broker itself would reject a partition.
+    """Return the parts of a request that tests whether the broker itself would reject a partition.
 
     A stand-in replaces every batch, even a valid one, so that the broker stores nothing. The broker reports an unknown
     topic, a missing permission or a different leader. If it rejects only the stand-in, it would have validated the
-    records next. `stand_ins` are the stand-ins for rejected batches. A probe for a request with acks=0 has acks=1, so
-    that the broker responds.
+    records next. `stand_ins` contains the stand-ins for rejected batches. A probe for a request with acks=0 has acks=1,
+    so that the broker responds.
     """
     places = ((t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions)))
     parts = request.with_records(

@@ -1,4 +1,4 @@
-"""The topics of a cluster, learned from Metadata responses, with the topic ids of Produce v13 (KIP-516).
+"""A cluster's topics, learned from Metadata responses, with the topic ids of Produce v13 (KIP-516).
 
 Only topics that brokers name are stored, so the cluster limits their number.
 """
@@ -25,9 +25,9 @@ _AFTER_TOPICS = b"\0\0\0"
 
 
 class TopicNames:
-    """The topic names and ids of one cluster. All connections share them, because a topic id never changes its meaning.
+    """One cluster's topic names and ids. All connections share them, because a topic id never changes its meaning.
 
-    Any thread may read `by_id`. The oldest entries are dropped at a limit.
+    Any thread may read `by_id`. At the limit, the oldest entries are dropped.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class TopicNames:
         self._unknown_until: OrderedDict[bytes, int] = OrderedDict()
 
     def learn(self, topics: Iterable[tuple[bytes | None, str]]) -> None:
-        """Store topics that a broker has named, as pairs of an id (or None) and a name."""
+        """Store topics that a broker named, as pairs of an id (or None) and a name."""
         for topic_id, name in topics:
             if name in self._known:
                 self._known.move_to_end(name)
@@ -60,7 +60,7 @@ class TopicNames:
     def missing(self, topic_ids: Iterable[bytes], now_ms: int) -> list[bytes]:
         """Return the unknown ids to request, at most MAX_REQUESTED_IDS.
 
-        Ids that were recently reported as unknown are left out.
+        Ids that were recently reported as unknown are omitted.
         """
         found: dict[bytes, None] = {}
         for topic_id in topic_ids:
@@ -102,6 +102,6 @@ def metadata_request(topic_ids: list[bytes], correlation_id: int) -> bytes:
 
 
 def names_in(frame: bytearray) -> list[tuple[bytes | None, str]]:
-    """Return the (id, name) pairs of the response to `metadata_request`. Raises MalformedMessage."""
+    """Return the (id, name) pairs in the response to `metadata_request`. Raises MalformedMessage."""
     header_version = APIS[ApiKey.METADATA].response_header_version(_METADATA_VERSION)
     return topics_in(frame, _METADATA_VERSION, response_body_at(frame, header_version))[0]

@@ -1,6 +1,6 @@
 """A thread that runs evaluations in the rules process, one at a time, with a fair share for each client.
 
-It starts the process, and replaces a process that has ended.
+It starts the process, and replaces it if it ends.
 """
 
 import math
@@ -23,13 +23,13 @@ from sluicegate.validation.rules.rule import Outage
 
 # The wall-clock limit for an evaluation. A longer evaluation is an outage.
 _EVALUATION_SECONDS = 60.0
-# The process waits this long for the next record of a request before it serves a client that has used at least this
-# part of a budget more.
+# The process waits this long for the next record of a request. Meanwhile, it serves no client that has recently used at
+# least this part of a budget more.
 _LINGER_SECONDS = 0.05
 _MUCH_MORE = 1 / 4
 _MOST_ACCOUNTS = 1000
-# The interval between checks of an idle process. A process that ends this soon after its start is started again only
-# when it is needed.
+# The first is the interval between checks of an idle process. A process that ends within the second after its start is
+# restarted only when it is needed.
 _LOOK_SECONDS = 1.0
 _SHORT_LIFE_SECONDS = 10.0
 _ENDS = "the rules process has ended with the proxy"
@@ -38,7 +38,7 @@ _ENDS = "the rules process has ended with the proxy"
 class EvaluationThread:
     """Runs evaluations. The thread and its process start with the first evaluation, or with `start_for`.
 
-    The process ends after `idle_seconds` without an evaluation, and starts again with the next one.
+    The process ends after `idle_seconds` without an evaluation, and restarts with the next one.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class EvaluationThread:
 
     @property
     def pid(self) -> int | None:
-        """Return the process id, or None if the process is not running."""
+        """The process id, or None if the process is not running."""
         process = self._process
         return None if process is None else process.pid
 
@@ -129,7 +129,7 @@ class EvaluationThread:
             elif evaluation.future.set_running_or_notify_cancel():
                 self._evaluations.settle(evaluation)
                 self._last = (evaluation.account, self._now())
-            del evaluation  # no data of a request are kept between evaluations
+            del evaluation  # no request data are kept between evaluations
         self._let_go()
         with self._changed:
             while (evaluation := self._turns.pop(self._now())) is not None:
@@ -186,7 +186,7 @@ class EvaluationThread:
         return not self._kinds <= (frozenset() if self._process is None else self._process.kinds)
 
     def _ask(self, request: EvaluationRequest) -> Iterator[EvaluationResponse]:
-        """Yield the responses of the process to a request. Raises OverBudget and ProcessEnded."""
+        """Yield the process's responses to a request. Raises OverBudget and ProcessEnded."""
         process = self._started()
         try:
             yield from process.ask(request, _EVALUATION_SECONDS)
@@ -216,7 +216,9 @@ class EvaluationThread:
             return self._process
 
     def _start_ahead(self) -> None:
-        """Start a process before a request waits for it. An error is reported, and raised for the first request."""
+        """Start a process in advance, so that no request waits for it. An error is raised again for
+        the first request.
+        """
         try:
             self._started()
         except ProcessEnded as ended:

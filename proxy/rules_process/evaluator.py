@@ -1,8 +1,7 @@
-"""The process that compiles and evaluates schemas and rules, one request at a time, each with limited CPU time and
-memory.
+"""The process that compiles and evaluates schemas and rules, one request at a time, with limited CPU time and memory.
 
-If a request exceeds its CPU time, the system ends the process (SIGPROF). Only the compiler of Protobuf sources and
-operators' own rules open sockets or files in this process.
+If a request exceeds its CPU time, the system ends the process (SIGPROF). In this process, only the compiler of Protobuf
+sources and operators' own rules open sockets or files.
 """
 
 import resource
@@ -105,9 +104,7 @@ _OVER_SCHEMAS: Final = frozenset(
 
 
 def load_libraries(kinds: frozenset[EvaluatorKind]) -> None:
-    """Import and use the libraries for these kinds once, so that later measurements do not include the time to import
-    them.
-    """
+    """Import and exercise the libraries for these kinds, so that later measurements do not include the import time."""
     for kind in kinds:
         ours, *libraries = _MODULES[kind]
         import_module(_RULES + ours)
@@ -121,7 +118,9 @@ def load_libraries(kinds: frozenset[EvaluatorKind]) -> None:
 
 
 def compile_specification(given: Specification) -> Content | RecordRule | ExpressionOfSchema | None:
-    """Return the schema or rule, or None if there is no object to keep. Raises RuleUnusable and errors of libraries."""
+    """Return the schema or rule, or None if there is no object to keep. Raises RuleUnusable, and
+    libraries' own errors.
+    """
     if given.kind not in _OVER_SCHEMAS:
         return _schema_or_rule(given)
     content = _schema_or_rule(replace(given, kind=given.options["schema"]))
@@ -181,7 +180,7 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
 
 
 def _applied(one: Any, operation: RulesOperation, subject: Subject) -> str | None:
-    """Return the result of a schema for data, or of a rule for a record."""
+    """Return the result of applying a schema to data, or a rule to a record."""
     apply: Callable[..., str | None] = getattr(one, operation.value)
     if not isinstance(subject, bytes):
         return apply(record_of(subject))
@@ -193,7 +192,7 @@ _PAGE_BYTES = resource.getpagesize()
 
 
 def own_bytes() -> int:
-    """Return the number of resident bytes that no file backs, or 0 if the system does not report them."""
+    """Return the number of resident bytes that no file backs, or 0 if the system does not report it."""
     _, resident, of_files = _pages()
     return (resident - of_files) * _PAGE_BYTES
 
@@ -215,19 +214,19 @@ def _pages() -> tuple[int, int, int]:
 
 
 OUT_OF_MEMORY, WORN_OUT, NO_ROOM_TO_READ = 77, 78, 79
-"""The exit codes of the evaluator, in this order.
+"""The evaluator's exit codes.
 
-A request exceeded the memory limit. Earlier requests left too much memory in use. A request was larger than the memory
-limit, and its remaining bytes are still in the pipe.
+OUT_OF_MEMORY: a request exceeded the memory limit. WORN_OUT: earlier requests left too much memory in use.
+NO_ROOM_TO_READ: a request was larger than the memory limit, and its remaining bytes are still in the pipe.
 """
 
-# Shares of the memory limit, for compiled schemas in total and for the growth between requests.
+# Shares of the memory limit: for all compiled schemas together, and for the growth between requests.
 _MOST_COMPILED, _MOST_GROWN = 1 / 4, 1 / 2
 # A compiled schema uses at least this many times the memory of its text.
 _TIMES_TEXT = 8
 _LEAST_BYTES = 4096
 _LEAST_SECONDS = 1e-3
-# After this CPU time the remaining records of a request wait, so that another client has its turn.
+# After this CPU time, the remaining records of a request wait, so that another client gets its turn.
 _TURN_SECONDS = 0.01
 
 
@@ -245,7 +244,7 @@ class Evaluator:
         self._made_bytes = 0
 
     def run(self) -> int:
-        """Handle requests, and return the exit code. Raises OSError if the reader has closed the pipe of responses."""
+        """Handle requests, and return the exit code. Raises OSError if the reader has closed the response pipe."""
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         limit_growth(self._memory)
         at_first = own_bytes()
@@ -267,7 +266,7 @@ class Evaluator:
     def _respond(self, request: EvaluationRequest) -> None:
         """Send the response to a request.
 
-        A request about several subjects gets one response for each subject as soon as it is evaluated.
+        A request with several subjects gets a response for each subject as soon as it is evaluated.
         """
         signal.setitimer(signal.ITIMER_PROF, max(request.seconds, _LEAST_SECONDS))
         try:
@@ -279,7 +278,8 @@ class Evaluator:
     def _responses(self, request: EvaluationRequest) -> Iterator[EvaluationResponse]:
         """Yield the responses to a request.
 
-        The last response is for the last subject, is the first one that is not DONE, or marks the end of the turn.
+        The last response is the one for the last subject, the first one that is not DONE, or the one that marks the end
+        of the turn.
         """
         at_first = began = time.process_time()
         if request.operation is RulesOperation.COMPILE:

@@ -1,8 +1,8 @@
 """The main program of the rules process.
 
-It loads libraries and forks the evaluator, which evaluates rules. The host replaces an ended evaluator within
-milliseconds, without importing libraries again. It has no other task, has only one thread, and never handles clients'
-data.
+It loads libraries and forks the evaluator, which evaluates rules. If an evaluator ends, the host replaces it within
+milliseconds, without importing libraries again. The host has no other task, has only one thread, and never handles
+clients' data.
 """
 
 import ctypes
@@ -20,8 +20,8 @@ from sluicegate.proxy.rules_process.messages import EvaluationResponse, Evaluato
 
 _STDOUT, _STDERR = 1, 2
 _MOST_SAID_BYTES = 64 << 10
-# Texts that libraries write before they abort because they lack memory. In a Rust library the bad_alloc of a C++
-# library appears as "foreign". The loader ends the process with an exit code of its own.
+# Messages that libraries print before they abort for lack of memory. In a Rust library, a C++ library's bad_alloc
+# appears as "foreign". The loader ends the process with its own exit code.
 _OF_MEMORY = (
     b"memory allocation of", b"bad_alloc", b"out of memory", b"Out of memory", b"cannot allocate memory",
     b"Rust cannot catch foreign exceptions",
@@ -33,23 +33,23 @@ _PR_SET_PDEATHSIG = 1
 def main(questions: int, responses: int, kinds: list[str], memory: int) -> NoReturn:
     """Run the host. `questions` and `responses` are descriptors of pipes.
 
-    `memory` is the number of bytes that an evaluator may map in addition.
+    `memory` is the number of bytes that an evaluator may map beyond its current size.
     """
     _end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends SIGINT, too, but the proxy ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends SIGINT too, but the proxy ends this process
     here, there = FileIO(questions, "r"), FileIO(responses, "w")
     load_libraries(frozenset(EvaluatorKind(kind) for kind in kinds))
     said = _take_standard_error()
     gc.collect()
     gc.freeze()  # objects that exist now stay unchanged and are shared with evaluators
     with suppress(OSError):  # the proxy may have stopped reading
-        send_response(there, EvaluationResponse(ResponseOutcome.DONE))  # this message reports that the host is ready
+        send_response(there, EvaluationResponse(ResponseOutcome.DONE))  # reports that the host is ready
         while (code := _evaluated(here, there, memory)) != 0:
             words = _read_all(said)
             is_memory = code in (OUT_OF_MEMORY, NO_ROOM_TO_READ) or (
                 code in (-signal.SIGABRT, _LOADER_FAILED) and any(word in words for word in _OF_MEMORY)
             )
-            # After any other exit, part of a request may still be in the pipe.
+            # After NO_ROOM_TO_READ and all other exits, part of a request may still be in the pipe.
             is_final = code == NO_ROOM_TO_READ or not (is_memory or code in (-signal.SIGPROF, WORN_OUT))
             if code != WORN_OUT:
                 by, with_code = max(0, -code), max(0, code)
@@ -92,7 +92,7 @@ def _take_standard_error() -> int:
     for end in (read, write):
         os.set_blocking(end, False)
     nothing = Path(os.devnull).open("w")  # noqa: SIM115  # for as long as the process runs
-    sys.stdout = sys.stderr = nothing  # otherwise the output of a custom rule could block on a full pipe
+    sys.stdout = sys.stderr = nothing  # otherwise a custom rule's output could block on a full pipe
     os.dup2(nothing.fileno(), _STDOUT)
     os.dup2(write, _STDERR)
     os.close(write)

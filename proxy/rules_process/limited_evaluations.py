@@ -1,7 +1,7 @@
 """Runs evaluations within their limits.
 
-Each schema or rule is compiled once in a process. If an evaluation exceeds its CPU time or memory, it is not repeated,
-and for a while its client is served after all others.
+Each schema or rule is compiled once per process. An evaluation that exceeds its CPU time or memory is not repeated, and
+for a while its client is served after all others.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -26,16 +26,16 @@ from sluicegate.validation.rules.schemas.content import SchemaUnusable
 # A client that has exhausted a budget is scheduled as if it had recently used this many budgets.
 _PENALTY = 10
 COMPILE_SLICE_SECONDS: Final = 0.25
-"""A compilation that takes more than this CPU time is costly."""
+"""A compilation that takes more CPU time than this is costly."""
 
 
 @dataclass(eq=False, slots=True)
 class Evaluation:
     """One evaluation, requested by a client.
 
-    `future` gets the last response, or Outage, SchemaUnusable or TooCostly. `done` contains the responses for its
-    subjects, up to the first failure. If `is_slice`, the evaluation may only take a slice of CPU time, and exceeding
-    the slice violates no limit.
+    `future` receives the last response, or Outage, SchemaUnusable or TooCostly. `done` contains the responses for the
+    evaluation's subjects, up to the first failure. If `is_slice` is true, the evaluation may take only a slice of CPU
+    time, and exceeding the slice violates no limit.
     """
 
     client: Hashable
@@ -67,11 +67,11 @@ class LimitedEvaluations:
         self._compiled: set[int] = set()
 
     def forget_compiled(self) -> None:
-        """Forget which specifications were compiled, because the process ends or was reset."""
+        """Forget which specifications were compiled, because the process has ended or was reset."""
         self._compiled.clear()
 
     def settle(self, evaluation: Evaluation) -> None:
-        """Run an evaluation and set the result of its future."""
+        """Run an evaluation and set its future's result."""
         try:
             response = self._responded(evaluation)
         except OverBudget as over:

@@ -1,8 +1,8 @@
 """Messages between the proxy and its rules process.
 
-The process trusts the proxy, which sends pickled requests. The process has handled clients' data, so its responses are
-JSON. The proxy checks them when it reads them, and never unpickles them. A response fits into PIPE_BUF, so a pipe
-writes it atomically, and a process that ends never leaves part of a response.
+The process trusts the proxy, so requests are pickled. The process has handled clients' data, so its responses are JSON,
+which the proxy checks and never unpickles. A response fits into PIPE_BUF. So the pipe writes it atomically, and a
+process that ends never leaves part of a response.
 """
 
 import json
@@ -29,19 +29,19 @@ _NUMBERS = count(1)
 RecordFields = tuple[Any, ...]
 """The fields of a record, from `fields_of`."""
 Subject = bytes | RecordFields
-"""The data to evaluate, either data of a schema or the fields of a record."""
+"""The data to evaluate: either a schema's data or a record's fields."""
 
 NAMING = "naming"
-"""The option of a specification that contains a MessageNaming."""
+"""The option that contains a MessageNaming."""
 
 JSON_ENCODING = "json_encoding"
-"""The option of an Avro specification whose data are in JSON encoding."""
+"""The option for an Avro specification whose data are in JSON encoding."""
 
 ENCRYPTED = "encrypted"
 """The option that contains the FieldChange of each rule that encrypts fields."""
 
 CHANGES = "changes"
-"""The option for the rules inside a schema with the FieldChange of each rule that changes fields."""
+"""The option for the rules inside a schema. It contains the FieldChange of each rule that changes fields."""
 
 FORMATS = "formats"
 """The option that contains a Formats."""
@@ -70,18 +70,18 @@ class EvaluatorKind(Enum):
 class Specification:
     """One schema or rule.
 
-    `number` identifies it in the caches of both processes, even if two have the same text. `text` is the text of a
-    schema or an expression, or a descriptor set for PROTOBUF. `references` are the schemas that the text refers to, by
-    name, each after its own references.
+    `number` identifies it in both processes' caches, even if two specifications have the same text. `text` is the text
+    of a schema or an expression, or a descriptor set for PROTOBUF. `references` contains the schemas to which the text
+    refers, by name, each after its own references.
 
-    `name` is the message of a Protobuf file, the entry point of a custom rule, the key of a CONTENT_RULE, or the folder
+    `name` is the message in a Protobuf file, the entry point of a custom rule, the key of a CONTENT_RULE, or the folder
     of the descriptor set for PROTO_SOURCE. It is empty for a registered schema, because the data name its messages.
 
-    `options` depend on the kind. A custom rule has its own options. A CONTENT_RULE has the side and its keys. An
-    expression over a schema has `expression` (a text, or a registry's Condition) and `schema` (the kind of that
+    `options` depends on the kind. A custom rule has its own options. A CONTENT_RULE has the side and its keys. An
+    expression over a schema has `expression` (a string, or a registry's Condition) and `schema` (the kind of that
     schema). PROTOBUF_CONSTRAINTS has only `schema`, INLINE_RULES also has CHANGES, and AS_JSON a `json_schema`. A
-    registered Protobuf schema has NAMING, a registered schema ENCRYPTED, a JSON Schema whose formats are annotations
-    FORMATS, and Avro in JSON encoding JSON_ENCODING.
+    registered schema has ENCRYPTED; if it is Protobuf, it also has NAMING. A JSON Schema whose formats are annotations
+    has FORMATS, and Avro in JSON encoding has JSON_ENCODING.
     """
 
     kind: EvaluatorKind
@@ -93,7 +93,7 @@ class Specification:
 
     @property
     def size(self) -> int:
-        """Return the size of the specification's texts in bytes."""
+        """The size in bytes of the specification's text and references."""
         return len(self.text) + sum(len(name) + len(text) for name, text in self.references)
 
 
@@ -129,7 +129,8 @@ class ResponseOutcome(Enum):
     UNUSABLE = "unusable"  # the specification cannot be compiled, for the reason in `words`
     OUTAGE = "outage"  # a service that the rule uses, named in `words`, does not respond
     FAILED = "failed"  # an error at the place in `words`, in the proxy's code or in a custom rule
-    # The host sends this after the process has ended by `signal` or with `code`. If `is_final`, the host has ended too.
+    # The host sends this after the process was ended by `signal` or exited with `code`. If `is_final` is true, the host
+    # has ended too.
     ENDED = "ended"
 
 
@@ -137,9 +138,9 @@ class ResponseOutcome(Enum):
 class EvaluationResponse:
     """One response of the rules process.
 
-    `seconds` is the CPU time that was used, and `grown` is how many bytes the process has grown. If a compilation is
-    DONE, `words` names the rules inside the schema that cannot be evaluated, if there are any. A request about several
-    subjects has a response for each. If `is_last`, no response follows, although subjects may remain.
+    `seconds` is the CPU time used, and `grown` is how many bytes the process has grown. If a compilation is DONE,
+    `words` names the rules inside the schema that cannot be evaluated, if there are any. A request with several
+    subjects gets a response for each. If `is_last` is true, no response follows, although subjects may remain.
     """
 
     outcome: ResponseOutcome
@@ -163,7 +164,7 @@ class NoResponse(Exception):
 
 
 def encoded_request(request: EvaluationRequest) -> list[bytes]:
-    """Return the parts of the request to send, in this order."""
+    """Return the parts of the request to send, in order."""
     pickled = pickle.dumps(request)
     return [_HEAD.pack(len(pickled)), pickled]
 
@@ -255,7 +256,7 @@ def fields_of(record: RuledRecord) -> RecordFields:
 
 
 def record_of(fields: RecordFields) -> RuledRecord:
-    """Return the record that has the fields from `fields_of`."""
+    """Rebuild the record whose fields `fields_of` returned."""
     topic, partition, index, timestamp, key, value, headers, key_size, value_size, of_client, producer_id = fields
     record = RuledRecord(topic, partition, 0, 0, None, None, (), Client(*of_client), producer_id)
     record.fill(index, timestamp, key, value, headers, key_size, value_size)

@@ -32,12 +32,12 @@ _BEGIN = (
 
 
 class ProcessEnded(Exception):
-    """The process ended during a request that did not cause it. The text gives the details."""
+    """The process ended during a request that did not cause this. The message gives the details."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverBudget(Exception):
-    """A request exceeded its CPU time, or its memory if `is_memory`."""
+    """A request exceeded its CPU time, or its memory if `is_memory` is true."""
 
     is_memory: bool
 
@@ -60,7 +60,7 @@ class EvaluationProcess:
             kinds=sorted(kind.value for kind in kinds),
             memory=memory,
         )
-        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing starts its own
+        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
         command = [sys.executable, *flags, "-c", code]
         os.set_blocking(there, False)
         self._there, self._here = FileIO(there, "w"), FileIO(here, "r")
@@ -80,7 +80,7 @@ class EvaluationProcess:
 
     @property
     def pid(self) -> int:
-        """Return the process id of the host. The evaluator is a child of the host."""
+        """The host's process id. The evaluator is a child of the host."""
         return self._process.pid
 
     def ask(self, request: EvaluationRequest, most_seconds: float) -> Iterator[EvaluationResponse]:
@@ -92,7 +92,7 @@ class EvaluationProcess:
             self._response(monotonic() + _START_SECONDS)
             self._is_ready = True
         end = monotonic() + most_seconds
-        with suppress(BrokenPipeError):  # the response gives the reason of the failure
+        with suppress(BrokenPipeError):  # the response gives the reason for the failure
             self._send(encoded_request(request), end)
         is_last = False
         while not is_last:
@@ -123,7 +123,7 @@ class EvaluationProcess:
         return bool(poll.poll(0))
 
     def kill(self) -> None:
-        """Kill the process. Any thread may call this. A pending request raises ProcessEnded."""
+        """Kill the process. Any thread may call this method. A pending request raises ProcessEnded."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

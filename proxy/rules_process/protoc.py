@@ -1,6 +1,4 @@
-"""Runs the Protobuf compiler of grpcio-tools, either within the rules process, which can be stopped, or in a process of
-its own.
-"""
+"""Runs grpcio-tools' Protobuf compiler in the rules process, which can be stopped, or in a separate process."""
 
 import errno
 import os
@@ -27,7 +25,7 @@ NEEDS = f"Protobuf from .proto text needs grpcio-tools: {RULES_EXTRA}"
 _ENCODED = "encoded-files"
 _SOURCES = "sources"
 _STDERR = 2
-# Errors about file names, which come from a schema. All other errors come from the machine.
+# Errors about file names, which come from a schema. All other errors come from this machine.
 _OF_NAMES = frozenset(
     {errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ, errno.ELOOP}
 )
@@ -39,9 +37,9 @@ _OF_PACKAGES = ("google.api", "google.rpc", "google.type")
 
 
 def write_descriptor_set(folder: str, text: str, imports: Mapping[str, str]) -> None:
-    """Compile `text` into the file DESCRIPTOR_SET of `folder`.
+    """Compile `text` into the file DESCRIPTOR_SET in `folder`.
 
-    `imports` maps the names that `text` imports to their texts. Raises SchemaUnusable and OSError.
+    `imports` maps the names that `text` imports to their sources. Raises SchemaUnusable and OSError.
     """
     try:
         compiler = import_module("grpc_tools._protoc_compiler")
@@ -63,7 +61,7 @@ def write_descriptor_set(folder: str, text: str, imports: Mapping[str, str]) -> 
 def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes:
     """Return the descriptor set of `text` and its imports.
 
-    `imports` maps imported names to texts. Raises SchemaUnusable.
+    `imports` maps imported names to their sources. Raises SchemaUnusable.
     """
     _need_compiler()
     try:
@@ -77,14 +75,14 @@ def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes
 
 
 def descriptor_set_of_file(path: Path) -> bytes:
-    """Return the descriptor set of a .proto file, which may import files from its folder. Raises SchemaUnusable."""
+    """Return a .proto file's descriptor set. The file may import others from its folder. Raises SchemaUnusable."""
     _need_compiler()
     folder = path.resolve().parent
     return _compiled([f"--proto_path={folder}", *_well_known()], folder, path.name)
 
 
 def sources_of(descriptor_set: bytes, path: Path) -> tuple[Path, ...]:
-    """Return the path of the .proto file, and the paths of the files in its folder that its descriptor set includes."""
+    """Return the path of the .proto file, and those of the files in its folder that its descriptor set includes."""
     files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet.FromString(descriptor_set)
     folder = path.resolve().parent
     imported = (folder / file.name for file in files.file if file.name != path.name)
@@ -94,7 +92,7 @@ def sources_of(descriptor_set: bytes, path: Path) -> tuple[Path, ...]:
 def _inputs(folder: Path, texts: Mapping[str, str]) -> list[str]:
     """Write schemas below `folder`. Return the compiler's arguments for them and for the well-known files.
 
-    Raises OSError, and SchemaUnusable if a name leads out of the folder.
+    Raises OSError, and SchemaUnusable if a name points outside the folder.
     """
     encoded = {name: file for name, text in texts.items() if (file := encoded_file(name, text)) is not None}
     _write_sources(
@@ -111,9 +109,9 @@ def _inputs(folder: Path, texts: Mapping[str, str]) -> list[str]:
 
 
 def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write each text to a file that has its name.
+    """Write each source to the file that its name gives.
 
-    Raises OSError, and SchemaUnusable if a name leads out of the folder.
+    Raises OSError, and SchemaUnusable if a name points outside the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
@@ -134,8 +132,9 @@ def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def _well_known(*descriptor_sets: Path) -> list[str]:
-    """Return the compiler's arguments for the files that schemas import without a reference, after those for
-    `descriptor_sets`.
+    """Return the compiler's arguments for the files that schemas import without a reference.
+
+    They follow the arguments for `descriptor_sets`.
     """
     imports = resources.files("sluicegate.validation.rules.protobuf") / "imports"
     arguments = [f"--proto_path={imports}"]
@@ -148,7 +147,7 @@ def _well_known(*descriptor_sets: Path) -> list[str]:
 
 
 def _spec_of(package: str) -> list[str]:
-    """Return the folders of a package, or none if it is not installed."""
+    """Return a package's folders, or none if it is not installed."""
     try:
         found = find_spec(package)
     except ModuleNotFoundError:  # the parent package is missing
@@ -157,14 +156,14 @@ def _spec_of(package: str) -> list[str]:
 
 
 def _errors_of(words: str, folder: Path) -> str:
-    """Return protoc's errors without its warnings, which precede them and may be many."""
+    """Return protoc's errors without its warnings, which come first and may be many."""
     lines = words.replace(f"{folder}/", "").splitlines()
     errors = [line for line in lines if line.strip() and not _is_warning(line)]
     return with_edition_advice("\n".join(errors or lines).strip()[:_MOST_WORDS])
 
 
 def _is_warning(line: str) -> bool:
-    # The library's own log lines begin with "WARNING:", or with "W", four digits of a date and a time.
+    # The library's own log lines begin with "WARNING:", or with "W", four digits of a date, and a time.
     return ": warning: " in line or line.startswith(("WARNING:", "[libprotobuf WARNING")) or _is_log_line(line)
 
 
@@ -191,7 +190,7 @@ def _compiled(inputs: list[str], folder: Path, name: str) -> bytes:
     command = [sys.executable, "-m", "grpc_tools.protoc", *inputs, "--include_imports"]
     command += ["--descriptor_set_out=/dev/stdout", name]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # our own names
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # own names
     except subprocess.TimeoutExpired:
         raise SchemaUnusable(f"the schema was not compiled within {_SECONDS} s") from None
     except OSError as error:

@@ -18,16 +18,16 @@ class RulesProcessReports(Protocol):
     """Receives events from any thread."""
 
     def evaluated(self, outcome: str) -> None:
-        """An evaluation or a compilation has ended. `outcome` is a value of EvaluationOutcome."""
+        """Called when an evaluation or a compilation has ended. `outcome` is a value of EvaluationOutcome."""
 
     def limit_exceeded(self, client: Hashable, limit: str, kind: str) -> None:
-        """A client exceeded a limit with a rule of this kind.
+        """Called when a client exceeded a limit with a rule of this kind.
 
-        Its further evaluations wait for those of other clients.
+        The client's further evaluations wait for those of other clients.
         """
 
     def replaced(self, reason: str) -> None:
-        """The process ended, whether or not it was idle, but not because of a request. It is started again."""
+        """Called when the process ended, idle or not, but not because of a request. It is restarted."""
 
 
 class NoRulesReports:

@@ -1,4 +1,4 @@
-"""The limits of an evaluation in the rules process, and the error if one is exceeded."""
+"""The limits of an evaluation in the rules process, and the error when one is exceeded."""
 
 from dataclasses import dataclass
 
@@ -16,14 +16,14 @@ class RuleLimits:
     memory: int
 
     def describe_excess(self, how: EvaluationOutcome) -> str:
-        """Return a description of the resource use that exceeds a limit."""
+        """Describe the resource use that exceeds a limit."""
         if how is EvaluationOutcome.OVER_MEMORY:
             return f"more than {how.value} ({self.memory} bytes)"
         return f"more than {how.value} ({self.seconds:g} s of CPU time for a request)"
 
 
 class TooCostly(Exception):
-    """An evaluation or a compilation exceeded a limit, which the text names.
+    """An evaluation or a compilation exceeded a limit, which the message names.
 
     `is_memory` is true for the memory limit.
     """

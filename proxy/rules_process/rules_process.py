@@ -1,8 +1,8 @@
 """Evaluates rules and compiles schemas in another process, within the limits of a request.
 
 A request may use `limits.rule_cpu_seconds` of CPU time for all its records, and `limits.rule_memory_bytes`. A request
-that exceeds them is TooCostly. Any other failure of the process is an Outage. No verdict depends on wall-clock time,
-because valid data must not appear too costly on a busy machine.
+that exceeds either limit raises TooCostly. Any other failure of the process is an Outage. No verdict depends on
+wall-clock time, because valid data must not appear too costly on a busy machine.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -28,11 +28,11 @@ from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, VerdictAhe
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
-# Wall-clock limits. The first is for the wait before an evaluation. The second is for the evaluation, with the start of
-# a process and the compilation of its schemas. If one is exceeded, the result is an outage.
+# Wall-clock limits. The first covers the wait before an evaluation. The second covers the evaluation, including the
+# start of a process and the compilation of its schemas. Exceeding either limit is an outage.
 _TURN_SECONDS = 30.0
 _MOST_SECONDS = 240.0
-# An evaluation that takes more than this CPU time is costly. Ordinary rules take a hundredth of it.
+# An evaluation that takes more CPU time than this is costly. Ordinary rules take a hundredth of this time.
 _SLICE_SECONDS = 0.05
 # The process for costly evaluations ends after this time without an evaluation.
 _IDLE_SECONDS = 30.0
@@ -56,8 +56,8 @@ class RulesProcess:
         self._wait_budget = wait_budget
         reports = reports if reports is not None else NoRulesReports()
         self._thread = EvaluationThread(limits, reports, start, now)
-        # A process for costly evaluations, so that other evaluations wait at most for a slice of CPU time. It exists
-        # while there are costly evaluations.
+        # A separate process for costly evaluations, so that other evaluations wait at most for a slice of CPU time. It
+        # runs only while there are costly evaluations.
         self._costly = EvaluationThread(limits, reports, start, now, _IDLE_SECONDS)
 
     def prepare(self, kinds: frozenset[EvaluatorKind]) -> None:
@@ -86,7 +86,7 @@ class RulesProcess:
         return response
 
     def ask(self, specification: Specification, operation: RulesOperation, subject: Subject) -> str | None:
-        """Return the result of a schema for data, or of a rule for a record. Raises the errors of `compile`."""
+        """Return the result of applying a schema to data, or a rule to a record. Raises the errors of `compile`."""
         self._wait_budget.require_waiting_allowed()
         spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
@@ -113,8 +113,8 @@ class RulesProcess:
     def look_ahead(self, specification: Specification, operation: RulesOperation, subjects: Iterable[Subject]) -> None:
         """Evaluate the subjects of the next calls of `ask` together, which takes fewer messages to the process.
 
-        A subject gets the same verdict as alone, and it is charged when `ask` is called for it. If one subject is too
-        costly, `ask` evaluates the others one by one, so a request takes at most twice its CPU time.
+        Each subject gets the same verdict as in a separate evaluation, and is charged when `ask` is called for it. If
+        one subject is too costly, `ask` evaluates the others one by one, so a request takes at most twice its CPU time.
 
         Raises WaitNotAllowed.
         """
@@ -149,18 +149,18 @@ class RulesProcess:
 
     @property
     def pid(self) -> int | None:
-        """Return the process id, or None if the process is not running."""
+        """The process id, or None if the process is not running."""
         return self._thread.pid
 
     def _at_once(self, seconds: float, at_most: float = _SLICE_SECONDS) -> float:
-        """Return the CPU time (s) that an evaluation gets in this thread.
+        """Return the CPU time (s) that an evaluation may use in this thread.
 
         `seconds` is the CPU time that it may use in total.
         """
         return min(seconds, at_most) if self._wait_budget.cpu_time is CpuTimeAllowance.SLICE else seconds
 
     def _check_had_all(self, error: TooCostly, request: EvaluationRequest, seconds: float) -> None:
-        """Raise WaitNotAllowed if an evaluation has exceeded only its slice and not the `seconds` that it may use."""
+        """Raise WaitNotAllowed if an evaluation has exceeded only its slice, and not the `seconds` that it may use."""
         if request.seconds < seconds and not error.is_memory:
             raise WaitNotAllowed from error
 
@@ -168,8 +168,8 @@ class RulesProcess:
         try:
             return self._waited_for(self._queued(specification, request))
         except (TooCostly, Outage, SchemaUnusable) as error:
-            # The frames in its traceback refer to the future that keeps it, a reference cycle that would also keep what
-            # the callers have read.
+            # The frames in the traceback refer to the future that keeps the error. This reference cycle would also keep
+            # the data that the callers have read.
             raise error.with_traceback(None) from error.__cause__
 
     def _queued(self, specification: Specification, request: EvaluationRequest) -> Evaluation:

@@ -1,4 +1,4 @@
-"""Schemas and rules that run in this process if they are known to be cheap, and in the rules process otherwise."""
+"""Schemas and rules that run in this process if they are known to be cheap, and otherwise in the rules process."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -61,7 +61,7 @@ Given = ParamSpec("Given")
 
 
 class StoppableContent:
-    """A schema that can be stopped.
+    """A schema whose evaluation can be stopped.
 
     `content` is None if the schema was too costly to compile in this process. Then only the rules process compiles it.
     All methods except `ordinary` raise WaitNotAllowed if they may not wait for the rules process.
@@ -81,7 +81,7 @@ class StoppableContent:
         return self._content
 
     def record_name(self, data: bytes) -> str | None:
-        """Return the name of the record's schema. Raises Outage and SchemaError."""
+        """Return the name of the record schema that `data` uses. Raises Outage and SchemaError."""
         if self._content is not None:
             return self._content.record_name(data)
         try:
@@ -90,7 +90,7 @@ class StoppableContent:
             raise SchemaError(f"finding the record's name takes {error}") from error
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """Return the native check of this schema, which is always cheap, or None if there is none."""
+        """Return the native check for this schema, which is always cheap, or None if there is none."""
         content = self._content
         return content.ordinary(behind) if isinstance(content, HasNativeContentCheck) else None
 
@@ -122,7 +122,7 @@ class StoppableContent:
         return self._json_encoded
 
     def look_ahead(self, subjects: Sequence[bytes], budget: StepBudget) -> None:
-        """Validate together the subjects that the rules process has to validate."""
+        """Validate together the subjects that need the rules process."""
         content = self._content
         if content is not None:
             subjects = [data for data in subjects if exceeds_limit(content.fault, data, LimitedSteps(budget))]
@@ -150,14 +150,14 @@ class StoppableContent:
             return None
 
     def expression(self, text: str) -> ExpressionOfSchema:
-        """Return an expression over values of this schema. Raises RuleUnusable."""
+        """Create an expression over values of this schema. Raises RuleUnusable."""
         content = self._content
         # If the schema was cheap to compile here, its expressions are cheap too.
         inline = content.expression(text) if isinstance(content, HasExpressions) else None
         return self._stoppable(text, inline)
 
     def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
-        """Return a registry's condition on values of this schema, as an expression. Raises RuleUnusable."""
+        """Convert a registry's condition on values of this schema to an expression. Raises RuleUnusable."""
         content = self._content
         inline = content.condition(condition, now) if isinstance(content, HasExpressions) else None
         return self._stoppable(condition, inline)
@@ -190,8 +190,8 @@ class StoppableContent:
     def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return the rules inside the schema with their places.
 
-        The result is empty for a Protobuf schema that is too costly to compile here. In another schema that is too
-        costly, the rules have no places, so a change of fields may concern each of them.
+        The result is empty for a Protobuf schema that is too costly to compile here. In other such schemas the rules
+        have no places, so a change of fields may affect each of them.
         """
         content, given = self._content, self._specification
         if content is not None:
@@ -201,7 +201,7 @@ class StoppableContent:
         return PlacedRules([RulePlace(None, rules, is_uncertain=bool(changes))])
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that values, converted to JSON, follow a JSON Schema. Raises RuleUnusable."""
+        """Create the condition that values match a JSON Schema after conversion to JSON. Raises RuleUnusable."""
         content, given = self._content, self._specification
         inline = content.follows_as_json(json_schema) if isinstance(content, ReadAsJson) else None
         options = {**given.options, "schema": given.kind, "json_schema": json_schema}
@@ -243,9 +243,9 @@ class StoppableExpression:
         self._process = process
 
     def compile(self) -> str:
-        """Compile the rule now instead of with the first record.
+        """Compile the rule now instead of at the first record.
 
-        Return which rules inside a schema are unusable, or an empty text. Raises SchemaUnusable, Outage and
+        Return which rules inside a schema are unusable, or an empty string. Raises SchemaUnusable, Outage and
         WaitNotAllowed.
         """
         if self._inline is not None:
@@ -276,7 +276,7 @@ class StoppableExpression:
             raise SchemaError(str(error)) from error
 
     def look_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
-        """Evaluate together the records that the rules process has to evaluate."""
+        """Evaluate together the records that need the rules process."""
         inline = self._inline
         if inline is not None:
             records = [each for each in records if exceeds_limit(with_limit, inline.fault, each)]
@@ -306,7 +306,7 @@ def with_limit(evaluate: Callable[[RuledRecord], str | None], record: RuledRecor
 def exceeds_limit(evaluate: Callable[Given, object], *given: Given.args, **named: Given.kwargs) -> bool:
     """Return whether an evaluation raises TooManySteps.
 
-    All its other errors are ignored, because the evaluation that follows raises them.
+    Other errors are ignored, because the evaluation that follows raises them again.
     """
     try:
         evaluate(*given, **named)

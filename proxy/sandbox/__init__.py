@@ -1,1 +1,1 @@
-"""`sluicegate sandbox`, a Kafka endpoint with the policies of production, for the tests of producers."""
+"""`sluicegate sandbox`, a Kafka endpoint with production's policies for producers' tests."""

@@ -1,4 +1,4 @@
-"""The mock cluster of librdkafka, which the sandbox and the demo run inside their own process."""
+"""librdkafka's mock cluster, which the sandbox and the demo run inside their own process."""
 
 from collections.abc import Iterable
 
@@ -18,12 +18,10 @@ class MockCluster:
         self.bootstrap = [f"{broker.host}:{broker.port}" for broker in metadata.brokers.values()]
 
     def node_ids(self) -> list[int]:
-        """Return the node ids of the brokers."""
+        """Return the brokers' node ids."""
         return self._node_ids
 
     def create_topics(self, names: Iterable[str]) -> None:
-        """Create topics with the mock cluster's default of four partitions. It creates a topic when it is asked
-        for it.
-        """
+        """Create topics with the mock cluster's default of four partitions. A request about a topic creates it."""
         for name in names:
             self._host.list_topics(name, timeout=_SECONDS)

@@ -1,4 +1,4 @@
-"""Reads production's configuration for the sandbox, which replaces its addresses, logins and outputs."""
+"""Reads production's configuration for the sandbox, with the sandbox's own addresses, logins and outputs."""
 
 import os
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.reload.config_check import check_policies
 
 REPLACED = ("upstream", "listen", "admin", "violations", "otel", "state", "workers", "log", "drain_timeout_seconds")
-"""The sections of the configuration that the sandbox does not read. All others apply as in production."""
+"""The sections of the configuration that the sandbox replaces. All others apply as in production."""
 _NAMES = ("sluicegate.yaml", "sluicegate.yml")
 _DRAIN_SECONDS = 2
 
@@ -31,7 +31,7 @@ def configuration_in(path: Path) -> Path:
 
 
 def sandbox_configuration(file: Path, environment: Mapping[str, str], replaced: Mapping[str, Any]) -> Loaded:
-    """Return the policies of a configuration file with other values of `REPLACED`, after compiling the policies.
+    """Compile the policies in a configuration file, and return the configuration with other values of `REPLACED`.
 
     Variables in `environment` override the policies. Raises ConfigError.
     """
@@ -53,14 +53,15 @@ def sandbox_configuration(file: Path, environment: Mapping[str, str], replaced: 
 
 
 def _of_policies(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without the variables of replaced sections."""
+    """Return the environment without the variables for replaced sections."""
     prefixes = tuple(f"{PREFIX}{section.upper()}" for section in REPLACED)
     return {name: value for name, value in environment.items() if not name.startswith(prefixes)}
 
 
 def _with_samples(config: Config) -> Config:
-    """Return a configuration whose reports contain the beginnings of bad records, except of topics with sensitive
-    fields.
+    """Return the configuration with `samples`, so that reports show the beginnings of bad records.
+
+    Topics with sensitive fields are excepted.
     """
     shown = tuple(
         replace(topic, samples=True) if topic.samples is None and topic.sensitive is None else topic

@@ -1,4 +1,4 @@
-"""A sandbox in a process of its own, for tests in Python."""
+"""A sandbox in a separate process, for tests in Python."""
 
 import json
 import re
@@ -21,13 +21,13 @@ _READ_SECONDS = 10.0
 
 
 class SandboxFailed(Exception):
-    """The sandbox did not start. The text has its output."""
+    """The sandbox did not start. The message contains its output."""
 
 
 class SandboxProcess:
-    """A sandbox that starts at once and runs until `stop`. Raises SandboxFailed.
+    """A sandbox that starts immediately and runs until `stop`. Raises SandboxFailed.
 
-    `bootstrap` is the address for clients. The process also stops if this process is killed.
+    `bootstrap` is the address for clients. The sandbox also stops if the process that created it is killed.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class SandboxProcess:
         command = [sys.executable, "-m", "sluicegate", "sandbox", "--config", str(config), "--stop-with-stdin"]
         for option, values in (("--upstream", upstream), ("--topics", topics), ("--allow", allow)):
             command += [part for value in values for part in (option, value)]
-        self._open = build_opener(ProxyHandler({})).open  # a proxy of the environment is not for this machine
+        self._open = build_opener(ProxyHandler({})).open  # the environment's HTTP proxy is not for this machine
         with TemporaryFile("w+") as errors:
             self.process = subprocess.Popen(  # noqa: S603  # arguments of the caller, without a shell
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
@@ -62,19 +62,19 @@ class SandboxProcess:
         self.stop()
 
     def report(self, after: int = 0) -> dict[str, Any]:
-        """Return the report, with the violations whose number is above `after`."""
+        """Return the report, with the violations numbered above `after`."""
         with self._open(f"{self._report}?after={after}", timeout=_READ_SECONDS) as response:
             report: dict[str, Any] = json.load(response)
         return report
 
     def violations(self, after: int = 0) -> list[Violation]:
-        """Return the violations whose number is above `after`."""
+        """Return the violations numbered above `after`."""
         return [Violation.from_json(shown) for shown in self.report(after)["violations"]]
 
     def stop(self) -> str:
         """Stop the sandbox, and return its report for people."""
         try:
-            output, _ = self.process.communicate(timeout=_STOP_SECONDS)  # closes its standard input
+            output, _ = self.process.communicate(timeout=_STOP_SECONDS)  # closes the sandbox's standard input
         except subprocess.TimeoutExpired:
             self.process.kill()
             output, _ = self.process.communicate()

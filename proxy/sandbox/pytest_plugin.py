@@ -1,4 +1,4 @@
-"""The pytest plugin: a fixture with the address of a sandbox. A violation fails the test that sent the record.
+"""The pytest plugin: a fixture with a sandbox's address. A violation fails the test that sent the record.
 
 pytest imports this module in every project that has sluicegate installed, so other modules are imported when the
 fixture is used.
@@ -23,7 +23,7 @@ _OPTIONS = {
 
 
 class _Attribution:
-    """The violations of a session that belong to a test."""
+    """The violations during a session that belong to a test."""
 
     def __init__(self, sandbox: "SandboxProcess") -> None:
         self.sandbox = sandbox
@@ -41,7 +41,7 @@ _ATTRIBUTION: pytest.StashKey[Any] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options, on the command line and in the configuration of pytest."""
+    """Declare the options on the command line and in pytest's configuration."""
     group = parser.getgroup("sluicegate")
     for name, text in _OPTIONS.items():
         group.addoption(f"--sluicegate-{name}", action="append", metavar="VALUE", help=text)
@@ -125,7 +125,7 @@ def _violations_of(item: pytest.Item) -> "list[Violation]":
 
 
 def _values(config: pytest.Config, name: str) -> list[str]:
-    """Return the values of an option: those of the command line, or else those of the configuration file."""
+    """Return an option's values from the command line, or else from the configuration file."""
     given = config.getoption(f"sluicegate_{name}") or config.getini(f"sluicegate_{name}")
     return list(map(str, given))
 

@@ -1,4 +1,4 @@
-"""Writes the violations of a sandbox as JUnit XML and as SARIF 2.1.0."""
+"""Writes a sandbox's violations as JUnit XML and as SARIF 2.1.0."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sche
 def junit(violations: ViolationList) -> bytes:
     """Return a JUnit XML file with a test case for each client, topic and code.
 
-    Test cases of violations that fail the run have failed. A run without violations has one passed test case.
+    Violations that fail the run are failed test cases. A run without violations has one passed test case.
     """
     groups = list(grouped(violations.listed()))
     failures = sum(group[0].fails for group in groups)
@@ -45,7 +45,7 @@ def junit(violations: ViolationList) -> bytes:
 def sarif(violations: ViolationList, configuration: Path) -> bytes:
     """Return a SARIF file with a result for each client, topic and code.
 
-    A result is located at the violated policy, or at `configuration` if no policy has a place.
+    A result's location is the violated policy, or `configuration` if no policy has a place.
     """
     groups = list(grouped(violations.listed()))
     rules = {group[0].code: group[0] for group in groups}

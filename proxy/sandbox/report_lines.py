@@ -1,4 +1,4 @@
-"""Shows the violations of a sandbox as lines: for people, and as annotations of GitHub Actions."""
+"""Shows a sandbox's violations as lines: for people, and as annotations for GitHub Actions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from sluicegate.config.files.source import printable
 from sluicegate.proxy.sandbox.violations import Violation, ViolationList, grouped
 
 _RECORDS_SHOWN = 3
-# GitHub's limit on annotations of one step and level; it ignores further ones.
+# GitHub's limit on annotations per step and level. GitHub ignores further ones.
 _MOST_ANNOTATIONS = 10
 
 
@@ -19,7 +19,7 @@ def lines_of(violations: ViolationList, accepted_records: int) -> Iterator[str]:
 
 
 def lines_about(group: Sequence[Violation]) -> Iterator[str]:
-    """Yield the title and the details of violations of one client, topic and code."""
+    """Yield the title and the details for the violations of one client, topic and code."""
     yield _title(group)
     yield from (f"  {line}" for line in details_of(group))
 
@@ -60,7 +60,7 @@ def _title(group: Sequence[Violation]) -> str:
 
 
 def details_of(group: Sequence[Violation]) -> Iterator[str]:
-    """Yield lines about violations of one client, topic and code: client, records, reason, policy and fix."""
+    """Yield lines about the violations of one client, topic and code: client, records, reason, policy and fix."""
     first = group[0]
     event = first.event
     yield f"client   {client_of(event)}"
@@ -73,7 +73,7 @@ def details_of(group: Sequence[Violation]) -> Iterator[str]:
 
 
 def client_of(event: dict[str, Any]) -> str:
-    """Return the client of an event in one line."""
+    """Return an event's client in one line."""
     software = " ".join(part for part in (event["software_name"], event["software_version"]) if part)
     return ", ".join(part for part in (event["client_id"] or "(no client id)", software, event["principal"]) if part)
 
@@ -99,7 +99,7 @@ def policy_of(event: dict[str, Any]) -> str | None:
 
 
 def _escaped(text: str, further: str) -> str:
-    """Return a text as workflow commands need it (actions/toolkit, command.ts)."""
+    """Escape a string for workflow commands (actions/toolkit, command.ts)."""
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     for character in further:
         text = text.replace(character, f"%{ord(character):02X}")

@@ -7,7 +7,7 @@ from sluicegate.proxy.network.listeners import bind
 
 
 class ReservedPorts:
-    """Sockets on ports of one host that the system has chosen."""
+    """Sockets on one host, on ports that the system has chosen."""
 
     def __init__(self, host: str) -> None:
         self._host = host
@@ -21,12 +21,12 @@ class ReservedPorts:
         return HostPort(self._host, port)
 
     def bind(self, address: HostPort) -> socket.socket:
-        """Return the socket of a reserved port, or a new socket for any other address. Raises CannotListen."""
+        """Return the socket for a reserved port, or a new socket for any other address. Raises CannotListen."""
         listening = self._bound.pop(address.port, None)
         return bind(address) if listening is None else listening
 
     def close(self) -> None:
-        """Close the sockets that were reserved and not used."""
+        """Close the sockets that were reserved but not used."""
         for listening in self._bound.values():
             listening.close()
         self._bound.clear()

@@ -26,7 +26,7 @@ from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_r
 if TYPE_CHECKING:
     from sluicegate.proxy.sandbox.throw_away_cluster import ThrowAwayCluster
 
-_FOR_BROKERS = 2  # the report has the port after the bootstrap port, and brokers have the ports after that
+_FOR_BROKERS = 2  # the report uses the port after the bootstrap port, and the brokers use the ports after that
 _ADVERTISED = "localhost"
 _MOCK_ADVICE = (
     "the mock cluster of the sandbox does not support this: use --topics to create topics and classic groups to "
@@ -39,9 +39,9 @@ _MOST_DIGITS = 9
 class SandboxOptions:
     """The options of a sandbox.
 
-    `listen` is the bootstrap address; its port 0 means free ports. `upstream` are brokers, or nothing for the mock
-    cluster. `topics` are created. `allow` are the values of `--allow`. `stops_with_input` is whether the sandbox stops
-    when its standard input ends.
+    `listen` is the bootstrap address; its port 0 means free ports. `upstream` contains brokers, or nothing for the mock
+    cluster. `topics` are created. `allow` contains the values of `--allow`. `stops_with_input` tells whether the
+    sandbox stops when its standard input ends.
     """
 
     configuration: Path
@@ -65,8 +65,8 @@ def run_sandbox(
 ) -> SandboxResult:
     """Run until Ctrl-C or SIGTERM, and return the result.
 
-    `announce` is called once with a line that contains the addresses, when clients can connect. Raises ConfigError,
-    BadAllowance and CannotStart.
+    `announce` is called once, as soon as clients can connect, with a line that contains the addresses. Raises
+    ConfigError, BadAllowance and CannotStart.
     """
     return uvloop.run(_run(options, environment, announce))
 
@@ -79,7 +79,7 @@ async def _run(
         loop.add_signal_handler(number, stop.set)
     if options.stops_with_input:
         call_at_end_of_input(partial(loop.call_soon_threadsafe, stop.set))
-    cluster = _cluster(options.upstream)  # the mock cluster ends when this name is deleted
+    cluster = _cluster(options.upstream)  # the mock cluster ends when this variable is deleted
     ports = ReservedPorts(options.listen.host)
     try:
         keys = {
@@ -115,16 +115,16 @@ async def _run(
 def _cluster(upstream: tuple[HostPort, ...]) -> "MockCluster | ThrowAwayCluster":
     if not upstream:
         return MockCluster(brokers=1)
-    # Its admin client has as many modules as the rest of librdkafka's, and the mock cluster must start fast.
+    # Its admin client imports as many modules as the rest of librdkafka's client, and the mock cluster must start fast.
     from sluicegate.proxy.sandbox.throw_away_cluster import ThrowAwayCluster  # noqa: PLC0415
 
     return ThrowAwayCluster(upstream)
 
 
 def _addresses(listen: HostPort, node_ids: Sequence[int], ports: ReservedPorts) -> dict[str, Any]:
-    """Return the sections `listen` and `admin`: free ports, or the ports from that of `listen` on.
+    """Return the sections `listen` and `admin`.
 
-    Raises CannotListen.
+    They contain free ports, or consecutive ports starting with the port of `listen`. Raises CannotListen.
     """
     if listen.port == 0:
         bootstrap, report = ports.reserve(), HostPort(listen.host, 0)

@@ -1,4 +1,4 @@
-"""Notices that the standard input has ended, because the program that started the sandbox has ended or closed it."""
+"""Detects the end of the standard input: the program that started the sandbox has ended, or has closed the input."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ def call_at_end_of_input(ended: Callable[[], object]) -> None:
 
 def _read_until_end(ended: Callable[[], object]) -> None:
     # Python's own file object has a lock, which a blocked thread would hold when the interpreter shuts down.
-    with suppress(OSError):  # without a standard input it has ended, too
+    with suppress(OSError):  # a missing standard input counts as ended
         while os.read(_STANDARD_INPUT, _READ_BYTES):
             pass
     with suppress(RuntimeError):  # the event loop has already ended

@@ -1,4 +1,4 @@
-"""The brokers of `sluicegate sandbox --upstream`, which the caller starts and throws away."""
+"""The brokers of `sluicegate sandbox --upstream`, which the caller starts and discards."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,14 +13,14 @@ _DEFAULT_OF_BROKER = -1
 
 
 class ThrowAwayCluster:
-    """Brokers without TLS and login."""
+    """Brokers without TLS or login."""
 
     def __init__(self, addresses: Sequence[HostPort]) -> None:
         self.bootstrap = list(map(str, addresses))
         self._admin = AdminClient({"bootstrap.servers": ",".join(self.bootstrap), "log_level": 0})
 
     def node_ids(self) -> list[int]:
-        """Return the node ids of the brokers. Blocks for at most 10 s. Raises CannotStart."""
+        """Return the brokers' node ids. Blocks for at most 10 s. Raises CannotStart."""
         try:
             return sorted(self._admin.list_topics(timeout=_SECONDS).brokers)
         except KafkaException as error:

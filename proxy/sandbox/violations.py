@@ -1,4 +1,4 @@
-"""Collects the violations of a sandbox, and decides which of them fail the run."""
+"""Collects a sandbox's violations, and decides which of them fail the run."""
 
 import re
 import threading
@@ -21,23 +21,23 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 class BadAllowance(Exception):
-    """An invalid value of `--allow`. The text gives the reason."""
+    """An invalid value of `--allow`. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Violations that do not fail the run: topics by a pattern, and the code of a reason or the name of a rule."""
+    """Violations that do not fail the run: a pattern of topics, and a reason's code or a rule's name."""
 
     topic: NamePattern
     code: str
 
     def covers(self, topic: str | None, code: str) -> bool:
-        """Return whether a violation of this topic and code is allowed."""
+        """Return whether a violation with this topic and code is allowed."""
         return code == self.code and self.topic.matches(topic)
 
 
 def allowance_of(text: str) -> Allowance:
-    """Return the allowance in a text TOPIC=CODE. Raises BadAllowance."""
+    """Parse an allowance TOPIC=CODE. Raises BadAllowance."""
     topic, _, code = text.rpartition("=")
     if not topic or not code:
         raise BadAllowance(f"{text}: expected TOPIC=CODE, for example payments=null_key")
@@ -48,7 +48,7 @@ def allowance_of(text: str) -> Allowance:
 
 
 def allowances(texts: Iterable[str], config: Config) -> list[Allowance]:
-    """Return the values of `--allow TOPIC=CODE`. Raises BadAllowance for a code that no violation can have."""
+    """Parse the values of `--allow TOPIC=CODE`. Raises BadAllowance for a code that no violation can have."""
     rules = [rule.name for _, keys in config.sections_with_rules() for rule in keys.rules or ()]
     rules += [rule.name for rule in config.requests]
     known = {*rules, *(reason.value for reason in Reason)}
@@ -60,7 +60,7 @@ def allowances(texts: Iterable[str], config: Config) -> list[Allowance]:
 
 
 def codes_not_allowed(allowed: Sequence[Allowance], topic: str | None, codes: Iterable[str]) -> Iterator[str]:
-    """Yield the codes of a batch that no allowance covers."""
+    """Yield a batch's codes that no allowance covers."""
     return (code for code in codes if not any(allowance.covers(topic, code) for allowance in allowed))
 
 
@@ -68,8 +68,8 @@ def codes_not_allowed(allowed: Sequence[Allowance], topic: str | None, codes: It
 class Violation:
     """A batch with a violation. `event` is its violation event.
 
-    `code` is the reason or the name of a violated rule, if possible of one that `--allow` does not name.
-    `is_rejection` is false if the policy only observes. `is_allowed` is whether `--allow` names all its codes.
+    `code` is the reason or the name of a violated rule, if possible one that `--allow` does not name. `is_rejection` is
+    false if the policy only observes. `is_allowed` is true if `--allow` names all its codes.
     """
 
     number: int
@@ -91,12 +91,12 @@ class Violation:
 
     @classmethod
     def from_json(cls, shown: dict[str, Any]) -> "Violation":
-        """Return a violation of `/report`."""
+        """Create a violation from an entry of `/report`."""
         outcome = shown["rejected"], shown["allowed"]
         return cls(shown["number"], shown["code"], shown["fix"], *outcome, shown["event"])
 
     def as_json(self) -> dict[str, Any]:
-        """Return the violation as `/report` shows it."""
+        """Return the violation in the form that `/report` shows."""
         return {
             "number": self.number,
             "code": self.code,
@@ -108,7 +108,7 @@ class Violation:
 
 
 class ViolationList:
-    """A sink of violation events, which lists the first 10,000 and counts all. Thread-safe."""
+    """A sink for violation events, which lists the first 10,000 and counts all. Thread-safe."""
 
     def __init__(self, allowed: Sequence[Allowance] = ()) -> None:
         self._allowed = tuple(allowed)
@@ -146,12 +146,12 @@ class ViolationList:
         return self._failures
 
     def listed(self, after: int = 0) -> list[Violation]:
-        """Return the violations with a number above `after`."""
+        """Return the violations numbered above `after`."""
         with self._lock:
             return self._listed[after:]
 
     def as_json(self, after: int = 0) -> dict[str, Any]:
-        """Return the report. `after` is as in `listed`."""
+        """Return the report. `after` has the same meaning as in `listed`."""
         with self._lock:
             listed, count, failures = self._listed[after:], self._count, self._failures
         return {
@@ -173,7 +173,7 @@ def grouped(violations: Iterable[Violation]) -> Iterator[list[Violation]]:
 
 
 def _fix_of(reason: Reason, code: str) -> str:
-    """Return what to do about a violation, without the links of the documentation."""
+    """Return the advice for a violation, without links to the documentation."""
     if reason is Reason.RULE_VIOLATED:
         return f"Send records that meet the rule {code}, or ask the owner of the policy to change it."
     plain = _LINK.sub(r"\1", _REFERENCE.sub("", ENTRIES[reason].remedy))

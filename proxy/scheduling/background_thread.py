@@ -1,8 +1,8 @@
-"""A thread for the work of sessions that would delay the event loop, one piece of work at a time.
+"""A thread for sessions' work that would delay the event loop, one job at a time.
 
-It is not known beforehand how long a piece of work takes. So each one begins as a short one. If it takes longer, it
-starts again as a long one. A long one runs the short ones that wait in its pauses, so no client waits for the long work
-of another. Among equals, the connection with the least recent work comes first.
+How long a job takes is not known in advance. So each job begins as a short one. If it takes longer, it starts again as
+a long one. A long job runs waiting short ones in its pauses, so no client waits for another client's long job. Among
+equals, the connection with the least recent work comes first.
 """
 
 import threading
@@ -17,9 +17,9 @@ from sluicegate.proxy.scheduling.short_turns import ShortTurns
 
 GiveWay = Callable[[], None]
 Work = Callable[[GiveWay], Any]
-"""Returns a result, and calls its argument between small pieces. It can be started again, so it has no effect."""
+"""Returns a result, and calls its argument between small steps. It may be started again, so it has no side effects."""
 Report = Callable[[Any, BaseException | None], None]
-"""Gets the result or the error of work, in the thread."""
+"""Receives the result or the error of a piece of work, in the thread."""
 
 _SHORT_SECONDS = 0.02
 _BETWEEN_SHORT_SECONDS = 0.01
@@ -27,7 +27,7 @@ _BETWEEN_SHORT_SECONDS = 0.01
 
 @dataclass(slots=True, eq=False)
 class BackgroundJob:
-    """Work for the connection of `account`."""
+    """A piece of work for the connection of `account`."""
 
     work: Work
     account: Account
@@ -56,7 +56,7 @@ class BackgroundThread:
         while (found := self._next()) is not None:
             job, is_long = found
             self._do(job, _LongTurn(self) if is_long else _ShortTurn())
-            del job, found  # no data of a request are kept between jobs
+            del job, found  # no request data are kept between jobs
 
     def _next(self) -> tuple[BackgroundJob, bool] | None:
         with self._changing:
@@ -69,7 +69,7 @@ class BackgroundThread:
             return None
 
     def run_short(self, seconds: float) -> None:
-        """Run short jobs that wait, for a limited time."""
+        """Run waiting short jobs for a limited time."""
         until = thread_time() + seconds
         while thread_time() < until:
             with self._changing:
@@ -92,7 +92,7 @@ class BackgroundThread:
             job.account.add(turn.seconds, monotonic())
             job.report(result, error)
         finally:
-            error = None  # the traceback of the error refers to this frame
+            error = None  # the error's traceback refers to this frame
 
 
 class _ShortTurn:
@@ -121,7 +121,7 @@ class _LongTurn:
 
     @property
     def seconds(self) -> float:
-        """The CPU time (s) that the job has taken, without that of the short jobs within it."""
+        """The CPU time (s) that the job has taken, excluding that of the short jobs within it."""
         return thread_time() - self._began
 
     def give_way(self) -> None:

@@ -1,4 +1,4 @@
-"""Extracts the bad records of a validated request for dead-letter topics (`quarantine`).
+"""Extracts a validated request's bad records for dead-letter topics (`quarantine`).
 
 Extraction runs in a validating thread. The bad records of all connections share one memory limit until they are stored.
 """
@@ -81,7 +81,7 @@ def extract_bad_records(
 
     Raises Abandoned.
     """
-    # Validation has found that the batches are within the limits. Extraction gets a separate budget.
+    # Validation has found that the batches are within the limits. Extraction gets its own budget.
     budget = DecompressionBudget(limits.max_decompressed_bytes, 0, give_way)
     found = []
     for place, found_bad in validated.to_quarantine.items():

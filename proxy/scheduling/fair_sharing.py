@@ -1,4 +1,4 @@
-"""Shares work and slots fairly between clients.
+"""Shares work and slots fairly among clients.
 
 The classes use no thread, lock or clock. Callers pass monotonic times in seconds.
 """
@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Generic, Protocol, TypeVar
 
-# Work counts half after this time.
+# The half-life of an account's work: after this time, the work counts half as much.
 _HALF_LIFE_SECONDS = 5.0
-# An account without any work yet is queued as if this much work had been done for it. New accounts cost a client
-# nothing, so they must not precede a client that needs little.
+# An account without any work yet is queued as if this much work had been done for it. Opening new accounts costs a
+# client nothing, so they must not precede a client that needs only little work.
 _NEWCOMER_SECONDS = 0.5
 
 
@@ -51,7 +51,7 @@ T = TypeVar("T", bound=WaitingWork)
 
 
 class FairQueue(Generic[T]):
-    """A queue that serves the account with the least recent work first, and within an account the oldest work first.
+    """A queue that serves the account with the least recent work first, and each account's oldest work first.
 
     Among accounts without any work yet, the latest is served first, so that a new client does not wait for all clients
     that arrived before it.
@@ -79,15 +79,16 @@ class FairQueue(Generic[T]):
         self._waiting.clear()
 
     def pop(self, now: float) -> T | None:
-        """Remove and return the next work, or return None if the queue is empty."""
+        """Remove and return the next item of work, or return None if the queue is empty."""
         if not self._waiting:
             return None
         return self._waiting.pop(self._first(now))
 
     def pop_unless_heavier(self, account: Account, seconds: float, now: float) -> T | None:
-        """Remove and return the next work.
+        """Remove and return the next item of work.
 
-        Return None if the queue is empty, or if the next account was served at least `seconds` more than `account`.
+        Return None if the queue is empty, or if the next account has received at least `seconds` more work than
+        `account`.
         """
         if not self._waiting:
             return None
@@ -115,7 +116,7 @@ def _order(account: Account, now: float) -> tuple[bool, float]:
 
 
 class FairSlots:
-    """A number of slots, `total`, for many users.
+    """`total` slots for many users.
 
     No user may take more slots than it leaves free, so a new user always finds one. A single user gets half of the
     slots, two users get a third each, and so on. The number of future users need not be known.
@@ -139,7 +140,7 @@ class FairSlots:
         self._taken[user] += 1
 
     def release(self, user: Hashable) -> None:
-        """Free a slot of `user`."""
+        """Free one of the slots of `user`."""
         self._free += 1
         self._taken[user] -= 1
         if not self._taken[user]:

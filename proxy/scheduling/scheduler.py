@@ -1,7 +1,7 @@
 """Validates requests on the event loop if that takes little time, otherwise in a thread.
 
-The loop's time for validation between two polls is limited for all connections together. A request that exceeds the
-limit is validated again in the thread (`sluicegate.proxy.scheduling.validation_thread`).
+The loop's time for validation between two polls is limited for all connections together. If a request exceeds the
+limit, a thread validates it again (`sluicegate.proxy.scheduling.validation_thread`).
 """
 
 from collections.abc import Callable, Mapping
@@ -63,12 +63,12 @@ def _is_heavy_by_size(request: ProduceRequest) -> bool:
     return compressed > _HEAVY_COMPRESSED_BYTES or plain > _HEAVY_PLAIN_BYTES
 
 
-# A limit, because building many rejections takes time too.
+# This number is limited, because building many rejections takes time too.
 _MOST_REJECTED_ON_THE_LOOP = 20
 # The loop validates this many bytes, including decompressed ones, before it polls its sockets again.
 _LOOP_TURN_BYTES = 8 * 1024 * 1024
 _LOOP_REQUEST_BYTES = 4 * 1024 * 1024
-# The number of bytes that are validated without an interruption.
+# The number of bytes that are validated without interruption.
 _LOOP_AT_ONCE_BYTES = 64 * 1024
 # The time limit for one request on the loop.
 _LOOP_REQUEST_SECONDS = 0.003
@@ -80,11 +80,11 @@ Prepare = Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispa
 
 
 class Scheduler:
-    """Validates each request by the rules that are in force when validation starts.
+    """Validates each request by the rules in force when its validation starts.
 
     `call_soon` runs a function after the loop has polled its sockets. `room` is the memory for bad records.
-    `wait_budget` limits the waits of rules that look something up. If `converts_legacy`, requests of Produce v0 to v2
-    are converted to v3 in a thread before they are validated.
+    `wait_budget` limits the waits of rules that look something up. If `converts_legacy` is true, a thread converts
+    requests of Produce v0 to v2 to v3 before it validates them.
     """
 
     def __init__(
@@ -130,10 +130,10 @@ class Scheduler:
     def validate(
         self, request: ProduceRequest, client: Client | None = None, previous: Previous | None = None
     ) -> Dispatch | None:
-        """Return the dispatch of a request, or None if it needs a thread. Only for the event loop's thread.
+        """Return a request's dispatch, or None if it needs a thread. Only for the event loop's thread.
 
-        `client` is the sender, if the rulebook depends on it. `previous` contains the previous times of partitions. If
-        it is None, all known times are used. Raises PreviousTimeInFlight, as does the future of `submit`.
+        `client` is the sender, if the rulebook depends on it. `previous` contains the partitions' previous times. If it
+        is None, all known times are used. Raises PreviousTimeInFlight, as does the future of `submit`.
         """
         size = len(request.frame)
         if self._loop_left < size or is_heavy(request) or self._converts(request):
@@ -204,7 +204,7 @@ class Scheduler:
     def _validate_waiting(self, job: Job, give_way: Callable[[], None]) -> None:
         """Validate a job in a waiting thread.
 
-        A job whose rules need more than a slice of CPU time is moved elsewhere, so that it does not delay others.
+        A job whose rules need more than a slice of CPU time moves to another thread, so that it does not delay others.
         """
         try:
             self._validate_costly(job, give_way)
@@ -268,11 +268,11 @@ class Scheduler:
         return dispatch
 
     def _converts(self, request: ProduceRequest) -> bool:
-        """Return whether a request is converted to a version that newer brokers accept."""
+        """Return whether a request must be converted to a version that newer brokers accept."""
         return self._converts_legacy and request.version < ONE_BATCH_SINCE
 
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
-        """Return a function from topics to policies for this client, by the current rulebook."""
+        """Return a function that maps topics to policies for this client, by the current rulebook."""
         rulebook = self._rules.rulebook
         policy_of = memo.policies_by(rulebook)
         if client is not None and rulebook.exempts(client):

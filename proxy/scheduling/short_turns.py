@@ -2,7 +2,7 @@
 
 The thread sleeps briefly. If it only released the interpreter, it would acquire it again before the loop wakes up. A
 shorter switch interval would interrupt the loop just as often. After a long uninterruptible step, such as a library
-that parses a large value, the thread rests for as long as the step took, so that others can do many short steps.
+call that parses a large value, the thread rests for as long as the step took, so that others can do many short steps.
 """
 
 import time
@@ -14,7 +14,7 @@ _MOST_REST_SECONDS = 0.03
 
 
 class ShortTurns:
-    """Yields between small pieces of work."""
+    """Yields between small steps of work."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()

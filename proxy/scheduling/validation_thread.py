@@ -1,8 +1,8 @@
 """The thread that validates the requests that the event loop does not validate, shorter requests first.
 
-It is not known beforehand how long a request takes. So each request begins on a level for short requests, unless the
-last request of its connection was long. If it takes more than the time of that level, it starts again on the next
-level. There is only one thread. A long job runs the waiting jobs of shorter levels in its pauses, so a short job waits
+How long a request takes is not known in advance. So each request begins on a level for short requests, unless the
+previous request on its connection was long. If it takes longer than its level allows, it starts again on the next
+level. There is only one thread. A long job runs waiting jobs of shorter levels in its pauses, so a short job waits
 neither for a long job nor for many of them.
 """
 
@@ -30,10 +30,10 @@ Validation = Future[Dispatch]
 
 
 class Job:
-    """A request of the connection of `account`. `future` gets its dispatch.
+    """A request on the connection of `account`. `future` receives its dispatch.
 
-    `client` is the sender, if the rulebook depends on it. `previous` contains the previous times of partitions. If it
-    is None, all known times are used.
+    `client` is the sender, if the rulebook depends on it. `previous` contains the partitions' previous times. If it is
+    None, all known times are used.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Job:
 
 
 def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
-    """Set the result of a job. Raises WaitNotAllowed and OutOfTime if the job must still be validated elsewhere."""
+    """Set a job's result. Raises WaitNotAllowed and OutOfTime if the job must be validated elsewhere."""
     try:
         dispatch = validate()
     except (WaitNotAllowed, OutOfTime):
@@ -68,7 +68,7 @@ def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
     else:
         job.future.set_result(dispatch)
     finally:
-        del job  # otherwise the future and the traceback of the error would refer to each other
+        del job  # breaks the reference cycle of the future and the error's traceback
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ class _Level:
 MOST_HELD_BYTES: Final = 1 << 20
 """The number of bytes of one record that a job may keep in memory, except where only one job runs at a time."""
 ANY_SIZE: Final = 1 << 62
-# Ordinary requests take less than 30 ms. Each level is ten times as long as the one before, so the time that a job
-# wastes on shorter levels is about a tenth of its own time.
+# Ordinary requests take less than 30 ms. Each level is ten times as long as the previous one, so a job wastes about a
+# tenth of its own time on shorter levels.
 _LEVELS = (_Level(0.03, MOST_HELD_BYTES), _Level(0.3, MOST_HELD_BYTES), _Level(float("inf"), ANY_SIZE))
 # After each slice of this CPU time, a job lets shorter jobs run.
 _SLICE_SECONDS = 0.01
-# A job lets shorter jobs run for this time. After that a started job continues for a slice, or for a fourth of the time
-# that the shorter jobs took.
+# A job lets shorter jobs run for this time. After that, a job that has started continues for a slice, or for a fourth
+# of the time that the shorter jobs took.
 _OTHERS_SECONDS = 0.04
 _SHARE = 1 / 4
 _END_SECONDS = 2.0
@@ -143,7 +143,7 @@ class ValidationThread:
             raise Abandoned
 
     def validate_waiting(self, level: int) -> float:
-        """Validate jobs that wait on a level, for a limited time. Return the CPU time that they took (s)."""
+        """Validate jobs that wait on a level, for a limited time. Return the CPU time (s) that they took."""
         if not self._queues[level]:
             return 0.0
         began = thread_time()
@@ -169,7 +169,7 @@ class ValidationThread:
             while (level := self._longest_level()) is not None:
                 if (job := self._pop(level)) is not None:
                     self._validate(job, level)
-                del job  # no data of a request are kept between jobs
+                del job  # no request data are kept between jobs
 
     def _longest_level(self) -> int | None:
         """Wait for a job. Return the longest level that has one, or None at the end.
@@ -189,7 +189,7 @@ class ValidationThread:
             return self._queues[level].pop(monotonic())
 
     def _validate(self, job: Job, level: int) -> None:
-        # The memory of a longer job's decompressor is freed with the job.
+        # the memory of a longer job's decompressor is freed with the job
         decompressor = self._decompressor if level == 0 else Decompressor()
         turn = _Turn(self, job, level)
         try:
@@ -206,7 +206,7 @@ class ValidationThread:
 
 
 class _Turn:
-    """Measures the CPU time of a job, without that of the jobs that run within it."""
+    """Measures a job's CPU time, excluding that of the jobs that run within it."""
 
     def __init__(self, thread: ValidationThread, job: Job, level: int) -> None:
         self._thread = thread
@@ -214,7 +214,7 @@ class _Turn:
         self._limit_seconds = _LEVELS[level].seconds
         self._short_turns = ShortTurns()
         self._since = thread_time()
-        # The CPU time of this job at which the jobs of each shorter level may run next.
+        # this job's CPU time at which the jobs of each shorter level may run next
         self._others_at = [0.0] * level
 
     @property
@@ -225,7 +225,7 @@ class _Turn:
     def give_way(self) -> None:
         """Yield to other threads, and validate shorter jobs after each time slice.
 
-        Raises Abandoned, and OutOfTime after the time of the level.
+        Raises Abandoned, and OutOfTime after the level's time.
         """
         self._thread.check_wanted(self._job)
         self._short_turns.give_way()

@@ -1,4 +1,4 @@
-"""Limits how long the rules of a request may wait for lookups.
+"""Limits how long a request's rules may wait for lookups.
 
 The validation thread never waits. A validation that would have to wait there ends, and starts again in a thread that
 may wait (`sluicegate.proxy.scheduling.waiting_threads`).
@@ -19,24 +19,24 @@ T = TypeVar("T")
 
 
 class WaitNotAllowed(Exception):
-    """A validation has to wait, or takes longer than it may in this thread. It starts again in another thread."""
+    """A validation has to wait, or takes longer than this thread allows. It starts again in another thread."""
 
 
 class CpuTimeAllowance(Enum):
     """How much CPU time of the rules process a thread may wait for in one evaluation."""
 
-    WHOLE = auto()  # the total time of the request
+    WHOLE = auto()  # the request's total time
     SLICE = auto()  # a slice of the total; after it, the validation starts again in a thread with REST
-    REST = auto()  # the total time of the request, in a separate process from the one for slices
+    REST = auto()  # the request's total time, in a separate process from the one for slices
 
 
 class WaitBudgetExceeded(Exception):
-    """One request has used its whole wait budget."""
+    """One request has used up its wait budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictAhead:
-    """The verdict of a rule for its next question, which is a fault, None, or an exception to raise.
+    """A rule's verdict on its next question: a fault, None, or an exception to raise.
 
     `seconds` is the CPU time, which is charged when the question is asked.
     """
@@ -49,7 +49,7 @@ class RulesSpending:
     """The CPU time that one request has used in the rules process, for its records and for compiling new schemas.
 
     `sluicegate.proxy.rules_process` does the accounting. The numbers are kept here because they end with the request,
-    as the wait budget does. `ahead` contains verdicts for the next questions, by rule or schema.
+    as the wait budget does. `ahead` contains verdicts on the next questions, by rule or schema.
     """
 
     def __init__(self) -> None:
@@ -59,12 +59,12 @@ class RulesSpending:
 
     @property
     def uncharged_seconds(self) -> float:
-        """The CPU time of verdicts that are not charged yet."""
+        """The CPU time of verdicts that are not yet charged."""
         return sum(each.seconds for verdicts in self.ahead.values() for each in verdicts.values())
 
 
 class _RequestBudget:
-    """The remaining budget of a request. While the thread waits, it releases `step_aside`."""
+    """A request's remaining budget. While the thread waits, it releases `step_aside`."""
 
     def __init__(
         self, seconds: float, step_aside: threading.Lock, on_behalf_of: Hashable, cpu_time: CpuTimeAllowance
@@ -86,7 +86,7 @@ class _OfThread(threading.local):
 
 
 class WaitBudget:
-    """Manages the wait budget of each thread. A thread without a budget may wait without limit."""
+    """Manages each thread's wait budget. A thread without a budget may wait without limit."""
 
     def __init__(self) -> None:
         self._of_thread = _OfThread()
@@ -107,7 +107,7 @@ class WaitBudget:
     ) -> Iterator[None]:
         """Return a context manager in which the thread may wait `seconds` in total.
 
-        The thread holds `lock`, and releases it while it waits. `on_behalf_of` is the client of the request.
+        The thread holds `lock`, and releases it while it waits. `on_behalf_of` is the request's client.
         """
         with self._being(_RequestBudget(seconds, lock, on_behalf_of, cpu_time)):
             yield
@@ -131,31 +131,31 @@ class WaitBudget:
 
     @property
     def spent(self) -> RulesSpending:
-        """What this thread's request has spent, which is nothing in a thread without a request."""
+        """What this thread's request has spent: nothing in a thread without a request."""
         budget = self._of_thread.waits
         return budget.spent if isinstance(budget, _RequestBudget) else RulesSpending()
 
     def wait_uncounted(self, future: "Future[T]", seconds: float) -> T:
-        """Return the result without charging the budget.
+        """Return the future's result without charging the budget.
 
-        Raises the error of the future, TimeoutError after `seconds`, and WaitNotAllowed.
+        Raises the future's error, TimeoutError after `seconds`, and WaitNotAllowed.
         """
         self.require_waiting_allowed()
         try:
             with self._stepping_aside():
                 return future.result(seconds)
         finally:
-            del future  # otherwise the future and the traceback of its error would refer to each other
+            del future  # breaks the reference cycle of the future and its error's traceback
 
     def wait(self, future: "Future[T]", seconds: float) -> T:
-        """Return the result of the future and charge the wait to the budget.
+        """Return the future's result and charge the wait to the budget.
 
-        Raises the error of the future, TimeoutError after `seconds`, WaitNotAllowed and WaitBudgetExceeded.
+        Raises the future's error, TimeoutError after `seconds`, WaitNotAllowed and WaitBudgetExceeded.
         """
         try:
             return future.result() if future.done() else self._wait_for(future, seconds)
         finally:
-            del future  # otherwise the future and the traceback of its error would refer to each other
+            del future  # breaks the reference cycle of the future and its error's traceback
 
     def _wait_for(self, future: "Future[T]", seconds: float) -> T:
         self.require_waiting_allowed()
@@ -172,7 +172,7 @@ class WaitBudget:
         finally:
             if isinstance(budget, _RequestBudget):
                 budget.left -= monotonic() - began
-            del future  # otherwise the future and the traceback of its error would refer to each other
+            del future  # breaks the reference cycle of the future and its error's traceback
 
     @contextmanager
     def _stepping_aside(self) -> Iterator[None]:

@@ -28,7 +28,7 @@ class Abandonable(Protocol):
 
     @property
     def on_behalf_of(self) -> Hashable:
-        """The client of the job."""
+        """The job's client."""
 
 
 J = TypeVar("J", bound=Abandonable)
@@ -36,9 +36,9 @@ GiveWay = Callable[[], None]
 
 
 class WaitingThreads(Generic[J]):
-    """Threads that run jobs which may wait. At most `threads` jobs run at a time.
+    """Threads that run jobs that may wait. At most `threads` jobs run at a time.
 
-    `validate` does one whole job and sets its result. Its last argument lets others run. `cpu_time` is how much CPU
+    `validate` does one whole job and sets its result. Its last argument lets other jobs run. `cpu_time` is how much CPU
     time of the rules process a job may wait for in one evaluation.
     """
 
@@ -52,7 +52,7 @@ class WaitingThreads(Generic[J]):
         self._validate = validate
         self._wait_budget = wait_budget
         self._cpu_time = cpu_time
-        # The jobs by client. The client that was served most recently is last.
+        # The jobs by client. The most recently served client is last.
         self._jobs: dict[Hashable, deque[J]] = {}
         self._places = FairSlots(threads)
         self._changing = threading.Lock()
@@ -60,7 +60,7 @@ class WaitingThreads(Generic[J]):
         self._closed = False
 
     def add(self, job: J) -> None:
-        """Validate a job from the beginning, as soon as a thread is free."""
+        """Validate a job from the beginning as soon as a thread is free."""
         with self._changing:
             self._jobs.setdefault(job.on_behalf_of, deque()).append(job)
             self._begin_all_that_may()
@@ -88,7 +88,7 @@ class WaitingThreads(Generic[J]):
             threading.Thread(target=self._run, args=(job,), name="validate that waits", daemon=True).start()
 
     def _next(self) -> J | None:
-        """Return a job that may start and take its slot. The job belongs to the client with the fewest threads."""
+        """Return a job that may start, and take its slot. The job belongs to the client with the fewest threads."""
         who = min(self._jobs, key=self._places.taken_by, default=None)
         if who is None or not self._places.has_slot_for(who):
             return None

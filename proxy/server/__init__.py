@@ -1,1 +1,1 @@
-"""The assembly and the lifecycle of one running proxy."""
+"""Assembles one running proxy, and manages its lifecycle."""

@@ -1,4 +1,4 @@
-"""Creates this proxy's announcement to the other proxies of its cluster."""
+"""Creates this proxy's announcement to the cluster's other proxies."""
 
 import hashlib
 import json
@@ -60,7 +60,7 @@ def announcement_of_proxy(
 def digest_of_policies(loaded: Loaded) -> str:
     """Return a short digest of the policies.
 
-    Proxies with equal policies have equal digests, whatever their addresses.
+    Proxies with equal policies have equal digests, even if their addresses differ.
     """
     policies = {key: value for key, value in loaded.source.data.items() if key in POLICIES}
     text = json.dumps(policies, sort_keys=True, default=str)

@@ -1,4 +1,4 @@
-"""Assembles a proxy. Each part receives its dependencies here."""
+"""Assembles a proxy, and passes each part its dependencies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -59,22 +59,22 @@ from sluicegate.validation.validated_request import ValidatedRequest
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
-# Each connect takes about half a millisecond of the loop, most of it in its next iterations.
+# Each connect takes about half a millisecond of the loop's time, most of it in the next iterations.
 _CONNECTS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The environment of the proxy, which is asyncio and the system in a process, and a script in a test.
+    """The proxy's environment: asyncio and the system in a process, or a script in a test.
 
     `call_soon`, `call_later` and `from_thread` are functions of an event loop. `now_ms` returns the time against which
-    records are validated. `seconds` returns monotonic seconds. `why_lost` returns the logged reason for a broker's
+    records are validated. `seconds` returns monotonic seconds. `why_lost` returns the reason to log for a broker's
     disconnect, if there is one. `make_settings` is None if topic settings are not read from the cluster. `dead_letters`
     is the destination of bad records, and `quarantine` contains the results of writing them. `waiting_records` contains
     the clients that wait for registries. `wait_budget` limits the waits of rules. `keep_trace` receives the traces of
-    sampled requests, and is None if there is no tracing. `topic_settings` are the policies that are topic settings, and
-    None if the proxies share no state. `mock_advice` has the same meaning as in RequestDependencies. `chance` returns a
-    random number from 0 to 1.
+    sampled requests; it is None without tracing. `topic_settings` contains the policies that are set as topic settings;
+    it is None if the proxies share no state. `mock_advice` has the same meaning as in RequestDependencies. `chance`
+    returns a random number from 0 to 1.
     """
 
     call_soon: Callable[..., Any]
@@ -99,7 +99,7 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """The parts of one proxy that other modules use. Its sessions are made from `dependencies`."""
+    """The parts of one proxy that other modules use. Its sessions are created from `dependencies`."""
 
     dependencies: SessionDependencies
     rules: RulesInForce

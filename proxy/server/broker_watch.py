@@ -1,8 +1,8 @@
-"""Probes each broker of the cluster at the broker's own address.
+"""Probes each of the cluster's brokers at the broker's own address.
 
 The cluster's Metadata omits a dead broker only after its session has timed out, and includes a broker that this machine
-cannot reach. So every broker is sent an ApiVersions request, to which brokers respond before a login. One process of a
-proxy does this for all workers.
+cannot reach. So the proxy sends every broker an ApiVersions request, to which brokers respond before a login. One
+process of a proxy does this for all workers.
 """
 
 import asyncio
@@ -28,8 +28,7 @@ _NOT_LISTED = "it responds, but the cluster does not list it"
 class ProbeResults:
     """The results of probes, by node id.
 
-    This class does no I/O, because its caller probes the brokers and passes the time. `cluster_id` is None if it is
-    unknown.
+    This class does no I/O: its caller probes the brokers and passes in the time. `cluster_id` is None if it is unknown.
     """
 
     def __init__(self) -> None:
@@ -83,7 +82,7 @@ class ProbeResults:
 
 
 class BrokerWatch:
-    """Probes all known brokers every 5 s, and sets or clears the condition of each."""
+    """Probes all known brokers every 5 s, and sets or clears each broker's condition."""
 
     def __init__(
         self,
@@ -142,4 +141,4 @@ async def probe_broker(address: HostPort, upstream: Upstream, tls: TlsContext | 
 
 
 async def _nothing(_client: BrokerClient) -> None:
-    """Send no request in addition to ApiVersions."""
+    """Send no request besides ApiVersions."""

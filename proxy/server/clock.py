@@ -1,4 +1,4 @@
-"""The proxy's clock, which is the only source of the time against which records are validated."""
+"""The proxy's clock, the only source of the time against which records are validated."""
 
 from time import time_ns
 

@@ -21,7 +21,7 @@ _TOO_FAR_MS = 10_000
 def pause_after(found: ClockOffset | NotMeasured | None) -> float:
     """Return the time in seconds until the next measurement.
 
-    This pause is short during the election of a controller, which ends soon. It is long after a denial, which persists.
+    This pause is short during a controller election, which ends soon. It is long after a denial, which persists.
     """
     is_denied = isinstance(found, NotMeasured) and found.is_denied
     return _AFTER_DENIAL_SECONDS if is_denied else _EVERY_SECONDS
@@ -45,7 +45,7 @@ class ClockWatch:
     ) -> None:
         """`mark` is the correlation id that identifies this proxy's own requests.
 
-        `now_ms` returns the proxy's clock.
+        `now_ms` returns the proxy's time.
         """
         self.offset_seconds: float | None = None
         self._upstream = upstream

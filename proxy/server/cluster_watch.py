@@ -1,4 +1,4 @@
-"""Checks the cluster every few seconds for its brokers' addresses, the proxy's own login, loops and readiness."""
+"""Checks the cluster every few seconds: brokers' addresses, the proxy's own login, loops and readiness."""
 
 import asyncio
 import time
@@ -21,8 +21,8 @@ from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
-# Together with the time for the check and for a worker's report (1 s), a cluster that lists no broker is reported
-# within 5 s.
+# Including the time for the check and for a worker's report (1 s), a cluster that lists no broker is reported within 5
+# s.
 _PROBE_SECONDS = 3.0
 _RETRY_SECONDS = 2.0
 _TIMER_SECONDS = 0.05  # timers may fire early
@@ -67,7 +67,7 @@ class ClusterWatch:
 
     @property
     def loop_reason(self) -> str | None:
-        """Return why the last check reached this proxy itself, with advice, or None if it did not."""
+        """Why the last check reached this proxy itself, with advice. None if it reached the cluster."""
         listener = self._leading_back.listener
         return None if listener is None else f"{_LEADS_BACK} (listener {listener})"
 
@@ -140,7 +140,7 @@ class ClusterWatch:
         self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
 
     def _closed_ports(self, node_ids: Sequence[int]) -> None:
-        """Report the brokers of the cluster that have no port for clients.
+        """Report the cluster's brokers that have no port for clients.
 
         Clients are served as long as one broker has a port.
         """

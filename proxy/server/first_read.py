@@ -1,17 +1,17 @@
-"""Knows whether the state topic was read since the start, and lets requests about topic settings wait for that."""
+"""Records whether the state topic was read since the start, and lets requests about topic settings wait for that."""
 
 import asyncio
 from collections.abc import Callable
 
-# The default timeouts of AdminClients are 30 s and more.
+# The default timeouts of AdminClients are 30 s or more.
 _WAIT_SECONDS = 10.0
 
 
 class FirstRead:
     """The first complete read of the state topic. Belongs to the event loop; any thread may read `is_done`.
 
-    Requests wait only for some seconds after the start, because a state topic that cannot be read must not delay every
-    later request.
+    Requests wait only for a few seconds after the start, because an unreadable state topic must not delay every later
+    request.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class FirstRead:
         self._end()
 
     def wait(self, report: Callable[[], None]) -> None:
-        """Call `report` when the topic was read or the time is over, which may be at once."""
+        """Call `report` once the topic was read or the time is over, possibly immediately."""
         if self._waiting is None:
             report()
         else:

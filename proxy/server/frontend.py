@@ -1,6 +1,4 @@
-"""The side of the proxy that faces clients, with listening sockets, TLS, limits on new connections, and routes to
-brokers.
-"""
+"""The proxy's client-facing side: listening sockets, TLS, limits on new connections, and routes to brokers."""
 
 import socket
 from functools import partial
@@ -25,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Frontend:
-    """The frontend of one proxy.
+    """One proxy's frontend.
 
-    `listeners` are its ports, `book` contains the brokers of these ports, and `tls` is its certificate.
+    `listeners` contains its ports, `book` the brokers of these ports, and `tls` its certificate.
     """
 
     def __init__(self, config: Config, bind: Bind, counters: Counters) -> None:

@@ -1,4 +1,4 @@
-"""The periodic work of a running proxy for sessions, reports, traffic, certificates and event loop delay."""
+"""A running proxy's periodic work: sessions, reports, traffic, certificates and the event loop's delay."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
 _SWEEP_SECONDS = 2.0
-# The interval between checks of sessions, and the number of sessions that are checked in one loop iteration.
+# The interval between checks of all sessions. One loop iteration checks at most _CHECKS_AT_ONCE sessions.
 _CHECK_SECONDS = 1.0
 _FLOW_SECONDS = 1.0
 _CHECKS_AT_ONCE = 200
@@ -36,7 +36,7 @@ Step = Callable[[], Awaitable[None]]
 
 
 async def repeat_forever(step: Step) -> None:
-    """Repeat `step` forever. Its errors are logged."""
+    """Repeat `step` forever. Log its errors."""
     while True:
         try:
             await step()
@@ -55,7 +55,7 @@ def report_failing(status: Status, condition: Condition, health: WriteHealth) ->
 
 
 class Housekeeping:
-    """The periodic work of one proxy, in `steps`."""
+    """One proxy's periodic work, in `steps`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Housekeeping:
         certificates: Sequence[TlsContext],
         enforcement: Enforcement,
     ) -> None:
-        """`writes` contains the results of writes, by the condition that is active while they fail.
+        """`writes` contains the results of writes, by the condition that is active while those writes fail.
 
         `enforcement` contains the suspensions that may end.
         """
@@ -82,7 +82,7 @@ class Housekeeping:
 
     @property
     def steps(self) -> list[Step]:
-        """Return all periodic work."""
+        """All periodic work."""
         steps: list[Step] = [
             self._sweep,
             self._check_sessions,
@@ -95,7 +95,7 @@ class Housekeeping:
         return steps
 
     async def _sweep(self) -> None:
-        """Write collected log lines and counts, and drop expired entries."""
+        """Write pending log lines and counts, and drop expired entries."""
         parts = self._parts
         self._status.beat()
         for condition, health in self._writes.items():
@@ -130,13 +130,13 @@ class Housekeeping:
         self._parts.counters.loop_delay.add(max(time.monotonic() - asked_at - _DELAY_SECONDS, 0.0))
 
     async def _follow_certificates(self) -> None:
-        """Use a certificate that was renewed on disk for new connections."""
+        """Use certificates that were renewed on disk for new connections."""
         await asyncio.sleep(_CERTIFICATES_SECONDS)
         for context in self._certificates:
             await in_daemon_thread(context.follow)
 
     async def _end_suspensions(self) -> None:
-        """End the suspensions whose end time has come."""
+        """End the suspensions whose end time has passed."""
         await asyncio.sleep(_SUSPENSIONS_SECONDS)
         self._enforcement.end_due()
 

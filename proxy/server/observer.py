@@ -1,4 +1,4 @@
-"""Passes the outcome of every batch to all reports, which are metrics, log lines, events, traces and the live view."""
+"""Passes every batch's outcome to all reports: metrics, log lines, events, traces and the live view."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -43,7 +43,7 @@ class _Lines(Protocol):
 class Observer:
     """Passes outcomes to the reports without waiting.
 
-    Errors of a report do not affect requests. They are counted in `internal_errors` and logged.
+    Errors in a report do not affect requests. They are counted in `internal_errors` and logged.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Observer:
         self._internal_errors = internal_errors
 
     def settled(self, request: RequestOutcome) -> None:
-        """Report a request of the slow path, in steps, so that other connections are served between them."""
+        """Report a request of the slow path, in steps, so that other connections are served in between."""
         for sink in self._requests:
             self._guarded(request.client, partial(sink.request_settled, request))
         batches = request.batches
@@ -99,7 +99,7 @@ class Observer:
         self._counts.not_accepted(client_id, holder, topic, outcome)
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
-        """Report a failed quarantine write, after which the producer is asked to retry."""
+        """Report a failed quarantine write, after which the producer must retry."""
         client = client_details(identity)
         self._quarantine.failed(letters.destination, reason, waiting_for(client, letters.source))
         self._guarded(client, partial(self._counts.not_quarantined, client, letters))

@@ -1,4 +1,4 @@
-"""The open sessions of a proxy, and statistics about their connections."""
+"""A proxy's open sessions, and statistics about their connections."""
 
 import asyncio
 from collections import Counter
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OpenSessions:
-    """The open sessions of one proxy, counted in `counters`."""
+    """One proxy's open sessions, counted in `counters`."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -43,7 +43,7 @@ class OpenSessions:
             self._one_ended.set()
 
     def requests_in_flight(self) -> int:
-        """Return the number of requests in flight in all sessions. Thread-safe."""
+        """Return the number of in-flight requests in all sessions. Thread-safe."""
         return sum(len(session.queue) for session in self)
 
     async def wait_until_all_ended(self) -> None:
@@ -53,13 +53,13 @@ class OpenSessions:
             await self._one_ended.wait()
 
 
-# All brokers beyond this number share one count, because the cluster determines the number of brokers.
+# All brokers beyond this number share one count, because the cluster determines how many brokers there are.
 _MOST_BROKERS = 500
 _OTHERS = "other"
 
 
 class ConnectionStats:
-    """Connection statistics of one process, from the last complete round over all sessions."""
+    """One process's connection statistics, from the last complete round over all sessions."""
 
     def __init__(
         self, budget: GatherBudget, fast_path_buffer: "FastPathBuffer | None", quarantine: QuarantineMemory

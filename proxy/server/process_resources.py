@@ -23,7 +23,7 @@ _RESERVED = 1 << 16
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the soft limit of descriptors to the highest value that needs no additional privileges."""
+    """Raise the soft limit on descriptors to the highest value that needs no additional privileges."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,4 +1,4 @@
-"""Reports registries that do not respond with the clients that wait for them, and repeats failed lookups."""
+"""Reports registries that do not respond, with the clients that wait for them, and repeats failed lookups."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ _EVERY_SECONDS = 1.0
 
 
 class RegistryWatch:
-    """Watches the registries of one process."""
+    """Watches one process's registries."""
 
     def __init__(
         self, registries: Registries, waiting: WaitingRecords, status: Status, schema_watch: SchemaWatch | None

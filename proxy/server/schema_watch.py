@@ -1,4 +1,4 @@
-"""Surveys the registries in use every few minutes, and reports schemas that cannot be used as conditions."""
+"""Surveys the registries in use every few minutes, and reports unusable schemas as conditions."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class SchemaWatch:
         self._surveys = Surveys(config, reports)
 
     def configure(self, config: Config) -> None:
-        """Survey the registries of a new configuration from the next survey on."""
+        """Survey a new configuration's registries from the next survey on."""
         self._surveys = Surveys(config, self._reports)
 
     async def repeat_look_ups(self) -> None:
@@ -41,7 +41,7 @@ class SchemaWatch:
     def learn(self, results: Sequence[SurveyResult]) -> None:
         """Set the conditions according to the results.
 
-        A registry that could not be surveyed completely keeps its conditions.
+        A registry whose survey was incomplete keeps its conditions.
         """
         self.failures = {each.registry: each.unreachable for each in results if each.unreachable}
         for surveyed in results:

@@ -1,4 +1,4 @@
-"""One running proxy, with its listeners, sessions, cluster checks and admin endpoint, and how it drains."""
+"""One running proxy: its listeners, sessions, cluster checks and admin endpoint, and how it drains."""
 
 import asyncio
 import gc
@@ -80,7 +80,7 @@ class _Started:
 
 
 class Server:
-    """One proxy, which can be started and drained. It belongs to one event loop."""
+    """One proxy, which can be started and drained. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -98,13 +98,13 @@ class Server:
     ) -> None:
         """`violations` receives the events instead of the configured sinks.
 
-        `bind` creates the listening sockets. `mark` identifies the requests of a proxy that has several processes.
+        `bind` creates the listening sockets. `mark` identifies the requests of a proxy with several processes.
         `policy_query` explains the policies in force. `probes_brokers` is true in the one process of a proxy that
-        probes each broker and the cluster's clock. `source` contains the places of the configuration's keys, for use
-        without `policy_query`. `change_settings` stores topic settings in a proxy with several processes, whose state
-        another process reads; None if this process reads it. `settings` are the topic settings at the start.
-        `pages` are further pages of the admin endpoint. `mock_advice` is the response to requests that a mock cluster
-        does not support, or None for a real cluster.
+        probes each broker and the cluster's clock. `source` maps the configuration's keys to their places, for use
+        without `policy_query`. `change_settings` stores topic settings in a proxy with several processes, where another
+        process reads the state; it is None if this process reads it. `settings` contains the topic settings at the
+        start. `pages` contains additional pages of the admin endpoint. `mock_advice` is the response to requests that a
+        mock cluster does not support, or None for a real cluster.
         """
         self._mock_advice = mock_advice
         self._pages: FurtherPages = {} if pages is None else pages
@@ -136,12 +136,12 @@ class Server:
 
     @property
     def bootstrap_address(self) -> HostPort:
-        """Return the address to use in clients' bootstrap.servers."""
+        """The address to use in clients' bootstrap.servers."""
         return self._listeners.bootstrap_address
 
     @property
     def admin_port(self) -> int | None:
-        """Return the port of the admin endpoint, or None if there is no endpoint."""
+        """The admin endpoint's port, or None if there is no endpoint."""
         return self._admin.port if self._admin is not None else None
 
     @property
@@ -151,16 +151,16 @@ class Server:
         return self._started
 
     def check(self, loaded: Loaded) -> None:
-        """Check the policies of another configuration. Blocks. Raises ConfigError."""
+        """Check another configuration's policies. Blocks. Raises ConfigError."""
         self._rule_makers.check(loaded)
 
     async def adopt(self, config: Config, source: Source = NOWHERE) -> None:
-        """Put the policies of another configuration in force. Its other keys require a restart. Raises RuleUnusable."""
+        """Put another configuration's policies in force. Its other keys require a restart. Raises RuleUnusable."""
         activate_policies = await self.compiled(config, source)
         activate_policies()
 
     async def compiled(self, config: Config, source: Source = NOWHERE) -> Callable[[], None]:
-        """Compile the policies of another configuration.
+        """Compile another configuration's policies.
 
         Return a function that puts them in force. Raises RuleUnusable.
         """
@@ -178,7 +178,9 @@ class Server:
         return activate_policies
 
     def settings_read(self) -> None:
-        """Respond about topic settings from now on, because those in the state topic are in force."""
+        """Respond to requests about topic settings from now on, because the settings in the state
+        topic are in force.
+        """
         self._running.topics.first_read.done()
 
     async def adopt_settings(self, changes: Mapping[str, TopicValues | None]) -> None:
@@ -190,14 +192,12 @@ class Server:
         self._running.parts.rules.suspend(suspended)
 
     def _configured(self, config: Config, source: Source) -> Configured:
-        """Compile a configuration. Reads the files of rules unless `source` has read them. Raises RuleUnusable."""
+        """Compile a configuration. Read the rules' files unless `source` has read them. Raises RuleUnusable."""
         maker = self._rule_makers.for_registries(config.registries, source.schemas)
         return Configured(config, file_policies_of(config, maker, source), maker, source)
 
     def _query_of_policies(self) -> PolicyQuery:
-        """Return an object that explains the policies in force, with the cluster's settings and the current
-        suspensions.
-        """
+        """Create an object that explains the policies in force, with the cluster's settings and current suspensions."""
         rules = self._running.parts.rules
         query = self._policy_query or PolicyQuery(Loaded(self._config, self._source, (), ()))
         query.read_settings, query.suspended = self._settings_of, lambda: rules.rulebook.suspended
@@ -214,7 +214,7 @@ class Server:
         return self._running.state.snapshot()
 
     def successes(self) -> Successes:
-        """Return the time of the last successful write for each condition that a failed write sets. Thread-safe."""
+        """Return when the last write succeeded, for each condition that a failed write sets. Thread-safe."""
         return {
             (condition, cut(destination)): succeeded_at
             for condition, health in self._running.outputs.writes.items()
@@ -336,7 +336,7 @@ class Server:
         return [brokers.probe_again, state.clock_watch.measure_again, self._schema_watch.repeat_look_ups]
 
     async def drain(self) -> None:
-        """Stop accepting, wait at most `drain_timeout_seconds` for requests in flight, then close everything."""
+        """Stop accepting, wait at most `drain_timeout_seconds` for in-flight requests, then close everything."""
         parts = self._running.parts
         self.status.begin(Condition.DRAINING, "draining")
         self._log.info("draining", sessions=len(parts.sessions), seconds=self._config.drain_timeout_seconds)

@@ -1,4 +1,4 @@
-"""The state of a running proxy, with counters and gauges for scrapes and the live state for the web UI."""
+"""A running proxy's state: counters and gauges for scrapes, and the live state for the web UI."""
 
 import time
 from time import process_time
@@ -24,7 +24,7 @@ class ServerState:
     """Reads the state of a running proxy's parts. Thread-safe.
 
     The housekeeping counts `connection_stats` in rounds. `config_generation` is the number of the configuration in
-    force, which is 1 at the start. `clock_watch` measures the offset of the cluster's clock, and is None if it is not
+    force, starting at 1. `clock_watch` measures the offset of the cluster's clock; it is None if the offset is not
     measured.
     """
 

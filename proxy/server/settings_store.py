@@ -1,4 +1,4 @@
-"""Stores topic settings of clients in the state topic, without blocking the event loop."""
+"""Stores clients' topic settings in the state topic without blocking the event loop."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -35,21 +35,20 @@ if TYPE_CHECKING:
 
 
 AdoptSettings = Callable[[Mapping[str, TopicValues | None]], Coroutine[Any, Any, None]]
-"""Puts changed topic settings in force; None stands for a topic without settings."""
+"""Puts changed topic settings in force. None stands for a topic without settings."""
 _ADOPT_SECONDS = 60.0
-# After this timeout of a quarantine write, the producer gets a retriable error.
+# When a quarantine write takes this long, the producer gets a retriable error.
 _KEEP_SECONDS = 10.0
 
 
 class CannotStart(Exception):
-    """The proxy cannot run. The text gives advice."""
+    """The proxy cannot run. The message gives advice."""
 
 
 class Outputs:
-    """The outputs of one proxy besides its connections.
+    """One proxy's outputs besides its connections: quarantined records, spans and pushed metrics.
 
-    They are quarantined records, spans and, if they are pushed, metrics. `quarantine` contains the results of writing
-    records, and `reports` the results of writing events or telemetry.
+    `quarantine` contains the results of writing records, and `reports` the results of writing events or telemetry.
     """
 
     def __init__(self, config: Config, counters: Counters, from_thread: Callable[..., Any]) -> None:
@@ -66,16 +65,16 @@ class Outputs:
 
     @property
     def writes(self) -> dict[Condition, WriteHealth]:
-        """The results of writes, by the condition that is active while they fail."""
+        """The results of writes, by the condition that is active while those writes fail."""
         return {Condition.QUARANTINE_FAILING: self.quarantine, Condition.EVENTS_LOST: self.reports}
 
     @property
     def keep_trace(self) -> Callable[[RequestSummary], None] | None:
-        """A function that receives the traces of sampled requests, or None if there is no tracing."""
+        """A function that receives the traces of sampled requests, or None without tracing."""
         return None if self._spans is None else self._spans.keep
 
     def push_metrics(self, config: Config, snapshot: Callable[[], Snapshot]) -> None:
-        """Start to push metrics if that is configured."""
+        """Start pushing metrics if that is configured."""
         self._metrics = metric_push(config, snapshot, self._counters, self.reports)
 
     async def end_pushes(self) -> None:
@@ -87,7 +86,7 @@ class Outputs:
 def open_violations(config: Config, counters: Counters, health: WriteHealth) -> ViolationSink | None:
     """Open the configured sinks of violation events.
 
-    Return None if there are none. Raises CannotStart. `health` records the results of writes.
+    Return None if there are none. `health` records the results of writes. Raises CannotStart.
     """
     keys = config.violations
     sinks: list[ViolationSink] = []
@@ -111,11 +110,11 @@ def open_state(
     health: WriteHealth,
     snapshot: Callable[[], Snapshot],
 ) -> SharedState | None:
-    """Start to read `state.topic`, and return None if no such topic is configured.
+    """Start reading `state.topic`. Return None if no such topic is configured.
 
-    Its state is put in force on this event loop; `adopt_settings` does so with changed topic settings. `settings_read`
-    is called after the first state that was read. Changes of the state and of the policies of `query` are written to
-    the history. `snapshot` returns the counters that this proxy announces. Raises CannotStart.
+    The state takes effect on this event loop; `adopt_settings` puts changed topic settings in force. `settings_read` is
+    called after the state was read for the first time. Changes of the state and of the policies that `query` explains
+    are written to the history. `snapshot` returns the counters that this proxy announces. Raises CannotStart.
     """
     if config.state is None:
         return None
@@ -184,7 +183,7 @@ def check_telemetry(config: Config) -> None:
 def metric_push(
     config: Config, snapshot: Callable[[], Snapshot], counters: Counters, health: WriteHealth
 ) -> "MetricPush | None":
-    """Start to push metrics if that is configured, and return None otherwise.
+    """Start pushing metrics if that is configured. Otherwise return None.
 
     `counters` and `health` record the outcomes.
     """
@@ -201,7 +200,7 @@ def metric_push(
 
 
 def span_push(config: Config, counters: Counters, health: WriteHealth) -> "SpanPush | None":
-    """Start to push the spans of requests if that is configured, and return None otherwise."""
+    """Start pushing the spans of requests if that is configured. Otherwise return None."""
     otel = config.otel
     if otel is None or not otel.traces_per_second:
         return None

@@ -1,4 +1,4 @@
-"""Puts the topic settings of the cluster (`sluicegate.*`) in force in one process, and validates new ones."""
+"""Puts the cluster's topic settings (`sluicegate.*`) in force in one process, and validates new ones."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,12 @@ from sluicegate.validation.topic_entry import NotDelegated, SettingUnusable
 from sluicegate.validation.topic_policy import policy_by_settings
 
 MOST_CHARACTERS = 48_000
-"""The maximum number of characters of all settings of one topic."""
+"""The maximum number of characters in all of a topic's settings."""
 _MOST_NAMED = 20
 
 
 class TopicPoliciesInForce:
-    """The topic settings of one process and their policies. Belongs to the event loop; any thread may read it."""
+    """One process's topic settings and their policies. Belongs to the event loop; any thread may read it."""
 
     def __init__(self, rules: RulesInForce, configured: Configured, status: Status, commit: Commit) -> None:
         self._rules = rules
@@ -43,7 +43,7 @@ class TopicPoliciesInForce:
         self._again: asyncio.Task[None] | None = None
 
     async def adopt(self, changes: Mapping[str, TopicValues | None]) -> None:
-        """Put changed settings in force. Policies are compiled in a thread, in the order of the calls."""
+        """Put changed settings in force. A thread compiles the policies, in the order of the calls."""
         self._version += 1
         self._values |= {topic: its for topic, its in changes.items() if its is not None}
         for topic in (topic for topic, its in changes.items() if its is None):
@@ -52,7 +52,7 @@ class TopicPoliciesInForce:
         self._activate(self.compiled.with_changes(changes, new))
 
     async def compile_all(self, configured: Configured) -> CompiledTopicPolicies:
-        """Return the policies of all topics with settings by another configuration."""
+        """Return another configuration's policies for all topics with settings."""
         values = dict(self._values)
         self._compiled_version = self._version
         return await self._compiling.do(lambda: topic_policies_of(configured, values))
@@ -74,22 +74,22 @@ class TopicPoliciesInForce:
         return self.first_read.is_done
 
     def await_known(self, report: Callable[[], None]) -> None:
-        """Call `report` when the settings in the state topic are in force, or some seconds after the start."""
+        """Call `report` when the settings in the state topic are in force, or after a few seconds from the start."""
         self.first_read.wait(report)
 
     def settings_of(self, topic: str) -> Mapping[str, str]:
-        """Return the settings of a topic; an empty mapping if it has none."""
+        """Return a topic's settings; an empty mapping if it has none."""
         its = self._values.get(topic)
         return {} if its is None else its.values
 
     def keys_of(self, topic: str) -> Sequence[SettingKey]:
-        """Return the keys that the owners of a topic may set."""
+        """Return the keys that a topic's owners may set."""
         return [SETTING_KEYS[name] for name in delegated_keys(self.configured.config.topic_policies, topic)]
 
     def refusal(self, topic: str, values: Mapping[str, str]) -> SettingRefusal | None:
-        """Return why a topic cannot have exactly these settings, or None. Blocks."""
+        """Return why a topic cannot have exactly these settings, or None if it can. Blocks."""
         known, delegated = self.settings_of(topic), delegated_keys(self.configured.config.topic_policies, topic)
-        # A setting that is stored already, and was delegated then, does not prevent changes of others.
+        # An unchanged setting whose key is no longer delegated does not prevent changes of others.
         new = {name: value for name, value in values.items() if name in delegated or known.get(name) != value}
         if sum(len(name) + len(value) for name, value in new.items()) > MOST_CHARACTERS:
             return SettingRefusal(

@@ -1,4 +1,4 @@
-"""Reports clients with unverified principals as conditions while policies name principals."""
+"""Reports clients with unverified principals as conditions, if policies name principals."""
 
 from collections import Counter
 

@@ -1,1 +1,1 @@
-"""One client connection and its broker connection, with the order of requests, pauses, memory and closing."""
+"""One client connection and its broker connection: the order of requests, pauses, memory and closing."""

@@ -1,10 +1,10 @@
 """Counts the error codes that brokers send to a client.
 
-The error code of a whole response has a fixed position, and `sluicegate.protocol.api` declares where the codes of
-partitions are. Handlers that rewrite a response report its codes (`sluicegate.proxy.responses.rewriting`). If a
-response is forwarded in pieces, only its first 4 KiB are read, because a partition with an error has no records.
-Reading the codes of a forwarded response takes 0.3 us for a Produce response before v10 with one partition, and 0.16 us
-for each partition of a Fetch response.
+A whole response's error code has a fixed position, and `sluicegate.protocol.api` declares where the partitions' codes
+are. Handlers that rewrite a response report its codes (`sluicegate.proxy.responses.rewriting`). If a response is
+forwarded in pieces, only its first 4 KiB are read, because a partition with an error has no records. Reading the codes
+in a forwarded response takes 0.3 us for a Produce response before v10 with one partition, and 0.16 us per partition of
+a Fetch response.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ _MOST_WALKED_BYTES = 4096
 
 
 def expect_code(in_flight: InFlightRequest, api_key: int, version: int) -> InFlightRequest:
-    """Return `in_flight`, changed so that the error codes of its response are read."""
+    """Make the proxy read the error codes in the response to `in_flight`, and return `in_flight`."""
     in_flight.api_key = api_key
     in_flight.version = version
     in_flight.code_at = code_position(api_key, version)
@@ -77,7 +77,7 @@ class BrokerErrors:
                 self.count_codes(api_key, codes_in(api_key, version, head, body_at))
 
     def count_codes(self, api_key: int, codes: Iterable[int]) -> None:
-        """Count the distinct error codes of a response, except 0 (no error)."""
+        """Count a response's distinct error codes, except 0 (no error)."""
         for code in codes:
             if code != 0:
                 self.responded(api_key, code)

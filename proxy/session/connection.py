@@ -3,9 +3,9 @@
 A connection opens no socket. An event loop calls it, and it writes to a Transport.
 
 Reading is paused while there is at least one pause reason (`pause`, `resume`). Bytes that have already arrived stay in
-a small backlog, which is read first after resuming, in a later loop iteration, so that resuming is never re-entrant.
-All connections of a loop share one read buffer, because its bytes are used before the next read. A gathered frame is
-read into a buffer of its own.
+a small backlog. After resuming, the backlog is read first, in a later loop iteration, so that resuming is never
+re-entrant. All connections of a loop share one read buffer, because its bytes are used before the next read. A gathered
+frame is read into its own buffer.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,32 +29,32 @@ class ConnectionOwner(Protocol):
     """Receives the events of a connection."""
 
     def on_open(self, connection: "Connection") -> None:
-        """The connection is open."""
+        """Called when the connection is open."""
 
     def on_bytes_taken(self, connection: "Connection") -> None:
-        """All bytes that have arrived were read, or a pause stopped reading.
+        """Called when all arrived bytes were read, or when a pause has stopped reading.
 
-        This is not called if the reader is settled.
+        Not called if the reader is settled.
         """
 
     def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
-        """The peer violated the protocol."""
+        """Called when the peer violated the protocol."""
 
     def on_internal_error(self, connection: "Connection", error: Exception) -> None:
-        """The proxy failed to handle the input."""
+        """Called when the proxy failed to handle the input."""
 
     def on_eof(self, connection: "Connection") -> None:
-        """The peer has ended its stream, and all of it was read."""
+        """Called when the peer has ended its stream, and all of it was read."""
 
     def on_lost(self, connection: "Connection", error: Exception | None) -> None:
-        """The connection is closed."""
+        """Called when the connection is closed."""
 
     def on_full(self, connection: "Connection", full: bool) -> None:
-        """The write buffer is full (True), or has enough room again (False)."""
+        """Called when the write buffer is full (True), or has enough room again (False)."""
 
 
 class _NoOwner:
-    """The owner of a connection after its session has ended. It ignores all events."""
+    """A connection's owner after its session has ended. It ignores all events."""
 
     def on_open(self, connection: "Connection") -> None:
         connection.abort()
@@ -73,7 +73,7 @@ class _NoOwner:
 
 
 _NO_OWNER = _NoOwner()
-# A peer has this time to read the remaining output of a connection that is closing.
+# A closing connection's peer has this time to read the remaining output.
 _CLOSE_SECONDS = 5.0
 _NOBODY = PeerInfo("?", "?")
 
@@ -81,10 +81,10 @@ _Write = Callable[[bytes | bytearray | memoryview], None]
 
 
 class DirectOutlet:
-    """A transport that accepts bytes from a shared buffer, without a new bytes object, for example a native socket."""
+    """A transport that accepts bytes from a shared buffer without a new bytes object, for example a native socket."""
 
     def put(self, data: bytes, size: int) -> None:
-        """Send data[:size] after all earlier output. The caller may change the bytes after this returns."""
+        """Send data[:size] after all earlier output. The caller may change the bytes once this method returns."""
         raise NotImplementedError
 
 
@@ -137,17 +137,17 @@ class Connection:
 
     @property
     def mid_frame(self) -> bool:
-        """Whether the connection has received a frame in part."""
+        """Whether part of a frame has been received."""
         return self._reader.mid_frame
 
     @property
     def mid_pass(self) -> bool:
-        """Whether a frame has been forwarded in part."""
+        """Whether part of a frame has been forwarded."""
         return self._reader.mid_pass
 
     @property
     def is_gathering(self) -> bool:
-        """Whether a frame has been gathered in part."""
+        """Whether part of a frame has been gathered."""
         return self._reader.is_gathering
 
     @property
@@ -160,7 +160,7 @@ class Connection:
 
     @property
     def unread(self) -> bytes:
-        """The bytes that have arrived and wait for the end of a pause."""
+        """The bytes that have arrived and wait for a pause to end."""
         return self._backlog
 
     @property
@@ -189,7 +189,7 @@ class Connection:
             self._transport.writelines(parts)
 
     def pass_on(self, data: bytes, size: int) -> None:
-        """Send data[:size] from a read buffer. The bytes are copied only if the system does not accept them at once."""
+        """Send data[:size] from a read buffer. The bytes are copied only if the system does not accept them now."""
         transport: object = self._transport
         if isinstance(transport, DirectOutlet):
             outlet = transport
@@ -198,7 +198,7 @@ class Connection:
             self.write(data[:size])
 
     def read_into(self, shared_buffer: memoryview) -> None:
-        """Replace the shared read buffer. No frame may be gathered during this call."""
+        """Replace the shared read buffer. Must not be called while a frame is gathered."""
         self._shared = shared_buffer
 
     def forget(self) -> None:
@@ -217,7 +217,7 @@ class Connection:
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def close(self) -> None:
-        """Send the buffered output, then close. A peer that does not read the output within 5 s is disconnected."""
+        """Send the buffered output, then close. Disconnect a peer that does not read the output within 5 s."""
         if self._transport is None or self._closing:
             return
         self._closing = True
@@ -227,7 +227,7 @@ class Connection:
         self._transport.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         if self._transport is not None and not self.closed:
             self._transport.abort()
 
@@ -262,7 +262,7 @@ class Connection:
         """
         if not self._lift(reason):
             return
-        if self._taking:  # the current read continues without a call
+        if self._taking:  # the read in progress continues by itself
             self._reader.suspended = False
         elif not self._backlog and not self._eof:
             self._continue()
@@ -271,9 +271,9 @@ class Connection:
             self._loop.later(self._continue, self.address)
 
     def resume_now(self, reason: PauseReason) -> None:
-        """Remove a pause reason and read the backlog at once.
+        """Remove a pause reason and read the backlog immediately.
 
-        Only for callers that have a loop iteration of their own.
+        Only for callers in their own loop iteration.
         """
         if self._lift(reason):
             self._reader.suspended = False
@@ -377,7 +377,7 @@ class Connection:
         """Pass data[:end] to the reader. Bytes that a pause leaves unread are added to the backlog."""
         used = self._reader.receive(data, end)
         if used < end and not self._closing:
-            self._backlog += bytes(data[used:end])  # a transport may still deliver after it was paused
+            self._backlog += bytes(data[used:end])  # a transport may still deliver bytes after it was paused
 
     def _take_backlog(self) -> None:
         backlog, self._backlog = self._backlog, b""

@@ -12,14 +12,14 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.limit_names import FRAME_SECONDS, GATHERED_BYTES, IDLE_SECONDS
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# A request that arrives more slowly is disconnected. It has one second while other connections wait for memory, and
-# otherwise frame_timeout_seconds.
+# A request that arrives more slowly than this is disconnected: after one second while other connections wait for
+# memory, and otherwise after frame_timeout_seconds.
 _LEAST_BYTES_A_SECOND = 32 * 1024
-# Other connections wait for memory this long before a slow request is disconnected.
+# A slow request is disconnected once other connections have waited for memory this long.
 _PRESSED_SECONDS = 1.0
 _UNREAD_SECONDS = 2.0
-# A random part of the maximum age, so that connections that were opened together do not end together, as in gRPC
-# (MAX_CONNECTION_AGE).
+# A random part of the maximum age, as in gRPC (MAX_CONNECTION_AGE), so that connections that were opened together do
+# not end together.
 _AGE_JITTER = 0.1
 _STILL_ARRIVING = (
     ", although it was still arriving; for slow links, raise limits.frame_timeout_seconds, or let the producer send "
@@ -37,7 +37,7 @@ class Overdue:
 
 @dataclass(frozen=True, slots=True)
 class DeadlineSnapshot:
-    """The current waits of a connection. A field is None if there is no such wait.
+    """A connection's current waits. A field is None if there is no such wait.
 
     Equal values in two snapshots mean the same wait. `request` is a partial frame from the client, and `arrived` is the
     number of bytes that the client has sent. `held_of_request` equals `request` if others wait for memory that the
@@ -66,7 +66,7 @@ class _Wait:
         self._since = 0.0
 
     def seconds_unchanged(self, mark: Hashable | None, now: float) -> float:
-        """Return for how many seconds the wait `mark` has lasted."""
+        """Return for how many seconds the current wait, identified by `mark`, has lasted."""
         if mark is None or mark != self._mark:
             self._mark = mark
             self._since = now
@@ -83,7 +83,7 @@ class _Arrival:
         self._counted = self._steps = 0
 
     def seconds_too_slow(self, request: Hashable | None, arrived: int, now: float) -> float:
-        """Return for how many seconds a partial request has brought fewer than `least_bytes` more bytes."""
+        """Return for how many seconds a partial request has received fewer than `least_bytes` further bytes."""
         if request != self._request:
             self._request, self._counted = request, arrived
         elif arrived - self._counted >= self._least_bytes:
@@ -93,7 +93,7 @@ class _Arrival:
 
 
 class Deadlines:
-    """The deadlines of one connection. Times are in seconds."""
+    """One connection's deadlines. Times are in seconds."""
 
     def __init__(self, frame_timeout_seconds: float, idle_timeout_seconds: float) -> None:
         self._frame_seconds = frame_timeout_seconds
@@ -150,7 +150,7 @@ class Deadlines:
 
 
 class RequestWaits(Protocol):
-    """The waits of a client's requests, and the waits that they cause for other connections."""
+    """A client's waiting requests, and the waits that they cause for other connections."""
 
     @property
     def holds_what_others_wait_for(self) -> bool: ...
@@ -169,14 +169,14 @@ class ResponseWaits(Protocol):
 def snapshot_of(
     client: Connection, broker: Connection, requests: RequestWaits, responses: ResponseWaits, busy_with: int | None
 ) -> DeadlineSnapshot:
-    """Return the current waits of a session.
+    """Return a session's current waits.
 
     `busy_with` is the number of the request that the proxy is handling, or None if there is none.
     """
     response: tuple[bool, int] | None = None
     if broker.mid_frame and not broker.is_paused:
         response = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
-    # If a quota pauses the client, the deadline of its request starts when reading resumes.
+    # If a quota pauses the client, its request's deadline starts when reading resumes.
     waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_QUEUE in client.pause_reasons
     return DeadlineSnapshot(
         request=client.frames_ended if client.mid_frame and not waits else None,
@@ -192,7 +192,7 @@ def snapshot_of(
 
 
 class ConnectionAge:
-    """Measures the age of one connection.
+    """Measures one connection's age.
 
     Old connections are closed so that clients spread over replicas that were added later. `most` is the maximum age in
     seconds, or None for no maximum.

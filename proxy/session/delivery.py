@@ -1,4 +1,4 @@
-"""Sends the client its gathered responses and the proxy's own responses, in the order of the requests."""
+"""Sends the client gathered responses and the proxy's own responses, in the order of the requests."""
 
 from collections.abc import Callable
 
@@ -15,9 +15,9 @@ _JOINED_BYTES = 65_536
 
 
 class Delivery:
-    """Sends the responses of one session.
+    """Sends one session's responses.
 
-    It calls `finish` to end the session at the turn of a request that closes the connection.
+    When it reaches a request that closes the connection, it calls `finish` to end the session.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Delivery:
         self.flush_ready()
 
     def close_in_turn(self, reason: str) -> None:
-        """Close the connection after the responses to all earlier requests. The trace contains `reason`."""
+        """Close the connection after the responses to all earlier requests. `reason` is for the trace."""
         if self._trace is not None:
             self._trace.session_ending(f"proxy: {reason}")
         self._client.pause(PauseReason.DRAINING)
@@ -58,7 +58,7 @@ class Delivery:
                 self.deliver((in_flight.response,))
 
     def deliver(self, response: Parts) -> None:
-        """Send the client a gathered response or a response of the proxy's own."""
+        """Send the client a gathered response or one of the proxy's own."""
         size = sum(map(len, response))
         if self._trace is not None:
             self._trace.response_sent(_head_of(response), size)

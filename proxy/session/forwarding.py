@@ -25,7 +25,7 @@ class BrokerOutlet(Protocol):
 
 
 class Forwarding:
-    """Forwards the requests of one session. Frames return to `pool` after the system has accepted their bytes."""
+    """Forwards one session's requests. Frames return to `pool` after the system has accepted their bytes."""
 
     def __init__(
         self, broker: BrokerOutlet, queue: InFlightQueue, pool: FramePool, call_soon: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""The in-flight queue of a connection, which sends responses in the order of its requests.
+"""A connection's in-flight queue, which sends responses in the order of the requests.
 
 A request that was sent to the broker waits for the broker's response. A request to which the proxy itself responds
 already has its response and waits only for its turn.
@@ -19,14 +19,14 @@ ANY_CORRELATION_ID = -(1 << 40)
 """A number outside the int32 range, for responses without a correlation id (raw SASL tokens)."""
 
 WALKED = -1
-"""Replaces the position of an error code if a response has several codes.
+"""Takes the place of an error code's position if a response has several codes.
 
 `sluicegate.protocol.response_walks.codes_in` finds them all.
 """
 
 # The initial capacity, which is enough for most connections. Capacities are powers of two.
 _FEWEST = 8
-# A larger ring is replaced by a small one when it is empty.
+# When a larger ring is empty, a small one replaces it.
 _MOST_KEPT = 64
 _ANY_NUMBER = 1 << 60
 
@@ -39,7 +39,7 @@ class InFlightRequest:
 
     `produce_version` is the version of a Produce request that was forwarded unchanged and whose response may name
     brokers. It is 0 for all other requests. `sent_at` (s) is set if the broker's response time is measured
-    (`sluicegate.proxy.session.request_clock`); `stands_for` is the number of requests that the measurement represents,
+    (`sluicegate.proxy.session.request_clock`). `stands_for` is the number of requests that the measurement represents,
     or 0 if there is none. `code_at` is the position of the error code in the response's frame, WALKED if the response
     has several codes, or 0 if no code is read. If it is WALKED, `version` is the request's version. If the session ends
     before a response arrives, `ended` is called instead of `finish`.
@@ -79,7 +79,7 @@ class InFlightRequest:
 
 
 class InFlightTotal:
-    """Counts the requests in flight on all connections. `most` is their limit, or None for no limit."""
+    """Counts the in-flight requests on all connections. `most` is their limit, or None for no limit."""
 
     def __init__(self, most: int | None = None) -> None:
         self.count = 0
@@ -91,7 +91,7 @@ class InFlightTotal:
 
 
 class InFlightQueue:
-    """The requests in flight of one connection, oldest first, in a ring buffer that starts at `_first`.
+    """One connection's in-flight requests, oldest first, in a ring buffer that starts at `_first`.
 
     The requests are also counted in `total`.
     """
@@ -119,7 +119,7 @@ class InFlightQueue:
         self._total.count += 1
 
     def end(self, unanswered: Callable[[InFlightRequest], None]) -> None:
-        """Remove all requests at the end of the session. Call `unanswered` with each of them, the oldest first."""
+        """Remove all requests at the end of the session. Call `unanswered` with each one, oldest first."""
         waiting = [in_flight for in_flight in self._in_order() if in_flight is not None]
         self.clear()
         for in_flight in waiting:
@@ -148,11 +148,11 @@ class InFlightQueue:
         return self.count > 0 and self.awaited() is None
 
     def pop_awaited(self) -> InFlightRequest | None:
-        """Remove and return the oldest request if it awaits the broker's next response. Return None otherwise."""
+        """Remove and return the oldest request if it awaits the broker's next response. Otherwise return None."""
         return None if self.awaited() is None else self.pop()
 
     def pop_ready(self) -> InFlightRequest | None:
-        """Remove and return the oldest request if it waits only for its turn. Return None otherwise."""
+        """Remove and return the oldest request if it waits only for its turn. Otherwise return None."""
         return self.pop() if self.is_ready() else None
 
     def pop(self) -> InFlightRequest | None:

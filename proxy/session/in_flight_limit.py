@@ -1,4 +1,4 @@
-"""Limits the requests in flight on all connections (`limits.max_in_flight_total`)."""
+"""Limits the in-flight requests on all connections (`limits.max_in_flight_total`)."""
 
 from collections import Counter, deque
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _CHECK_SECONDS = 0.01
 class InFlightLimit:
     """Pauses clients at the limit and resumes them in order.
 
-    The fast path does not report responses, so the number of requests is polled while clients wait.
+    The fast path does not report responses. So the number of requests is polled while clients wait.
     """
 
     def __init__(
@@ -71,5 +71,5 @@ class InFlightLimit:
 
 
 def must_keep_reading(client: Connection, queue: InFlightQueue) -> bool:
-    """Return whether a request of the client is forwarded in part, so that the broker cannot respond to it yet."""
+    """Return whether one of the client's requests is forwarded only in part, so that the broker cannot respond yet."""
     return client.mid_pass and len(queue) <= 1

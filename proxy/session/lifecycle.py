@@ -1,4 +1,4 @@
-"""The lifecycle of a session. A table of events determines the stage, which only advances."""
+"""A session's lifecycle. A table of events determines the stage, which only advances."""
 
 from enum import Enum, IntEnum, auto
 
@@ -11,7 +11,7 @@ class Stage(IntEnum):
     OPEN = auto()
     """Both sides are connected."""
     DRAINING = auto()
-    """No more requests are read. The session ends when the requests in flight are complete."""
+    """No more requests are read. The session ends when the in-flight requests are complete."""
     HALF_CLOSED = auto()
     """The client has ended its output. Its last request has not been forwarded yet."""
     CLOSING = auto()

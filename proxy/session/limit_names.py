@@ -1,4 +1,4 @@
-"""The configuration keys of limits on connections, as they appear in log lines and metrics."""
+"""The configuration keys of limits on connections, as log lines and metrics show them."""
 
 from sluicegate.protocol.errors import FrameSizeError, RequestTooLarge, SenderError, TooManyRecords
 

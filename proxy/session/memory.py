@@ -1,9 +1,9 @@
 """Limits the memory that all connections together may use for gathered frames. Bytes are reserved as they arrive.
 
-The budget has separate shares for small and large requests and for small and large responses. If a share is exhausted,
-connections wait in line. The first connection with a partial frame may exceed the share by the size of one largest
-frame, so that two partial frames never wait for each other. Partial requests of the fast path have a separate share
-(`fast_path_buffer`), and no connection waits for that share.
+The budget has separate shares for small requests, large requests, small responses and large responses. If a share is
+exhausted, connections wait in line. The first connection with a partial frame may exceed the share by the size of the
+largest frame, so that two partial frames never wait for each other. The fast path's partial requests have a separate
+share (`fast_path_buffer`), and no connection waits for that share.
 """
 
 from collections import deque
@@ -24,20 +24,20 @@ _RESPONSES_BYTES = 256 * 1024
 
 
 def new_read_buffer() -> memoryview:
-    """Return the read buffer that all connections of an event loop share. Its bytes are used before the next read."""
+    """Create the read buffer that all connections of an event loop share. Its bytes are used before the next read."""
     return memoryview(bytearray(READ_BUFFER_BYTES))
 
 
 def frames_part(read_buffer: memoryview) -> memoryview:
-    """Return the part of the buffer that clients are read into.
+    """Return the part of the buffer for reading from clients.
 
-    The rest of a larger frame is read into a buffer of its own.
+    The rest of a larger frame is read into a separate buffer.
     """
     return read_buffer[:_FRAMES_BYTES]
 
 
 def responses_part(read_buffer: memoryview) -> memoryview:
-    """Return the part of the buffer that brokers are read into."""
+    """Return the part of the buffer for reading from brokers."""
     return read_buffer[:_RESPONSES_BYTES]
 
 
@@ -47,7 +47,7 @@ def first_requests_part(read_buffer: memoryview) -> memoryview:
 
 
 class MemoryShare:
-    """One share of the budget, in which bytes are reserved in the order of the demands.
+    """One share of the budget. Bytes are reserved in the order of the requests for them.
 
     `call_soon` runs a function in a later loop iteration.
     """
@@ -174,7 +174,7 @@ def _nobody_waits() -> None: ...
 
 
 class GatherBudget:
-    """The shares of a proxy. `frame_bytes` of `total_bytes` are reserved for one frame beyond a share."""
+    """A proxy's shares of the budget. Of `total_bytes`, `frame_bytes` are kept for one frame beyond its share."""
 
     def __init__(self, total_bytes: int, frame_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.small_frame_bytes = min(_SMALL_FRAME_BYTES, total_bytes // 8)

@@ -1,6 +1,6 @@
 """Interfaces between a session and its sockets, timers and event loop.
 
-The proxy implements them with asyncio (`sluicegate.proxy.network`), and the tests with recorders.
+The proxy implements them with asyncio (`sluicegate.proxy.network`), and the tests implement them with recorders.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,17 +9,17 @@ from typing import Any, Protocol
 
 
 class UpstreamUnreachable(Exception):
-    """No address accepted a connection. The text names each address and its reason."""
+    """No address accepted a connection. The message gives the reason for each address."""
 
 
 class Transport(Protocol):
-    """The output of a connection, which is the part of an asyncio Transport that sessions use."""
+    """A connection's output: the part of an asyncio Transport that sessions use."""
 
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
         """Send bytes."""
 
     def writelines(self, list_of_data: Sequence[bytes | bytearray | memoryview], /) -> None:
-        """Send several buffers, in their order."""
+        """Send several buffers in order."""
 
     def write_eof(self) -> None:
         """Send the buffered output, then end the output."""
@@ -40,7 +40,7 @@ class Transport(Protocol):
         """Send the buffered output, then close."""
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
 
 
 def discard_output(_data: bytes | bytearray | memoryview) -> None:
@@ -54,7 +54,7 @@ def is_gone() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """The addresses of both ends as host:port, and a client's TLS details. `names` are the names in its certificate."""
+    """The addresses of both ends as host:port, and a client's TLS details. `names` contains its certificate's names."""
 
     peer: str
     local_address: str
@@ -65,7 +65,7 @@ class PeerInfo:
 
 
 DescribePeer = Callable[[Any], PeerInfo]
-"""Prepares the socket of a transport and returns its peer."""
+"""Prepares a transport's socket and describes its peer."""
 
 
 class Timer(Protocol):
@@ -80,7 +80,7 @@ class LoopCalls:
     """Functions of the event loop.
 
     `call_soon` runs a function in a later iteration, and `call_later` after a number of seconds. `later` runs it in a
-    fair order of client addresses (`Pacer`).
+    fair order among client addresses (`Pacer`).
     """
 
     call_soon: Callable[..., Any]

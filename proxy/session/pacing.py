@@ -9,14 +9,13 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import LoopCalls
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# The event loop should poll its sockets after twice this time.
+# The event loop should poll its sockets at least every two of these intervals.
 _HALF_SECONDS = 0.0005
 _MOST_STEPS = 1024
 
 
 class LoopLateness:
-    """Measures for how long the event loop has not polled its sockets. `times_late` counts the checks that found it
-    late.
+    """Measures how long the event loop has not polled its sockets. `times_late` counts the checks that found it late.
 
     An event loop does not report its polls (uvloop's `time()` reads the system clock). So a callback is scheduled after
     the first half of the time. If it has not run after the second half, the loop is late.
@@ -66,11 +65,11 @@ class ReportsLateness(Protocol):
 class Pacer:
     """Runs deferred steps.
 
-    Each loop iteration runs at least one step and then more until the loop is late. The remaining steps run in later
-    iterations. Steps of one address run in order, and addresses take turns.
+    Each loop iteration runs at least one step, and then more until the loop is late. The remaining steps run in later
+    iterations. Steps for one address run in order, and addresses take turns.
 
-    Most of the cost of a step that resumes a connection arises when the loop polls its sockets. So after a late poll
-    the next round has half as many steps, and otherwise twice as many, up to `most_steps`.
+    When a step resumes a connection, most of its cost arises when the loop polls its sockets. So after a late poll the
+    next round has half as many steps, and otherwise twice as many, up to `most_steps`.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class Pacer:
 
 
 class SessionTurns:
-    """Makes one session wait for others. Sessions take turns by their clients' addresses."""
+    """Makes one session wait for others. Sessions take turns by client address."""
 
     def __init__(self, lateness: ReportsLateness, loop: LoopCalls, client: Connection) -> None:
         self._lateness = lateness

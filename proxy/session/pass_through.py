@@ -21,9 +21,9 @@ class ClusterLogin:
 
 
 class PassThrough:
-    """The state of one session that the fast path needs.
+    """One session's state that the fast path needs.
 
-    `has_begun` is true after the first request was read, so that there is a broker.
+    `has_begun` is true after the first request was read, so that a broker is connected or connecting.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class PassThrough:
         )
 
     def plain_finish(self, version: int) -> Finish | None:
-        """Return how to finish the response to an unchanged Produce request of this version.
+        """Return the function that finishes the response to an unchanged Produce request of this version.
 
-        From v10 on, the broker addresses in the response are rewritten.
+        From v10 on, it rewrites the broker addresses in the response.
         """
         if version != self._finish_version:
             self._finish_version = version

@@ -12,7 +12,7 @@ from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailur
 class SessionCounts(Protocol):
     """Plain integers to which sessions add.
 
-    `connections_rejected`, `limits_reached` and `closed_by_limit` are counted by the configuration key of the limit.
+    `connections_rejected`, `limits_reached` and `closed_by_limit` are counted by the limit's configuration key.
     `throttled` and `throttled_ms` are the number and the duration of clients' pauses, by quota. `slow_requests` counts
     requests on the slow path by API. `topic_setting_changes` counts topics by API. `request_errors` is counted by API
     and kind of error, and `internal_errors` by their effect.
@@ -38,61 +38,61 @@ class SessionLines(Protocol):
     """Log lines about connections."""
 
     def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError, /) -> None:
-        """A client violated the protocol, and its connection is being closed."""
+        """Log that a client violated the protocol and that its connection is being closed."""
 
     def bad_broker(self, broker: str, address: str, error: SenderError, /) -> None:
-        """A broker violated the protocol, or the process at `address` is not a broker."""
+        """Log that a broker violated the protocol, or that the process at `address` is not a broker."""
 
     def login_rejected(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
-        """The broker rejected a client's login."""
+        """Log that the broker rejected a client's login."""
 
     def unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason, /) -> None:
-        """A client with an unverified principal logged in while policies name principals."""
+        """Log that a client with an unverified principal logged in although policies name principals."""
 
     def upstream_unreachable(self, broker: str, reason: str, /) -> None:
-        """No upstream address accepted the connection, and the client was disconnected."""
+        """Log that no upstream address accepted the connection and that the client was disconnected."""
 
     def connection_limit_reached(self, peer: str, limit: str, value: int, /) -> None:
-        """A connection was rejected because of the configuration key `limit`, whose value is `value`."""
+        """Log that a connection was rejected because of the configuration key `limit`, whose value is `value`."""
 
     def connection_rejected(self, peer: str, limit: str, reason: str, /) -> None:
-        """A connection was rejected because of the configuration key `limit`."""
+        """Log that a connection was rejected because of the configuration key `limit`."""
 
     def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int, /) -> None:
-        """A client exceeded its quota and is paused."""
+        """Log that a client exceeded its quota and is paused."""
 
     def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
-        """A connection was closed because of `limit`, which is the configuration key of a limit or deadline."""
+        """Log that the limit or deadline with the configuration key `limit` closed a connection."""
 
     def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None, /) -> None:
-        """A request that would have changed one of the proxies' own topics was rejected."""
+        """Log that a request that would have changed one of the proxies' own topics was rejected."""
 
     def request_not_supported(self, identity: ClientIdentity, api: str, advice: str, /) -> None:
-        """A request was rejected because the mock cluster does not support its API."""
+        """Log that a request was rejected because the mock cluster does not support its API."""
 
     def topic_settings_changed(self, identity: ClientIdentity, api: str, topics: str, keys: str, /) -> None:
-        """A client has changed topic settings of sluicegate."""
+        """Log that a client changed sluicegate's topic settings."""
 
     def topic_settings_refused(
         self, identity: ClientIdentity, api: str, topics: str, keys: str, errors: str, /
     ) -> None:
-        """A client asked for topic settings of sluicegate that the proxy does not accept. `errors` has their names."""
+        """Log that the proxy rejected a client's sluicegate topic settings. `errors` contains the errors' names."""
 
     def topic_settings_not_stored(self, identity: ClientIdentity, api: str, topics: str, reason: str, /) -> None:
-        """Topic settings of sluicegate could not be stored after the broker had accepted the request."""
+        """Log that sluicegate's topic settings could not be stored after the broker had accepted the request."""
 
     def internal_error(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """An internal error occurred, and the connection was closed."""
+        """Log that an internal error closed the connection."""
 
     def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """An internal error occurred, and a request was forwarded unvalidated."""
+        """Log that a request was forwarded unvalidated after an internal error."""
 
 
 class BrokerErrorSink(Protocol):
     """Counts the errors that brokers send to clients."""
 
     def broker_error(self, identity: ClientIdentity, api_key: int, code: int, /) -> None:
-        """A response of the API `api_key` has the error code `code`."""
+        """Count a response of the API `api_key` with the error `code`."""
 
 
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -102,42 +102,42 @@ class SessionRegister(Protocol[S_contra]):
     """The current sessions."""
 
     def opened(self, session: S_contra, /) -> None:
-        """A client was admitted."""
+        """Add a client's session after the client was admitted."""
 
     def ended(self, session: S_contra, /) -> None:
-        """A session has ended, whether or not its client was admitted."""
+        """Remove a session that has ended, whether or not its client was admitted."""
 
 
 class SessionTrace(Protocol):
     """A trace of one connection."""
 
     def connection_opened(self, peer: str, listener: str, /) -> None:
-        """A client has connected."""
+        """Trace that a client has connected."""
 
     def client_identified(self, identity: ClientIdentity, /) -> None:
         """Update the client's identity."""
 
     def request_begun(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
-        """A request of `size` bytes has begun to arrive."""
+        """Trace a request of `size` bytes that has begun to arrive."""
 
     def token_received(self, size: int, /) -> None:
-        """A SASL token without a header has arrived."""
+        """Trace a SASL token without a header."""
 
     def response_sent(self, head: bytes, size: int, /) -> None:
-        """A response of `size` bytes is sent to the client. `head` is its beginning."""
+        """Trace a response of `size` bytes to the client. `head` is its beginning."""
 
     def reading_paused(self, side: str, reason: str, /) -> None:
-        """The proxy has paused reading from one side."""
+        """Trace that the proxy has paused reading from one side."""
 
     def reading_resumed(self, side: str, reason: str, /) -> None:
-        """The reason for the pause has ended."""
+        """Trace that the reason for the pause has ended."""
 
     def session_ending(self, by: str, /) -> None:
-        """The session has begun to end. Only the first report counts."""
+        """Trace that the session has begun to end. Only the first report counts."""
 
     def connection_closed(self) -> None:
-        """Both sides are closed."""
+        """Trace that both sides are closed."""
 
 
 BeginTrace = Callable[[], SessionTrace | None]
-"""Called for a new connection. Returns None if tracing is off."""
+"""Starts the trace of a new connection. Returns None if tracing is off."""

@@ -1,4 +1,4 @@
-"""Measures the time that requests spend in the proxy, and the time until the broker responds."""
+"""Measures how long requests spend in the proxy, and how long the broker takes to respond."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -7,7 +7,7 @@ from sluicegate.proxy.session.in_flight import InFlightRequest
 
 
 class Times(Protocol):
-    """Receives the times of requests in seconds. Each time represents `stands_for` requests of its API."""
+    """Receives requests' times in seconds. Each time represents `stands_for` requests of its API."""
 
     def in_proxy(self, api_key: int, seconds: float, stands_for: int, /) -> None:
         """Report the time from a request's complete arrival until the proxy forwarded it or responded."""
@@ -17,7 +17,7 @@ class Times(Protocol):
 
 
 class RequestClock:
-    """Times the requests of one proxy. `seconds` is a monotonic clock."""
+    """Times one proxy's requests. `seconds` is a monotonic clock."""
 
     def __init__(self, seconds: Callable[[], float], times: Times) -> None:
         self.now = seconds

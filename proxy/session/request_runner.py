@@ -1,6 +1,6 @@
 """Runs the handlers of one connection's requests, which are generators that yield effects and do no I/O.
 
-If the result of an effect is not available at once, the runner pauses the client, so that no later request overtakes
+If an effect's result is not immediately available, the runner pauses the client, so that no later request overtakes
 this one. It resumes the client and the handler when the result arrives. An internal error is logged and closes the
 connection, so that no client waits forever. The connection's deadline limits the wait (`busy_with` in
 `sluicegate.proxy.session.deadlines`).
@@ -31,9 +31,9 @@ def _nothing(*_: object) -> None: ...
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wait:
-    """A result that is not available yet. The client is paused for `reason` until the result arrives.
+    """A result that is not yet available. The client is paused for `reason` until the result arrives.
 
-    `ask` requests the result and calls its argument once with the result, on the event loop. `abandon` cancels the
+    `ask` requests the result. It calls its argument once, on the event loop, with the result. `abandon` cancels the
     wait.
     """
 
@@ -72,7 +72,7 @@ class AwaitedBroker(Protocol):
 
 
 class RequestRunner:
-    """Runs the requests of one session, one at a time.
+    """Runs one session's requests, one at a time.
 
     `report` logs an internal error. `reject` ends the session because of a malformed request. `settled` is called after
     each wait.
@@ -122,7 +122,7 @@ class RequestRunner:
             except StopIteration:
                 return
             finally:
-                error = None  # the traceback of the error refers to this frame
+                error = None  # the error's traceback refers to this frame
             try:
                 value = perform(effect)
             except Exception as raised:
@@ -163,7 +163,7 @@ class RequestRunner:
         self.cut_off()
 
     def cut_off(self) -> None:
-        """Close both connections at once."""
+        """Close both connections immediately."""
         self.abandon()
         self._client.abort()
         self._broker.abort()
@@ -188,7 +188,7 @@ class RequestRunner:
 
 
 def run_at_once(steps: Steps[T], perform: Perform) -> T:
-    """Run a handler whose effects all return their results at once, and return its result.
+    """Run a handler whose effects all return their results immediately, and return its result.
 
     Raises the handler's errors.
     """

@@ -10,7 +10,7 @@ from sluicegate.protocol.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class SettingRefusal:
-    """Why settings are not accepted: the error and the message that the client gets."""
+    """Why settings are not accepted: the error and the message for the client."""
 
     code: ErrorCode
     message: str
@@ -20,8 +20,8 @@ class SettingRefusal:
 class SettingsChange:
     """A change of a topic's settings, with absolute values: `values` are set, and those in `removed` are deleted.
 
-    `topic_id` is the id in the broker's response, or None if the response has none; then the id is looked up. If
-    `is_deleted` is true, the topic is gone, and so are all its settings.
+    `topic_id` is the id in the broker's response. If it is None, the response contains no id, and the id is looked up.
+    If `is_deleted` is true, the topic is gone, and so are all its settings.
     """
 
     topic: str
@@ -41,18 +41,18 @@ class StoreFailure:
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """The client that asked for a change: its principal or client id, and its address."""
+    """The client that requested a change: its principal or client id, and its address."""
 
     name: str
     address: str
 
 
 Failures = Mapping[str, StoreFailure]
-"""The failures of a change, by topic."""
+"""A change's failures, by topic."""
 
 
 class TopicSettings(Protocol):
-    """The topic settings of the cluster that sluicegate keeps."""
+    """The cluster's topic settings that sluicegate keeps."""
 
     @property
     def are_known(self) -> bool:
@@ -62,10 +62,10 @@ class TopicSettings(Protocol):
         """Call `report` on the event loop when the settings are known, or when this takes too long."""
 
     def settings_of(self, topic: str) -> Mapping[str, str]:
-        """Return the settings of a topic, by their names with the prefix; an empty mapping if it has none."""
+        """Return a topic's settings by their names with the prefix; an empty mapping if it has none."""
 
     def keys_of(self, topic: str) -> Sequence[SettingKey]:
-        """Return the keys that the owners of a topic may set."""
+        """Return the keys that a topic's owners may set."""
 
     def refusal(self, topic: str, values: Mapping[str, str]) -> SettingRefusal | None:
         """Return why a topic cannot have exactly these settings, or None if it can. Blocks: call it in a thread."""

@@ -1,4 +1,4 @@
 """The state that the proxies of one cluster share.
 
-Changes are records of a compacted topic, which every proxy applies in order.
+Changes are records in a compacted topic, which every proxy applies in order.
 """

@@ -1,4 +1,4 @@
-"""The state that results from applying the changes of the state topic one after another."""
+"""The state that results from applying the state topic's changes one after another."""
 
 from dataclasses import dataclass, replace
 
@@ -14,25 +14,25 @@ from sluicegate.proxy.state.settings_table import NO_SETTINGS, SettingsTable, To
 from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 
 MAX_SUSPENSIONS = 10_000
-"""The number of suspensions that are kept.
+"""The maximum number of suspensions that are kept.
 
 Proxies write at most a few hundred, so a larger number comes from another writer.
 """
 
 
 MAX_SETTINGS_CHARACTERS = 64 << 20
-"""The number of characters of all topic settings that are kept."""
+"""The maximum number of characters in all topic settings that are kept."""
 _TOO_MANY_SUSPENSIONS = f"more than {MAX_SUSPENSIONS} suspensions"
 _TOO_LARGE = f"topic settings of more than {MAX_SETTINGS_CHARACTERS >> 20} million characters"
 
 
 class StateFull(Exception):
-    """A change would exceed what is kept. The text says what."""
+    """A change would exceed a limit of the kept state. The message names the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgreedState:
-    """The state before the record at `offset`, which is the next one to be applied."""
+    """The state before the record at `offset`, which is the next one to apply."""
 
     offset: int = 0
     suspensions: tuple[Suspension, ...] = ()

@@ -1,4 +1,4 @@
-"""Reads the newest records of a topic with the proxy's own login, with limits on time and records."""
+"""Reads a topic's newest records with the proxy's own login, with limits on time and records."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,17 +20,17 @@ READER: dict[str, str | int | bool] = {
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "allow.auto.create.topics": False,
-    # No proxy writes in a transaction. An open transaction of another writer would hide all later records for 15 min
-    # and more.
+    # No proxy writes in a transaction. Another writer's open transaction would hide all later records for 15 min or
+    # more.
     "isolation.level": "read_uncommitted",
 }
-"""The settings of each consumer of the shared state's topics."""
+"""The settings of every consumer of the shared state's topics."""
 _FROM_THE_FIRST = {"auto.offset.reset": "earliest", "queued.max.messages.kbytes": 8 << 10}
 
 
 @dataclass(frozen=True, slots=True)
 class TimedValue:
-    """The value of a record and its time (Unix time, ms). `is_broker_time` is true if the broker has set the time."""
+    """A record's value and time (Unix time, ms). `is_broker_time` is true if the broker set the time."""
 
     value: bytes | None
     time_ms: int
@@ -38,7 +38,7 @@ class TimedValue:
 
 
 def read_newest(upstream: Upstream, topic: str, most: int) -> tuple[TimedValue, ...]:
-    """Return the `most` newest records of each partition, in the order of the partition.
+    """Return each partition's `most` newest records, in the partition's order.
 
     The result is shorter if reading takes more than 5 s. Raises TopicUnavailable.
     """
@@ -51,10 +51,10 @@ def read_newest(upstream: Upstream, topic: str, most: int) -> tuple[TimedValue, 
 
 
 def asked(question: Callable[[], _Answer]) -> _Answer:
-    """Return the answer to a question to the cluster.
+    """Return the cluster's response to a query.
 
-    librdkafka drops a bootstrap connection when it has the brokers' own, and with it a question that was waiting there
-    (`_DESTROY_BROKER`). The question is then asked once more. Raises KafkaException.
+    When librdkafka has connections to the brokers themselves, it drops the bootstrap connection, together with a query
+    that waits there (`_DESTROY_BROKER`). The query is then repeated once. Raises KafkaException.
     """
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
@@ -67,7 +67,10 @@ def asked(question: Callable[[], _Answer]) -> _Answer:
 
 
 def stops_reading(error: Any) -> bool:
-    """Return whether a consumer's error prevents reading. It commits nothing, so errors about its group do not."""
+    """Return whether a consumer's error prevents reading.
+
+    The consumer commits nothing, so errors about its group do not.
+    """
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     return bool(error.code() != confluent_kafka.KafkaError.GROUP_AUTHORIZATION_FAILED)

@@ -1,9 +1,7 @@
-"""A change of the shared state, with its author, its time and its operation, and its form as a record of the state
-topic.
+"""A change of the shared state, with its author, time and operation, and its form as a record in the state topic.
 
-The key of a record is the subject of its operation, so that compaction keeps the last operation on each subject.
-Operations are absolute (never read, modify, write). So proxies that apply the kept operations in order get the same
-state.
+A record's key is the subject of its operation, so that compaction keeps the last operation on each subject. Operations
+are absolute (never read, modify, write). So proxies that apply the kept operations in order get the same state.
 """
 
 import json
@@ -23,12 +21,15 @@ _LAST_MS = 253_402_300_799_999
 
 
 class UnreadableChange(Exception):
-    """A record of the state topic is not a change that this version can read. The text gives the reason."""
+    """A record in the state topic is not a change that this version can read. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The author of a change. `name` is the name that the proxy knows, and the address is the source of the request."""
+    """The author of a change.
+
+    `name` is the author's name as known to the proxy. The address is the source of the request.
+    """
 
     name: str
     address: str
@@ -55,7 +56,7 @@ class ResumeEnforcement:
 
 @dataclass(frozen=True, slots=True)
 class SetTopicSetting:
-    """Set a setting of the topic with this id (`sluicegate.*`). Settings of an earlier topic of this name end."""
+    """Set a setting (`sluicegate.*`) of the topic with this id. The settings of an earlier topic with this name end."""
 
     topic: str
     topic_id: str
@@ -88,7 +89,7 @@ class StateChange:
 
 
 def key_of(operation: Operation) -> bytes:
-    """Return the record key for an operation. No topic is called `*`."""
+    """Return an operation's record key. No topic is called `*`."""
     if isinstance(operation, SetTopicSetting | DeleteTopicSetting):
         return f"topic-setting/{operation.topic}/{operation.key}".encode()
     if isinstance(operation, ResumeEnforcement) and operation.topic is None:
@@ -98,7 +99,7 @@ def key_of(operation: Operation) -> bytes:
 
 
 def encode(change: StateChange) -> bytes:
-    """Return the record value for a change, a JSON object."""
+    """Return a change's record value, a JSON object."""
     operation = change.operation
     content: dict[str, Any] = {
         "version": VERSION,
@@ -157,7 +158,7 @@ def content_of(value: bytes | None, most_bytes: int) -> Mapping[str, Any]:
 
 
 def actor_of(content: Mapping[str, Any]) -> Actor:
-    """Return the author of a change. Raises KeyError and ValueError."""
+    """Return a change's author. Raises KeyError and ValueError."""
     actor = content["actor"]
     if not isinstance(actor, dict):
         raise ValueError("actor")
@@ -189,7 +190,7 @@ def topic_of(content: Mapping[str, Any]) -> str | None:
 
 
 def text_of(content: Mapping[str, Any], key: str) -> str:
-    """Return a short, printable text. Raises KeyError and ValueError."""
+    """Return a short, printable string. Raises KeyError and ValueError."""
     text = content[key]
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
         raise ValueError(key)
@@ -197,7 +198,7 @@ def text_of(content: Mapping[str, Any], key: str) -> str:
 
 
 def value_in(value: Any) -> str:
-    """Return the value of a topic setting. Raises ValueError."""
+    """Return a valid value of a topic setting. Raises ValueError."""
     if not isinstance(value, str) or len(value) > _MAX_VALUE_CHARACTERS:
         raise ValueError("value")
     return value

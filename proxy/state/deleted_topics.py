@@ -1,4 +1,4 @@
-"""Finds topics that were deleted past the proxies, whose settings end with them."""
+"""Finds topics that were deleted without the proxies' knowledge. Their settings end with them."""
 
 import time
 from typing import Any
@@ -22,9 +22,9 @@ class DeletedTopics:
         self._looked_at = float("-inf")
 
     def changes(self, client: Any, table: SettingsTable, now_ms: int) -> list[StateChange]:
-        """Return the changes that delete the settings of topics which are gone or were made again. Blocks.
+        """Return the changes that delete the settings of topics that no longer exist or were recreated. Blocks.
 
-        Returns none if it looked recently, or if no broker responds.
+        Returns none if it checked recently, or if no broker responds.
         """
         if not len(table) or time.monotonic() - self._looked_at < _EVERY_SECONDS:
             return []

@@ -1,4 +1,4 @@
-"""Combines the announcements of all proxies, and finds proxies that are stale or differ from the others."""
+"""Combines all proxies' announcements, and finds proxies that are stale or differ from the others."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,18 +12,18 @@ from sluicegate.proxy.state.presence import Presence, as_json, decode
 STALE_MS = 15_000
 FORGOTTEN_MS = 600_000
 CLOCK_OFF_MS = 5_000
-"""A proxy is reported if its clock differs from the broker's by this time. Writing a record takes less time."""
+"""A proxy is reported if its clock differs from the broker's by this much. Writing a record takes less time."""
 _RISING = ("produce_requests", "accepted_records", "violations")
 
 
 @dataclass(slots=True)
 class FleetMember:
-    """The newest announcement of one process.
+    """One process's newest announcement.
 
     Times are the broker's (Unix time, ms). `first_ms` is the time of the first announcement that was read.
     `clock_off_ms` is how far the process's clock is ahead, or None if the broker does not set the times in this topic.
-    `rates` are the increases of its counters per second since its previous announcement, and are empty after the first
-    one.
+    `rates` contains the increase per second of each counter since the previous announcement, and is empty after the
+    first one.
     """
 
     presence: Presence
@@ -54,7 +54,7 @@ class FleetFinding:
 class FleetView:
     """All proxies of a cluster.
 
-    `members` are sorted by name. `findings` are about them. `now_ms` is the broker's time.
+    `members` are sorted by name, and `findings` are about them. `now_ms` is the broker's time.
     """
 
     now_ms: int
@@ -84,9 +84,9 @@ class FleetView:
 
 
 def fleet_of(records: Iterable[TimedValue], own_instance: str, now_ms: int) -> FleetView:
-    """Return the view of announcements, which are in the order of their partition.
+    """Create the view from announcements, which are in their partition's order.
 
-    `now_ms` is from the reader's clock, which is corrected by the reader's own announcement.
+    `now_ms` is from the reader's clock, and is corrected by the reader's own announcement.
     """
     found: dict[str, FleetMember] = {}
     for record in records:

@@ -1,8 +1,8 @@
 """Entries of the change history and their form as records.
 
-An entry has the author, the change, the time, and the proxies that applied it. Every proxy writes its own record about
-a change that it has applied, so an entry does not depend on the proxy that made the change. The records of one change
-have its id, and are shown as one entry.
+An entry contains the author, the change, the time, and the proxies that applied it. Every proxy writes its own record
+about a change that it has applied, so an entry does not depend on the proxy that made the change. The records about one
+change contain its id, and are shown as one entry.
 """
 
 import json
@@ -35,7 +35,7 @@ _LINE_CHARACTERS = 300
 
 
 class ChangeEffect(StrEnum):
-    """The effect of a change on producers."""
+    """A change's effect on producers."""
 
     STRICTER = "stricter"
     LOOSER = "looser"
@@ -54,7 +54,7 @@ class Taken:
 class Entry:
     """One change. `lines` describe what changed and its effect.
 
-    `taken` are the proxies that applied it, the first one first.
+    `taken` lists the proxies that applied it, in order.
     """
 
     id: str
@@ -77,7 +77,7 @@ class Entry:
 
 
 def entry_of(change: StateChange, before: AgreedState, taken: Taken) -> Entry:
-    """Return the entry for a change of the state. `before` was in force before it."""
+    """Create the entry for a change of the state. `before` was in force before it."""
     operation = change.operation
     if isinstance(operation, SetTopicSetting | DeleteTopicSetting):
         lines = _setting_lines(operation, before.settings)
@@ -137,7 +137,7 @@ def decode(value: bytes | None) -> Entry:
 
 
 def merged(entries: Iterable[Entry]) -> list[Entry]:
-    """Return one entry for each change, newest first, with all proxies that applied it."""
+    """Return one entry per change, newest first, with all proxies that applied it."""
     found: dict[str, Entry] = {}
     for each in entries:
         known = found.get(each.id)
@@ -151,6 +151,6 @@ def merged(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def entry_of_reload(id_: str, time_ms: int, actor: Actor, changes: Mapping[str, list[str]], proxy: str) -> Entry:
-    """Return the entry for policies that a proxy has reloaded from files. `changes` contains lines by their effect."""
+    """Create the entry for policies that a proxy has reloaded from files. `changes` contains lines by their effect."""
     lines = _bounded((effect, line) for effect in ChangeEffect for line in changes.get(effect.value, ()))
     return Entry(id_, time_ms, actor, "policies", lines, (Taken(proxy, time_ms),))

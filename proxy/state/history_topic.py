@@ -43,7 +43,7 @@ class ChangeHistory:
 
 
 class HistoryTopic:
-    """The history topic of one proxy. `health` records the results of writes."""
+    """One proxy's history topic. `health` records the results of writes."""
 
     def __init__(self, topic: str, upstream: Upstream, health: WriteHealth) -> None:
         self._topic = topic
@@ -65,14 +65,14 @@ class HistoryTopic:
             self._health.failed(self._destination, "the queue of entries is full")
 
     def close(self) -> None:
-        """Write the queued entries for at most 2 s."""
+        """Write the queued entries, for at most 2 s."""
         self._queue.close()
         self._thread.join(_AT_THE_END_SECONDS)
 
     def read(self, since_ms: int) -> ChangeHistory:
         """Return the changes since `since_ms` (Unix time, ms).
 
-        Blocks for at most some seconds. Raises TopicUnavailable.
+        Blocks for up to a few seconds. Raises TopicUnavailable.
         """
         entries: list[Entry] = []
 
@@ -80,7 +80,7 @@ class HistoryTopic:
             with suppress(UnreadableChange):  # a record of another program
                 entries.append(decode(value))
 
-        times_ms = since_ms, _NO_END_MS  # the clock of a proxy may be ahead
+        times_ms = since_ms, _NO_END_MS  # a proxy's clock may be ahead
         read = read_range(self._upstream, self._topic, times_ms, _MOST_READ, _MOST_BYTES, take)
         return ChangeHistory(since_ms, tuple(merged(entries)), read.complete_since_ms == since_ms)
 

@@ -1,4 +1,4 @@
-"""The announcement of a proxy about itself, as a record of the presence topic."""
+"""A proxy's announcement about itself, as a record in the presence topic."""
 
 import json
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ _CONDITION_CHARACTERS = 100
 class Presence:
     """One announcement.
 
-    `instance` identifies the process, and `name` is the same after a restart. `time_ms` is from the proxy's clock.
-    `admin` is the address of its admin endpoint. `policies` is a digest of its policies. `counters` are counts since
-    its start.
+    `instance` identifies the process, whereas `name` is the same after a restart. `time_ms` is from the proxy's clock.
+    `admin` is the address of its admin endpoint. `policies` is a digest of its policies. `counters` contains counts
+    since its start.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Presence:
 
 
 def encode(presence: Presence) -> bytes:
-    """Return the record value for an announcement, a JSON object."""
+    """Return an announcement's record value, a JSON object."""
     content = {"version": VERSION, **as_json(presence), "conditions": presence.conditions[:_MOST_CONDITIONS]}
     return json.dumps(content, separators=(",", ":")).encode()
 

@@ -22,12 +22,12 @@ from sluicegate.proxy.state.topic_description import TopicUnavailable
 from sluicegate.proxy.status.condition import ServingState
 
 MOST_PROXIES = 1000
-"""Each proxy has at most ten series. If there are more proxies than this, only the sums are shown."""
+"""If there are more proxies than this, only the sums are shown, because each proxy has up to ten series."""
 _LABEL_CHARACTERS = 255
 
 
 def presence_metrics(read_view: Callable[[], FleetView]) -> Iterator[Metric]:
-    """Yield the metrics. Blocks for some seconds."""
+    """Yield the metrics. Blocks for up to a few seconds."""
     try:
         view = read_view()
     except TopicUnavailable:

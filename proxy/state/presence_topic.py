@@ -25,7 +25,7 @@ _WRITER: dict[str, str | int | bool] = {"acks": 1, "compression.type": "lz4", "m
 
 
 class PresenceTopic:
-    """The presence topic of one proxy.
+    """One proxy's presence topic.
 
     `announcement` is called in this object's thread. `health` records the results of writes.
     """
@@ -64,7 +64,7 @@ class PresenceTopic:
     def view(self) -> FleetView:
         """Return all proxies that have announced themselves in the last minutes.
 
-        The view is at most 2 s old. Blocks for some seconds. Raises TopicUnavailable.
+        The view is at most 2 s old. Blocks for up to a few seconds. Raises TopicUnavailable.
         """
         with self._reading:
             if time.monotonic() - self._read_at > _READ_AGAIN_SECONDS:

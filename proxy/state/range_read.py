@@ -1,4 +1,4 @@
-"""Reads the records of a topic between two times with the proxy's own login, with limits on time and size."""
+"""Reads a topic's records between two times with the proxy's own login, with limits on time and size."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.state.bounded_read import asked, consumer_of, stops_reading
 from sluicegate.proxy.state.topic_description import TopicUnavailable
 
-_SECONDS = 8.0  # a request to the admin endpoint ends within 10 s
+_SECONDS = 8.0  # the admin endpoint ends each request within 10 s
 _POLL_SECONDS = 0.1
 _AT_ONCE = 500
 
@@ -19,8 +19,8 @@ _AT_ONCE = 500
 class RangeRead:
     """The result of reading a range.
 
-    All records from `complete_since_ms` (Unix time, ms) on were read. It is None if the limit of bytes or time has
-    ended the reading.
+    All records from `complete_since_ms` (Unix time, ms) on were read. It is None if the limit on bytes or time ended
+    the read.
     """
 
     records: int
@@ -32,7 +32,8 @@ def read_range(
 ) -> RangeRead:
     """Pass `take` the values of the records from the first of `times_ms` until before the second.
 
-    If there are more than `most` records, only the newest are read. Blocks for some seconds. Raises TopicUnavailable.
+    If there are more than `most` records, only the newest are read. Blocks for up to a few seconds. Raises
+    TopicUnavailable.
     """
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
@@ -54,7 +55,7 @@ def read_range(
                     if _is_at_end(topic, error):
                         left.discard(partition)
                     continue
-                if share < 1 and partition not in begun:  # older records of this partition are not read
+                if share < 1 and partition not in begun:  # older records in this partition are not read
                     begun.add(partition)
                     since_ms = max(since_ms, message.timestamp()[1])
                 if message.offset() < ranges[partition][1]:
@@ -71,7 +72,7 @@ def read_range(
 def _offsets(
     consumer: Any, partitions: list[Any], times_ms: tuple[int, int], deadline: float
 ) -> dict[int, tuple[int, int]]:
-    """Return, for each partition that has records in the range, the first offset and the offset after the last."""
+    """For each partition with records in the range, return the first offset and the offset after the last."""
 
     def left() -> float:
         return max(_POLL_SECONDS, deadline - monotonic())

@@ -1,4 +1,4 @@
-"""Turns changes of topic settings into operations of the state topic."""
+"""Converts changes of topic settings to operations in the state topic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from sluicegate.proxy.state.settings_table import SettingsTable, TopicValues
 
 @dataclass(frozen=True, slots=True)
 class NewSettings:
-    """New values of settings of the topic with this id, and the settings that are deleted."""
+    """New values for settings of the topic with this id, and the settings to delete."""
 
     topic: str
     topic_id: str
@@ -18,7 +18,7 @@ class NewSettings:
 
 
 def operations_of(change: NewSettings, table: SettingsTable) -> list[SettingOperation]:
-    """Return the operations that make a change. The settings of an earlier topic of the same name are deleted."""
+    """Return the operations that make a change. The settings of an earlier topic with the same name are deleted."""
     known = table.of(change.topic)
     made: list[SettingOperation] = []
     if known is not None and known.topic_id != change.topic_id:
@@ -30,5 +30,5 @@ def operations_of(change: NewSettings, table: SettingsTable) -> list[SettingOper
 
 
 def deletions_of(topic: str, known: TopicValues) -> list[SettingOperation]:
-    """Return the operations that delete all settings of a topic."""
+    """Return the operations that delete all of a topic's settings."""
     return [DeleteTopicSetting(topic, known.topic_id, key) for key in known.values]

@@ -10,7 +10,7 @@ _MOST_RECORDS = 1_000_000
 
 
 def read_settings_table(upstream: Upstream, state_topic: str) -> SettingsTable:
-    """Return the settings of all topics. Blocks for some seconds. Raises TopicUnavailable."""
+    """Return all topics' settings. Blocks for up to a few seconds. Raises TopicUnavailable."""
     state = AgreedState()
     for offset, record in enumerate(read_newest(upstream, state_topic, _MOST_RECORDS)):
         try:

@@ -1,4 +1,4 @@
-"""The topic settings that the proxies of a cluster agree on (`sluicegate.*`), as an immutable table."""
+"""The topic settings on which a cluster's proxies agree (`sluicegate.*`), as an immutable table."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ _BUCKETS = 256
 
 @dataclass(frozen=True, slots=True)
 class TopicValues:
-    """The settings of the topic with this id: values by their keys."""
+    """The settings of the topic with this id: values by key."""
 
     topic_id: str
     values: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        """The number of characters of all keys and values."""
+        """The number of characters in all keys and values."""
         return sum(len(key) + len(value) for key, value in self.values.items())
 
 
@@ -24,17 +24,16 @@ _NONE: tuple[dict[str, TopicValues], ...] = ({},) * _BUCKETS
 
 @dataclass(frozen=True, slots=True)
 class SettingsTable:
-    """The settings of all topics. `size` is the number of characters of all keys and values.
+    """All topics' settings. `size` is the number of characters in all keys and values.
 
-    A change copies one bucket of topics, and not all of them, because reading the state topic makes one change for each
-    record.
+    A change copies only one bucket of topics, because reading the state topic makes a change for each record.
     """
 
     size: int = 0
     _buckets: tuple[dict[str, TopicValues], ...] = _NONE
 
     def of(self, topic: str) -> TopicValues | None:
-        """Return the settings of a topic, or None if it has none."""
+        """Return a topic's settings, or None if it has none."""
         return self._buckets[hash(topic) % _BUCKETS].get(topic)
 
     def __iter__(self) -> Iterator[tuple[str, TopicValues]]:
@@ -45,7 +44,7 @@ class SettingsTable:
         return sum(map(len, self._buckets))
 
     def with_topic(self, topic: str, values: TopicValues | None) -> "SettingsTable":
-        """Return the table with other settings of one topic. None or no values removes it."""
+        """Return the table with other settings for one topic. None or no values removes the topic."""
         place = hash(topic) % _BUCKETS
         bucket = dict(self._buckets[place])
         before = bucket.pop(topic, None)
@@ -56,7 +55,10 @@ class SettingsTable:
         return SettingsTable(size, (*self._buckets[:place], bucket, *self._buckets[place + 1 :]))
 
     def changes_since(self, earlier: "SettingsTable") -> dict[str, TopicValues | None]:
-        """Return the settings of each topic that differ from those in an earlier table; None if there are none now."""
+        """Return the settings of each topic that differs from an earlier table.
+
+        None stands for a topic that no longer has settings.
+        """
         found: dict[str, TopicValues | None] = {}
         for old, new in zip(earlier._buckets, self._buckets, strict=True):
             if old is not new:

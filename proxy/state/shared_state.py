@@ -1,6 +1,4 @@
-"""The topics that the proxies of a cluster share, with the agreed state, the history of changes, and the presence of
-proxies.
-"""
+"""The topics that a cluster's proxies share: the agreed state, the history of changes, and the proxies' presence."""
 
 import threading
 import time
@@ -39,8 +37,8 @@ _NOT_DESCRIBED = StoreFailure("the proxy's own login cannot describe the topic; 
 class SharedState:
     """Reads the state topic after `start`, and writes a history entry for each change that it applies.
 
-    `proxy` is the name of this proxy. `on_state` receives each state in the reading thread, in which `on_read` is
-    called after the first state that was read from the topic. `health` records the results of writes to the other two
+    `proxy` is this proxy's name. `on_state` receives each state in the reading thread. `on_read` is called in that
+    thread after the first state was read from the topic. `health` records the results of writes to the other two
     topics. `announcement` returns this proxy's announcement.
     """
 
@@ -75,7 +73,7 @@ class SharedState:
         self._changing = threading.Lock()
 
     def start(self) -> None:
-        """Begin to read the state, and to announce this proxy."""
+        """Start reading the state, and announcing this proxy."""
         self.topic.start()
         self.presence.start()
 
@@ -84,8 +82,8 @@ class SharedState:
     ) -> dict[str, StoreFailure]:
         """Store changes of topic settings, and wait until they are in force in this proxy.
 
-        Return the failure of each topic whose change failed. Blocks, one call at a time: for at most about `seconds`
-        before its turn, and as long after.
+        Return the failure of each topic whose change failed. Blocks, and handles one call at a time. A call waits at
+        most about `seconds` for its turn, and as long again for the change.
         """
         if not self._changing.acquire(timeout=seconds):
             busy = StoreFailure(f"changes of other clients were not stored within {seconds:.0f} s")
@@ -127,7 +125,7 @@ class SharedState:
         return failed
 
     def _ids_of(self, changes: Sequence[SettingsChange]) -> dict[str, str | None]:
-        """Return the id of each topic whose change is no deletion. Raises TopicUnavailable."""
+        """Return the id of each topic whose change is not a deletion. Raises TopicUnavailable."""
         kept = [each for each in changes if not each.is_deleted]
         ids: dict[str, str | None] = {e.topic: text_of_id(e.topic_id) for e in kept if e.topic_id is not None}
         if unknown := [each.topic for each in kept if each.topic_id is None]:
@@ -137,7 +135,7 @@ class SharedState:
         return ids
 
     def _looked_up(self, topics: Sequence[str]) -> dict[str, str | None]:
-        """Return the ids of topics. Brokers list a new topic only after a moment. Raises TopicUnavailable."""
+        """Return the topics' ids. Brokers list a new topic only after a moment. Raises TopicUnavailable."""
         deadline = time.monotonic() + _LOOK_UP_SECONDS
         found = ids_of(self._admin, topics)
         while (missing := [topic for topic, its in found.items() if its is None]) and time.monotonic() < deadline:
@@ -153,7 +151,7 @@ class SharedState:
         self.history.add(entry_of_reload(uuid4().hex, time_ms, actor, changes, self._proxy))
 
     def close(self) -> None:
-        """Stop reading, and write the queued entries. Blocks for at most some seconds."""
+        """Stop reading, and write the queued entries. Blocks for up to a few seconds."""
         self.presence.close()
         self.topic.close()
         self.history.close()

@@ -19,12 +19,12 @@ _MAX_BYTES = 256 << 20
 
 
 class SnapshotUnreadable(Exception):
-    """There is no usable snapshot. The text gives the reason."""
+    """There is no usable snapshot. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateSnapshot:
-    """The state of the topic with this id, which was last read at `read_at_ms` (Unix time, ms)."""
+    """The state of the topic with this id, as last read at `read_at_ms` (Unix time, ms)."""
 
     topic_id: str
     read_at_ms: int
@@ -54,7 +54,7 @@ class SnapshotFile:
             raise SnapshotUnreadable(f"{self._path}: {type(error).__name__} {error}") from None
 
     def write(self, snapshot: StateSnapshot) -> None:
-        """Replace the file. Blocks for at most some seconds. Raises OSError."""
+        """Replace the file. Blocks for up to a few seconds. Raises OSError."""
         content = {
             "version": _VERSION,
             "topic": self._topic,

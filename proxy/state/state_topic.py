@@ -1,7 +1,7 @@
 """Reads and writes the state topic with the proxy's own login, in a separate thread.
 
-Every record is applied in the order of the partition. A change is complete only when this proxy has written it and read
-it back. So a proxy that reports a change as done has also applied every earlier change.
+Every record is applied in the partition's order. A change is complete only when this proxy has written it and read it
+back. So a proxy that reports a change as done has also applied every earlier change.
 """
 
 import threading
@@ -59,7 +59,7 @@ _WRITER: dict[str, str | int | bool] = {
 class StateUnwritable(Exception):
     """A change was not stored, or it is unknown whether it was.
 
-    The text gives the reason. If `is_temporary` is true, the change may succeed when it is tried again.
+    The message gives the reason. If `is_temporary` is true, the change may succeed on a retry.
     """
 
     def __init__(self, why: str, is_temporary: bool = True) -> None:
@@ -68,7 +68,10 @@ class StateUnwritable(Exception):
 
 
 class _AwaitedChange:
-    """A change that was written, until it is read back. `why_ineffective`: why its record has no effect, or None."""
+    """A change that was written and not yet read back.
+
+    `why_ineffective` explains why its record has no effect, or is None.
+    """
 
     def __init__(self) -> None:
         self.is_read = threading.Event()
@@ -76,15 +79,15 @@ class _AwaitedChange:
 
 
 class _Unreadable(Exception):
-    """The topic cannot be read now. The text gives the reason."""
+    """The topic cannot be read now. The message gives the reason."""
 
 
 class StateTopic:
-    """The state topic of one proxy.
+    """One proxy's state topic.
 
     `on_state` receives each state, and returns when it is in force. `on_change` receives each change since the last
-    known state, with that state. `deleted_topics` returns the changes that delete the settings of topics which are
-    gone. `on_read` is called once, when the state was read from the topic and is in force. All are called in the
+    known state, with that state. `deleted_topics` returns the changes that delete the settings of topics that no longer
+    exist. `on_read` is called once, when the state was read from the topic and is in force. All are called in the
     reading thread. `status` contains the conditions about the topic.
     """
 
@@ -121,12 +124,12 @@ class StateTopic:
 
     @property
     def settings(self) -> SettingsTable:
-        """The topic settings that are known now."""
+        """The topic settings that are currently known."""
         known = self._known
         return SettingsTable() if known is None else known.state.settings
 
     def start(self) -> None:
-        """Use the last known state from the snapshot file, if there is one, and start to read the topic from there."""
+        """Use the last known state from the snapshot file, if there is one, and start reading the topic from there."""
         self._report_unreadable("not read yet")
         self._thread.start()
 
@@ -248,8 +251,8 @@ class StateTopic:
     def _read(self, consumer: Any, admin: Any, look: Callable[[], tuple[str, int]]) -> None:
         """Apply records as they arrive.
 
-        Raises _Unreadable. No state is put in force before the end of the topic is reached, because an older state is
-        worse than the known one.
+        No state is put in force before the end of the topic is reached, because an older state is worse than the known
+        one. Raises _Unreadable.
         """
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
@@ -357,7 +360,7 @@ class StateTopic:
 def _arrived(consumer: Any) -> list[Any]:
     """Return the messages that have arrived, or the next one within a fifth of a second.
 
-    Changes that were written together are so put in force together.
+    As a result, changes that were written together are put in force together.
     """
     messages = []
     message = consumer.poll(_POLL_SECONDS)

@@ -31,5 +31,5 @@ class Suspension:
 
 
 def time_text(time_ms: int) -> str:
-    """Return a time (Unix time, ms) in ISO 8601, in UTC, with seconds."""
+    """Format a time (Unix time, ms) in ISO 8601, in UTC, with seconds."""
     return datetime.fromtimestamp(time_ms // 1000, UTC).isoformat().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Describes topics of the cluster with an admin client of librdkafka and the proxy's own login."""
+"""Describes the cluster's topics with librdkafka's admin client and the proxy's own login."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -16,7 +16,7 @@ REQUEST_SECONDS = 3.0
 class TopicUnavailable(Exception):
     """A topic cannot be described or created now.
 
-    The text gives the reason. `is_missing` is true if the topic does not exist, and `is_denied` if the proxy's login
+    The message gives the reason. `is_missing` is true if the topic does not exist, and `is_denied` if the proxy's login
     may not describe it.
     """
 
@@ -28,7 +28,7 @@ class TopicUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic of the cluster. `replicas` is the smallest number of replicas of its partitions."""
+    """A topic in the cluster. `replicas` is the smallest number of replicas of any of its partitions."""
 
     topic_id: str
     partitions: int
@@ -36,7 +36,7 @@ class TopicDescription:
 
 
 def connected(upstream: Upstream, make: Callable[[dict[str, Any]], Any]) -> Any:
-    """Return the result of `make` for librdkafka's settings for `upstream`. Raises TopicUnavailable."""
+    """Call `make` with librdkafka's settings for `upstream`, and return its result. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     try:
@@ -49,14 +49,14 @@ def connected(upstream: Upstream, make: Callable[[dict[str, Any]], Any]) -> Any:
 
 
 def admin_client(upstream: Upstream) -> Any:
-    """Return an admin client. Raises TopicUnavailable."""
+    """Create an admin client. Raises TopicUnavailable."""
     from confluent_kafka import admin  # noqa: PLC0415  # the extra `topic`
 
     return connected(upstream, admin.AdminClient)
 
 
 def result_of(future: "Future[Any]") -> Any:
-    """Return the result of a request to the cluster. Blocks for some seconds. Raises TopicUnavailable."""
+    """Return the result of a request to the cluster. Blocks for up to a few seconds. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     try:
@@ -70,7 +70,7 @@ def result_of(future: "Future[Any]") -> Any:
 
 
 def describe(client: Any, name: str) -> TopicDescription:
-    """Return the description of a topic. Never creates the topic. Raises TopicUnavailable."""
+    """Return a topic's description. Never creates the topic. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     asked = client.describe_topics(confluent_kafka.TopicCollection([name]), request_timeout=REQUEST_SECONDS)
@@ -80,7 +80,7 @@ def describe(client: Any, name: str) -> TopicDescription:
 
 
 def settings_of(client: Any, name: str) -> dict[str, str]:
-    """Return the settings of a topic. Raises TopicUnavailable."""
+    """Return a topic's settings. Raises TopicUnavailable."""
     from confluent_kafka import admin  # noqa: PLC0415  # the extra `topic`
 
     resource = admin.ConfigResource(admin.ConfigResource.Type.TOPIC, name)

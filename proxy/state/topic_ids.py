@@ -10,14 +10,15 @@ _AT_ONCE = 1000
 
 
 def text_of_id(topic_id: bytes) -> str:
-    """Return an id as Kafka's tools print it."""
+    """Format an id as Kafka's tools print it."""
     return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 
 def ids_of(client: Any, names: Iterable[str]) -> dict[str, str | None]:
-    """Return the id of each topic, or None for a topic that does not exist. Topics that the login may not describe are
-    left out. `client` is an admin client of librdkafka. Blocks for some seconds. Raises TopicUnavailable if no broker
-    responds.
+    """Return the id of each topic, or None for a topic that does not exist.
+
+    Topics that the login may not describe are omitted. `client` is librdkafka's admin client. Blocks for up to a few
+    seconds. Raises TopicUnavailable if no broker responds.
     """
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 

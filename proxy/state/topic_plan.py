@@ -1,4 +1,4 @@
-"""The plan for creating the topics of the shared state, which `doctor` prints and `bootstrap --state` carries out."""
+"""The plan for creating the shared state's topics, which `doctor` prints and `bootstrap --state` carries out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _NINETY_DAYS_MS = 90 * 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """The settings of one topic. `key` is the configuration key that names the topic."""
+    """One topic's settings. `key` is the configuration key that names the topic."""
 
     key: str
     name: str
@@ -34,14 +34,14 @@ class TopicPlan:
 
     @property
     def remedy(self) -> str:
-        """Advice for the case that the topic is missing or the proxy may not use it."""
+        """The advice if the topic is missing or the proxy may not use it."""
         return f"run sluicegate bootstrap --state FILE, or create {self.name} with {self.options}, and {_RIGHTS}"
 
 
 def plans_of(keys: StateTopics, brokers: int = REPLICAS) -> tuple[TopicPlan, ...]:
     """Return the plan for each topic, for a cluster with `brokers` brokers.
 
-    With fewer than three, topics have fewer replicas.
+    With fewer than three brokers, topics have fewer replicas.
     """
     replicas = min(REPLICAS, brokers)
     in_sync = {_IN_SYNC: str(min(2, replicas))}

@@ -1,1 +1,1 @@
-"""The state of the proxy, and the conditions that explain it."""
+"""The proxy's state, and the conditions that explain it."""

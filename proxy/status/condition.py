@@ -1,7 +1,7 @@
-"""The catalogue of conditions, which are all reasons why a proxy is not `serving`, with advice for the operator.
+"""The catalogue of conditions: all reasons why a proxy is not `serving`, with advice for the operator.
 
-The same catalogue is used by `/readyz`, the web UI, `top`, `who`, the log, the metric `sluicegate_condition` and
-docs/conditions.md, so that they agree.
+`/readyz`, the web UI, `top`, `who`, the log, the metric `sluicegate_condition` and docs/conditions.md all use this
+catalogue, so that they agree.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class ServingState(Enum):
-    """The state of a proxy, best state first."""
+    """A proxy's state, best state first."""
 
     SERVING = "serving"
     NEEDS_ATTENTION = "needs attention"
@@ -18,10 +18,10 @@ class ServingState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConditionType:
-    """The meaning of one kind of condition.
+    """What one kind of condition means.
 
     `lasts_seconds` is how long the condition remains after its last report. If it is None, the condition ends when its
-    cause is gone. Only `State.NOT_SERVING` fails readiness.
+    cause is gone. Only `ServingState.NOT_SERVING` fails readiness.
     """
 
     state: ServingState
@@ -88,7 +88,7 @@ class Condition(Enum):
 
     @property
     def type(self) -> ConditionType:
-        """Return the meaning of the condition."""
+        """The condition's meaning."""
         return TYPES[self]
 
 

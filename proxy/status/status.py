@@ -1,4 +1,4 @@
-"""The status of one process. Conditions are set and cleared, and the active conditions determine the state."""
+"""One process's status. Conditions are set and cleared, and the active conditions determine the state."""
 
 import threading
 import time
@@ -27,7 +27,8 @@ _LOGGED_BY_CAUSE = frozenset(
         Condition.WORKER_RESTARTED,
     }
 )
-# Every worker sees the same cluster. A worker that has not checked it again yet would still count as serving.
+# Conditions about the cluster, which is the same for every worker. Without this exception, a worker that has not yet
+# checked the cluster again would count as serving.
 _OF_THE_CLUSTER = frozenset({Condition.NO_BROKER_LISTED})
 _ORDER = {condition: number for number, condition in enumerate(Condition)}
 
@@ -37,9 +38,9 @@ class ActiveCondition:
     """A condition that has been active since `since_ms` (Unix time, ms).
 
     `subject` is the broker, topic or worker, or is empty. `state` is the state of the condition's type, or a better one
-    if other workers of the process serve. `waiting` are the clients that wait for the end of the condition, or None if
-    clients never wait for it. `failed_at` (s, monotonic) is the time of the failure from which the condition was
-    concluded. A later success of another worker refutes it. `failed_at` is None if the condition was observed directly.
+    if other workers of the process serve. `waiting` contains the clients that wait for the end of the condition; it is
+    None if clients never wait for it. `failed_at` (s, monotonic) is the time of the failure that led to the condition,
+    which a later success of another worker refutes. `failed_at` is None if the condition was observed directly.
     """
 
     condition: Condition
@@ -69,14 +70,16 @@ def state_of(active: Sequence[ActiveCondition]) -> ServingState:
 
 
 def gauges_of(active: Sequence[ActiveCondition]) -> dict[tuple[str, str], int]:
-    """Return 1 for each of these conditions and its subject, and 0 without a subject for each other condition."""
+    """Return the gauges: 1 for each of these conditions with its subject, and 0 without a subject for every other
+    condition.
+    """
     ones = {(each.condition.value, each.subject): 1 for each in active}
     inactive = {condition.value for condition in Condition} - {condition for condition, _ in ones}
     return ones | {(condition, ""): 0 for condition in inactive}
 
 
 class Status:
-    """The status of one process, which begins as `starting`.
+    """One process's status, which begins as `starting`.
 
     It is thread-safe, because the event loop writes it and the admin endpoint's thread reads it.
     """
@@ -94,7 +97,7 @@ class Status:
         self.begin(Condition.STARTING, "starting")
 
     def beat(self) -> None:
-        """Record that the event loop runs, and clear the conditions whose time since the last report has expired."""
+        """Record that the event loop is running, and clear conditions whose last report has expired."""
         self._last_beat = now = self._seconds()
         with self._lock:
             for key, (active, reported_at) in list(self._active.items()):
@@ -112,7 +115,7 @@ class Status:
     ) -> None:
         """Set the condition, or update its detail and the clients that wait for its end.
 
-        At most 100 subjects of one condition are listed.
+        At most 100 subjects per condition are listed.
         """
         key, detail = (condition, cut(subject)), cut(detail)
         with self._lock:
@@ -166,7 +169,7 @@ class Status:
                 self._end(key)
 
     def adopt(self, workers: Sequence[ActiveCondition]) -> None:
-        """Show these conditions of worker processes in addition to this process's own conditions."""
+        """Show these conditions of worker processes in addition to this process's own."""
         self._of_workers = tuple(workers)
 
     def not_live(self) -> str | None:
@@ -210,17 +213,17 @@ class Status:
 
 
 Successes = Mapping[tuple[Condition, str], float]
-"""The time (s, monotonic) of the last success, by the condition that a failure sets, and its subject."""
+"""The time (s, monotonic) of the last success, by the condition that a failure sets, and by its subject."""
 
 
 def not_refuted(
     conditions: Sequence[ActiveCondition], of_others: Sequence[Successes], now: float
 ) -> list[ActiveCondition]:
-    """Return a worker's conditions without the refuted ones, which were concluded from a failure before a success of
-    another worker.
+    """Return a worker's conditions without the refuted ones.
 
-    Otherwise a worker that is no longer used would report its last failure until it is forgotten. `now` is monotonic.
-    The clock is the same for all processes of a machine.
+    A condition is refuted if another worker has succeeded after the failure that led to it. Otherwise a worker that is
+    no longer used would report its last failure until that failure is forgotten. `now` is monotonic. The clock is the
+    same for all processes on a machine.
     """
 
     def is_refuted(each: ActiveCondition) -> bool:
@@ -235,8 +238,8 @@ def not_refuted(
 def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list[ActiveCondition]:
     """Return the conditions of a process whose workers report these.
 
-    `reports` contains each worker's number. If a condition stops one worker from serving, the process needs attention
-    as long as another worker serves. Conditions of the cluster are an exception.
+    `reports` contains each worker's number. If a condition stops one worker from serving, the process needs attention,
+    but keeps serving as long as another worker does. Conditions about the cluster are an exception.
     """
     one_serves = any(state_of(conditions) is not ServingState.NOT_SERVING for _, conditions in reports)
     found: dict[tuple[Condition, str], ActiveCondition] = {}
@@ -252,6 +255,6 @@ def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list
 
 
 def _both(one: ActiveCondition, other: ActiveCondition) -> ActiveCondition:
-    """Return the condition of two workers, which is the older one with the clients of both."""
+    """Return the condition of two workers: the older one, with the clients of both."""
     older = min(one, other, key=lambda each: each.since_ms)
     return replace(older, waiting=merge_waiting(one.waiting, other.waiting))

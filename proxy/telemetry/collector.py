@@ -1,9 +1,9 @@
-"""The OTLP exporters of OpenTelemetry's SDK with their HTTP transport, and the description of the proxy as a resource.
+"""OpenTelemetry's OTLP exporters with their HTTP transport, and the description of the proxy as a resource.
 
 The exporters encode data, and retry with a backoff. They send with `requests`, which limits the time of each read but
-not of the whole request, so a collector that sends a byte at a time would block an exporter forever. The transport
-adapter in this module limits the time and size of each request, reads the header and certificate files again for each
-request, and stores the reason of a failure. A reason contains no text from the collector, so that responses cannot
+not that of the whole request. So a collector that sends one byte at a time would block an exporter forever. The
+transport adapter in this module limits each request's time and size, reads the header and certificate files again for
+each request, and stores the reason for a failure. A reason quotes nothing from the collector, so that responses cannot
 write into the log.
 """
 
@@ -66,14 +66,14 @@ _LATER = frozenset({429, 502, 503, 504})
 _PROTOBUF = "application/x-protobuf"
 _OWN_HEADERS = {"content-type": _PROTOBUF, "user-agent": "sluicegate"}
 
-# The SDK would log each attempt, with text from the collector. Instead the proxy logs at most one line a minute.
+# The SDK would log each attempt and quote the collector. Instead, the proxy logs at most one line per minute.
 _sdk_log = logging.getLogger("opentelemetry")
 _sdk_log.addHandler(logging.NullHandler())
 _sdk_log.propagate = False
 
 
 class ExportFailed(Exception):
-    """The collector did not accept an export. The text is the reason."""
+    """The collector did not accept an export. The message is the reason."""
 
 
 class Collector:
@@ -88,15 +88,15 @@ class Collector:
             self._session.mount(scheme, self._adapter)
 
     def metric_exporter(self) -> OTLPMetricExporter:
-        """Return the SDK's exporter of metrics."""
+        """Create the SDK's exporter for metrics."""
         return OTLPMetricExporter(self._url("/v1/metrics"), **self._options())
 
     def span_exporter(self) -> OTLPSpanExporter:
-        """Return the SDK's exporter of spans."""
+        """Create the SDK's exporter for spans."""
         return OTLPSpanExporter(self._url("/v1/traces"), **self._options())
 
     def response_to(self, export: Callable[[], MetricExportResult | SpanExportResult]) -> bytes:
-        """Call an exporter and return the OTLP response, empty if there is none. Raises ExportFailed."""
+        """Call an exporter and return the OTLP response, or an empty one if there is none. Raises ExportFailed."""
         self._adapter.begin()
         if export().name != "SUCCESS":
             raise ExportFailed(self._adapter.reason or "internal error: the exporter did not send the export")
@@ -118,7 +118,7 @@ class Collector:
 
 
 class _BoundedAdapter(BaseAdapter):
-    """Sends each request over a new connection, because there is only one every few seconds.
+    """Sends each request over a new connection, because there is only one request every few seconds.
 
     Stores the last outcome.
     """
@@ -195,7 +195,7 @@ def _reason_of(response: HTTPResponse, path: str) -> str | None:
 
 
 def _response_of(request: PreparedRequest, status: int, retry_after: str | None) -> Response:
-    """Return the parts of a response that the exporter reads."""
+    """Create a response from the parts that the exporter reads."""
     made = Response()
     made.request, made.status_code, made.raw = request, status, BytesIO()
     if retry_after is not None:

@@ -1,8 +1,8 @@
-"""Exports the metrics of /metrics every few seconds, with the same names, labels, values and bounds.
+"""Exports the metrics in /metrics every few seconds, with the same names, labels, values and bounds.
 
-Counters are monotonic cumulative sums since the proxy's start. Their names have no `_total`, because a store that
-follows Prometheus appends it. A separate thread exports, so no client waits for a collector. An export that fails is
-counted, and one log line a minute gives the reason. Nothing is stored for later, because the next export contains the
+Counters are monotonic cumulative sums since the proxy's start. Their names lack the suffix `_total`, because a store
+that follows Prometheus appends it. A separate thread exports, so no client waits for a collector. A failed export is
+counted, and one log line per minute gives the reason. Nothing is stored for later, because the next export contains the
 same metrics with newer values.
 """
 
@@ -73,7 +73,7 @@ def _data_of(family: Family, started_ns: int, now_ns: int) -> Sum | Gauge | Hist
 def _histogram_points(samples: Iterable[Sample], started_ns: int, now_ns: int) -> list[HistogramDataPoint]:
     """Return one point for each set of labels.
 
-    The buckets of Prometheus include all lower buckets, and those of OTLP do not.
+    Each of Prometheus's buckets includes all lower buckets; OTLP's buckets do not.
     """
     cumulative: dict[tuple[tuple[str, str], ...], list[tuple[str, float]]] = {}
     sums: dict[tuple[tuple[str, str], ...], float] = {}

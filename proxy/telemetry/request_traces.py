@@ -1,8 +1,7 @@
 """Samples Produce requests for spans, and summarizes them with bounded values and without record contents.
 
-Only requests on the slow path are sampled. These are all requests with violations, and one other request for each topic
-in 5 s, because the fast path forgets topics after that time. A request that is not sampled costs the event loop one
-comparison.
+Only requests on the slow path are sampled: all requests with violations, and one other request per topic in 5 s,
+because the fast path forgets topics after that time. A request that is not sampled costs the event loop one comparison.
 """
 
 import time
@@ -24,7 +23,7 @@ _NOT_VALIDATED = "not_validated"
 
 
 class RequestSummary(NamedTuple):
-    """The summary of a Produce request.
+    """A Produce request's summary.
 
     `outcome` is the worst outcome of its batches. `batches` counts them by outcome, and also counts batches without
     validation as `not_validated`. `problem` contains the log fields of the first violation. `untraced` is the number of
@@ -49,7 +48,7 @@ class RequestSummary(NamedTuple):
 
 
 def summarize(request: RequestOutcome, untraced: int) -> RequestSummary:
-    """Return the summary of a request."""
+    """Summarize a request."""
     topics = tuple(printable(cut(name)) for name in islice(request.topics, MOST_TOPICS) if name is not None)
     outcomes = Counter(batch.outcome for batch in request.batches)
     batches = {outcome.value: count for outcome, count in outcomes.items()}
@@ -73,7 +72,7 @@ def summarize(request: RequestOutcome, untraced: int) -> RequestSummary:
 
 
 def _problem(request: RequestOutcome) -> dict[str, Any] | None:
-    """Return the fields of the first violation. Violations of batches that were not accepted come first."""
+    """Return the fields of the first violation. Violations in batches that were not accepted come first."""
     reported = [batch for batch in request.batches if batch.basis is not None and (batch.findings or batch.unreadable)]
     if not reported:
         return None
@@ -86,7 +85,7 @@ def _problem(request: RequestOutcome) -> dict[str, Any] | None:
 
 
 class PerSecond:
-    """A limit per second. Times are monotonic, in seconds."""
+    """A rate limit per second. Times are monotonic, in seconds."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -95,7 +94,7 @@ class PerSecond:
         self._passed = 0
 
     def take(self, now: float) -> int | None:
-        """Return the number of skipped calls since the last accepted one, or None if this call is skipped too."""
+        """Return the number of skipped calls since the last accepted one. Return None if this call is skipped too."""
         if now - self._since >= 1:
             self._since, self._taken = now, 0
         if self._taken >= self._most:
@@ -119,7 +118,7 @@ class RequestTraces:
         self._good = PerSecond(most_a_second)
 
     def request_settled(self, request: RequestOutcome) -> None:
-        """Sample a request after its outcome."""
+        """Sample a request once its outcome is known."""
         is_wrong = any(batch.is_reported for batch in request.batches)
         untraced = (self._wrong if is_wrong else self._good).take(self._seconds())
         if untraced is not None:

@@ -1,10 +1,12 @@
-"""Creates spans of Produce requests by OpenTelemetry's semantic conventions for messaging and Kafka, and exports them.
+"""Creates spans for Produce requests by OpenTelemetry's semantic conventions for messaging and Kafka, and exports them.
 
 A separate thread with a bounded queue exports them, so the event loop never waits for a collector. Spans that do not
-fit into the queue are dropped and counted. Spans that the collector does not accept are counted too, and one log line a
-minute gives the reason. The SDK's own BatchSpanProcessor is not used for three reasons. Its queue is bounded in spans
-and not in bytes. It accepts finished spans, which the event loop would have to create. And it logs each dropped span
-there. Older releases, which `otel` accepts, do not count dropped spans.
+fit into the queue are dropped and counted. Spans that the collector does not accept are counted too, and one log line
+per minute gives the reason.
+
+The SDK's own BatchSpanProcessor is not used, for four reasons. Its queue is bounded in spans, not in bytes. It accepts
+only finished spans, which the event loop would have to create. It logs each dropped span on the event loop. And its
+older releases, which `otel` accepts, do not count dropped spans.
 """
 
 import contextvars
@@ -129,13 +131,13 @@ class SpanPush:
         self._thread.start()
 
     def keep(self, summary: RequestSummary) -> None:
-        """Queue a request for a span without waiting."""
+        """Queue a request for a span, without waiting."""
         if not self._queue.put(summary, _SPAN_BYTES):
             self._counters.otel_spans_dropped += 1
             self._health.failed(_DESTINATION, "the queue is full because spans are exported too slowly")
 
     def close(self) -> None:
-        """Export the queued spans for at most 2 s. The remaining spans are counted."""
+        """Export the queued spans for at most 2 s. Count the remaining spans."""
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
         self._collector.end_at(self._ends_at)
         self._queue.close()

@@ -1,1 +1,1 @@
-"""The tokens with which the proxy and the pipeline log in, from a token endpoint or from a file."""
+"""The tokens for logins of the proxy and the pipeline, from a token endpoint or from a file."""

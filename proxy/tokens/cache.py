@@ -7,8 +7,8 @@ from math import inf
 from time import monotonic
 
 TOKEN_SECONDS = 10.0
-"""The default timeout in seconds of a whole token request."""
-# The part of its lifetime after which a token is replaced, and the pause after a failure to replace it.
+"""The default timeout in seconds for a whole token request."""
+# The part of its lifetime after which a token is replaced, and the pause after a failed replacement.
 _USED_SHARE = 0.8
 _RETRY_SECONDS = 5.0
 
@@ -16,8 +16,8 @@ _RETRY_SECONDS = 5.0
 class TokenMissing(Exception):
     """There is no valid token.
 
-    The text names its source and the reason, and never contains a secret. If `is_temporary`, a retry may help, but not
-    within `retry_after_seconds`.
+    The message names the source and the reason, and never contains a secret. If `is_temporary` is true, a retry may
+    help, but not within `retry_after_seconds`.
     """
 
     def __init__(self, reason: str, *, is_temporary: bool = False, retry_after_seconds: float = 0.0) -> None:
@@ -29,7 +29,7 @@ class TokenMissing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GrantedToken:
-    """An access token and its lifetime at the time of the request."""
+    """An access token, and its lifetime from the time of the request."""
 
     value: str = field(repr=False)
     lifetime_ms: int
@@ -49,8 +49,8 @@ class TokenCache:
     def current(self, seconds: float = TOKEN_SECONDS) -> str:
         """Return a valid token. A request for a new one blocks for at most `seconds`.
 
-        Raises TokenMissing. If a token cannot be replaced, it is returned until it expires. While the endpoint has
-        asked for a pause (Retry-After), its last failure is raised again without a request.
+        If a token cannot be replaced, it is returned until it expires. While the endpoint has asked for a pause
+        (Retry-After), its last failure is raised again without a request. Raises TokenMissing.
         """
         with self._lock:
             asked_at = self._now()
@@ -74,12 +74,12 @@ class TokenCache:
             return self._token
 
     def seconds_left(self) -> float:
-        """Return for how many seconds a client may still keep the current token, which is until it is replaced here."""
+        """Return for how many seconds a client may keep the current token, that is, until it is replaced here."""
         with self._lock:
             return self._replace_at - self._now()
 
     def forget(self, token: str) -> None:
-        """Forget a token that a server has rejected. The next call requests a new one."""
+        """Forget a token that a server rejected. The next call requests a new one."""
         with self._lock:
             if token == self._token:
                 self._replace_at = self._ends_at = -inf

@@ -1,8 +1,7 @@
-"""Requests access tokens with the client credentials grant of OAuth 2.0 (RFC 6749, 4.4) for logins of the proxy and the
-pipeline.
+"""Requests access tokens with OAuth 2.0's client credentials grant (RFC 6749, 4.4).
 
-Failure messages name the token endpoint. They contain neither secrets nor text from the endpoint, except the error
-codes that RFC 6749 defines.
+The proxy and the pipeline log in with them. Failure messages name the token endpoint. They contain neither secrets nor
+text from the endpoint, except the error codes that RFC 6749 defines.
 """
 
 import json
@@ -32,7 +31,7 @@ from sluicegate.proxy.tokens.cache import TOKEN_SECONDS, GrantedToken, TokenMiss
 
 _MOST_BYTES = 64 << 10
 _MOST_TOKEN = 32 << 10
-# The lifetime that is assumed if the endpoint does not report one, and the longest lifetime that is accepted.
+# The lifetime to assume if the endpoint reports none, and the longest lifetime that is accepted.
 _UNSTATED_SECONDS = 300.0
 _LONGEST_SECONDS = 30 * 24 * 3600.0
 # The pause after a 429 response without Retry-After, and the longest pause that is accepted.
@@ -55,7 +54,7 @@ _ERRORS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """A client of a token endpoint.
+    """A token endpoint's client.
 
     `tls_key` is the configuration key of `tls`. `checks` is the advice for an operator if the endpoint grants no token.
     """
@@ -71,9 +70,9 @@ class ClientCredentials:
 
 
 def configured_client(keys: OauthClient, section: str) -> ClientCredentials:
-    """Return the client that an `oauth` section describes.
+    """Create the client that an `oauth` section describes.
 
-    `section` is the path of the section in the configuration.
+    `section` is the section's path in the configuration.
     """
     tls = keys.tls or ServerTls()
     checks = "token_url, client_id, client_secret_file and scope"
@@ -141,7 +140,7 @@ class TokenEndpoint:
         return made.current()
 
     def _rejection(self, status: int, content: bytes) -> str:
-        """Return the meaning of a status that is neither 200 nor temporary, with the error code (RFC 6749, 5.2)."""
+        """Describe a status that is neither 200 nor temporary, with the error code (RFC 6749, 5.2)."""
         if 300 <= status < 400:
             return f"the endpoint redirects (HTTP {status}), and redirects are not followed: correct the URL"
         return f"the endpoint grants no token (HTTP {status}{_error_code_in(content)}): check {self._client.checks}"
@@ -160,7 +159,7 @@ def _object_in(content: bytes) -> dict[str, object]:
 
 
 def _lifetime_in(body: dict[str, object]) -> int | None:
-    """Return the lifetime of a token in milliseconds, or None if it is invalid. Some endpoints send it as text."""
+    """Return a token's lifetime in milliseconds, or None if it is invalid. Some endpoints send it as a string."""
     stated = body.get("expires_in", _UNSTATED_SECONDS)
     if isinstance(stated, str) and _NUMBER.fullmatch(stated):
         stated = int(stated)
@@ -170,13 +169,13 @@ def _lifetime_in(body: dict[str, object]) -> int | None:
 
 
 def _error_code_in(content: bytes) -> str:
-    """Return the error code for a message, or an empty text if RFC 6749 does not define the code."""
+    """Return the error code for a message, or an empty string if RFC 6749 does not define the code."""
     code = _object_in(content).get("error")
     return f", {code}" if isinstance(code, str) and code in _ERRORS else ""
 
 
 def _pause_in(retry_after: str | None, now: float, default: float) -> float:
-    """Return for how many seconds the endpoint wants no request, from Retry-After.
+    """Return for how many seconds the endpoint wants no request, according to Retry-After.
 
     Retry-After contains seconds or a date (RFC 9110, 10.2.3). `now` is in seconds since 1970. The pause is limited, so
     that a wrong header does not prevent all logins.

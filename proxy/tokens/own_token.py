@@ -16,7 +16,7 @@ from sluicegate.proxy.tokens.endpoint import TokenEndpoint, configured_client
 
 _LEGAL = re.compile(r"[\x21-\x7e]+")
 _FILE_SECONDS = 300.0
-"""How long a client that keeps a token from a file uses it, in seconds. Then the file is read again."""
+"""The number of seconds for which a client uses a token from a file before the file is read again."""
 _LEAST_SECONDS = 1.0
 _MOST_ENDPOINTS = 8
 
@@ -37,7 +37,7 @@ def own_token(sasl: Sasl, seconds: float) -> Token:
 
 
 def cached_token(tokens: TokenCache, seconds: float) -> Token:
-    """Return a valid token of a token endpoint.
+    """Return a valid token from a token endpoint.
 
     A request for a new one blocks for at most `seconds`. Raises TokenMissing.
     """
@@ -46,21 +46,21 @@ def cached_token(tokens: TokenCache, seconds: float) -> Token:
 
 
 def forget_token(sasl: Sasl, token: Token) -> None:
-    """Forget a token that a broker has rejected, so that it is not used again."""
+    """Forget a token that a broker rejected, so that it is not used again."""
     if sasl.oauth is not None:
         _granted(sasl.oauth).forget(token.value)
 
 
 @lru_cache(maxsize=_MOST_ENDPOINTS)
 def _granted(oauth: OauthClient) -> TokenCache:
-    """Return the tokens of one client. All connections of this process share them."""
+    """Return one client's tokens. All connections of this process share them."""
     return TokenCache(TokenEndpoint(configured_client(oauth, "upstream.sasl.oauth")).fetch)
 
 
 def token_in_file(source: Password) -> Token:
     """Return the token in a file, which is read each time.
 
-    Raises TokenMissing if there is no token or it has expired.
+    Raises TokenMissing if there is no token or if it has expired.
     """
     try:
         value = source.get().strip()

@@ -1,7 +1,4 @@
-"""Sends requests to the admin addresses of proxies.
-
-The requests read the live state, suspend and resume enforcement, and reload the configuration.
-"""
+"""Sends requests to proxies' admin addresses: to read the live state, suspend and resume enforcement, and reload."""
 
 import json
 import time
@@ -20,7 +17,7 @@ from sluicegate.proxy.reporting.bounded_text import cut, printable
 
 SECONDS = 5.0
 SUSPEND, RESUME = "/api/suspend", "/api/resume"
-_CHANGE_SECONDS = 10.0  # listing the topics of the cluster takes at most 3 s
+_CHANGE_SECONDS = 10.0  # listing the cluster's topics takes at most 3 s
 _MAX_BYTES = 32 << 20
 _REASON_BYTES = 2000
 _REASON_CHARACTERS = 1000
@@ -30,7 +27,7 @@ _REQUIRED = frozenset({"time_ms", "history", "violation_groups", "violations", "
 
 
 class StateUnavailable(Exception):
-    """The state of a proxy is unavailable. The text gives the reason."""
+    """A proxy's state is unavailable. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ def read_state(address: HostPort, token: str | None, most_bytes: int = _MAX_BYTE
 
 
 def read_policy(address: HostPort, token: str | None, topic: str) -> dict[str, Any]:
-    """Return the policy of a topic as the API returns it (docs/web-ui.md). Raises StateUnavailable."""
+    """Return a topic's policy as the API returns it (docs/web-ui.md). Raises StateUnavailable."""
     found = _json_from(address, token, "GET", f"/api/policy?{urlencode({'topic': topic})}", _MAX_POLICY_BYTES)
     lines = found.get("lines") if isinstance(found, dict) else None
     if not isinstance(lines, list):
@@ -62,7 +59,7 @@ def read_policy(address: HostPort, token: str | None, topic: str) -> dict[str, A
 
 
 def read_history(address: HostPort, token: str | None, kind: str, name: str | None) -> TrafficHistory | None:
-    """Return the traffic of a topic or a client, or None if the proxy does not know it. Raises StateUnavailable."""
+    """Return a topic's or a client's traffic, or None if the proxy does not know it. Raises StateUnavailable."""
     query = kind if name is None else urlencode({kind: name})
     found = _json_from(address, token, "GET", f"/api/history?{query}", _MAX_POLICY_BYTES)
     if not isinstance(found, dict) or "traffic" not in found:
@@ -75,7 +72,7 @@ def read_history(address: HostPort, token: str | None, kind: str, name: str | No
 
 
 def read_policy_changes(address: HostPort, token: str | None) -> list[dict[str, Any]]:
-    """Return the last changes of policies as the API returns them (docs/web-ui.md). Raises StateUnavailable."""
+    """Return the latest policy changes as the API returns them (docs/web-ui.md). Raises StateUnavailable."""
     found = _json_from(address, token, "GET", "/api/policy-changes", _MAX_POLICY_BYTES)
     changes = found.get("changes") if isinstance(found, dict) else None
     if not isinstance(changes, list) or not all(isinstance(each, dict) and "time_ms" in each for each in changes):
@@ -84,7 +81,7 @@ def read_policy_changes(address: HostPort, token: str | None) -> list[dict[str, 
 
 
 def read_changes(address: HostPort, token: str | None, days: float) -> dict[str, Any]:
-    """Return the changes of the last days with their authors, as the API returns them (docs/web-ui.md).
+    """Return the changes of the last `days` days and their authors, as the API returns them (docs/web-ui.md).
 
     Raises StateUnavailable.
     """
@@ -99,7 +96,7 @@ def read_fleet(address: HostPort, token: str | None) -> dict[str, Any]:
 
 
 def read_violations(address: HostPort, token: str | None, query: dict[str, str]) -> dict[str, Any]:
-    """Return the violations of the last days as `GET /api/violations` returns them. Raises StateUnavailable."""
+    """Return recent violations as `GET /api/violations` returns them. Raises StateUnavailable."""
     found = _json_from(address, token, "GET", f"/api/violations?{urlencode(query)}", seconds=_CHANGE_SECONDS)
     return _with_known(found, "groups", "the range of violations")
 
@@ -107,7 +104,7 @@ def read_violations(address: HostPort, token: str | None, query: dict[str, str])
 def _with_known(found: Any, key: str, what: str) -> dict[str, Any]:
     """Return data that a proxy has read from a topic.
 
-    Raises StateUnavailable. `key` is the key of the list, which is null if the proxy could not read it.
+    `key` is the key of the list, which is null if the proxy could not read it. Raises StateUnavailable.
     """
     if not isinstance(found, dict) or not isinstance(found.get(key, ...), list | None):
         raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
@@ -122,7 +119,7 @@ def _with_known(found: Any, key: str, what: str) -> dict[str, Any]:
 def read_states(
     addresses: Sequence[HostPort], token: str | None, read: Callable[[HostPort, str | None], LiveState] = read_state
 ) -> list[ProxyState]:
-    """Return the state of each proxy, in the order of `addresses`. The states are read in parallel."""
+    """Return each proxy's state, in the order of `addresses`. The states are read in parallel."""
 
     def read_proxy(address: HostPort) -> ProxyState:
         try:
@@ -137,10 +134,10 @@ def read_states(
 def suspend(
     address: HostPort, token: str | None, topic: str | None, reason: str, seconds: int, this_proxy: bool
 ) -> list[str]:
-    """Suspend enforcement for a topic, or for all if `topic` is None.
+    """Suspend enforcement for a topic, or for all topics if `topic` is None.
 
-    Return a text for each suspension. If `this_proxy`, other proxies with the same state topic are not changed. Raises
-    StateUnavailable.
+    Return a line for each suspension. If `this_proxy` is true, other proxies with the same state topic are not changed.
+    Raises StateUnavailable.
     """
     return _change(address, token, SUSPEND, {"reason": reason, "seconds": seconds, **_scope(this_proxy)}, topic)
 
@@ -148,7 +145,7 @@ def suspend(
 def topics_to_change(address: HostPort, token: str | None, path: str, pattern: str) -> list[str]:
     """Return the topics that a change with this pattern would affect.
 
-    Raises StateUnavailable. `path` is the API path of `suspend` or `resume`.
+    `path` is the API path of `suspend` or `resume`. Raises StateUnavailable.
     """
     parameters = {"topic": pattern, "preview": "true"}
     if path == SUSPEND:
@@ -161,10 +158,10 @@ def topics_to_change(address: HostPort, token: str | None, path: str, pattern: s
 
 
 def resume(address: HostPort, token: str | None, topic: str | None, this_proxy: bool) -> list[str]:
-    """Resume enforcement for a topic, or for all if `topic` is None.
+    """Resume enforcement for a topic, or for all topics if `topic` is None.
 
-    Return a text for each remaining suspension. If `this_proxy`, other proxies with the same state topic are not
-    changed. Raises StateUnavailable.
+    Return a line for each remaining suspension. If `this_proxy` is true, other proxies with the same state topic are
+    not changed. Raises StateUnavailable.
     """
     return _change(address, token, RESUME, {**_scope(this_proxy)}, topic)
 
@@ -172,7 +169,7 @@ def resume(address: HostPort, token: str | None, topic: str | None, this_proxy: 
 def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[str]:
     """Reload the configuration.
 
-    Return a text for the result and for each missing file. Raises StateUnavailable, also if the proxy rejects the
+    Return a line for the result and for each missing file. Raises StateUnavailable, also if the proxy rejects the
     configuration.
     """
     found = _json_from(address, token, "POST", f"/api/reload{'?accept_removed=true' if accept_removed else ''}")

@@ -10,9 +10,9 @@ _THOUSAND = 1000
 
 
 def lines_of(history: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a history that the API has returned.
+    """Yield the lines for a history that the API returned.
 
-    The first line tells when the history begins, and whether changes are missing.
+    The first line states when the history begins, and whether changes are missing.
     """
     changes = history["changes"]
     missing = "" if history["is_complete"] else "; not all changes could be read in time: request fewer days"
@@ -28,5 +28,5 @@ def lines_of(history: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _after(ms: int) -> str:
-    """Return a delay in seconds. It may be negative, because the clocks of machines differ."""
+    """Return a delay in seconds. It may be negative, because machines' clocks differ."""
     return f"{ms / _THOUSAND:+.1f} s"

@@ -1,8 +1,7 @@
 """Reads many proxies and shows them as one (`sluicegate fleet`).
 
-Each proxy is read in a thread, at most once a second, with a limit on time and size. A proxy that does not respond
-delays the others by at most a second, and is listed as unreachable. Ten seconds later its figures are removed from the
-sums.
+A thread reads each proxy, at most once a second, with limits on time and size. A proxy that does not respond delays the
+others by at most a second, and is listed as unreachable. After ten seconds, its figures are removed from the sums.
 """
 
 import time
@@ -50,9 +49,9 @@ TokenOf = Callable[[HostPort], str | None]
 
 @dataclass(slots=True)
 class _Proxy:
-    """The known data of one proxy.
+    """What is known about one proxy.
 
-    Times are in monotonic seconds. `since_ms` is the Unix time since when it is unreachable.
+    Times are in monotonic seconds. `since_ms` is the Unix time at which it became unreachable.
     """
 
     address: HostPort
@@ -103,9 +102,7 @@ class Fleet:
         return {**state, "traffic": sum_of_histories([history for history in found if history is not None])}
 
     def newest_states(self) -> list[tuple[FleetProxy, float | None]]:
-        """Return each proxy, with the number of seconds since its newest state was read, or None if it has never
-        responded.
-        """
+        """Return each proxy, with the seconds since its newest state was read, or None if it has never responded."""
         with self._looking:
             self._look_for_proxies()
             self._look_at_proxies()
@@ -127,7 +124,7 @@ class Fleet:
         state = merged["state"] if fresh else "not serving"
         return {
             **merged,
-            # The oldest time, so that a reader that asks for changes since then misses no change of any proxy.
+            # The oldest time, so that a reader that requests later changes misses no proxy's changes.
             "time_ms": min((proxy.state["time_ms"] for proxy in fresh if proxy.state is not None), default=_now_ms()),
             "state": "needs attention" if conditions and state == "serving" else state,
             "conditions": conditions + merged["conditions"],
@@ -140,9 +137,9 @@ class Fleet:
         }
 
     def explain(self, topic: str) -> dict[str, Any]:
-        """Return the policy of a topic.
+        """Return a topic's policy.
 
-        If the proxies differ, return only lines, with the names of the proxies before each policy.
+        If the proxies differ, return only lines, with the proxies' names before each policy.
         """
         found: list[tuple[dict[str, Any], list[str]]] = []
         addresses = list(self._proxies)
@@ -160,7 +157,7 @@ class Fleet:
         return {"topic": topic, "owner": None, "lines": lines, "effective": [], "source": None}
 
     def policy_changes(self) -> list[dict[str, Any]]:
-        """Return the last changes of policies of all proxies, newest first.
+        """Return all proxies' latest policy changes, newest first.
 
         Equal changes are combined into one object. `proxies` contains the addresses. A proxy that does not respond, or
         has an older version, contributes no changes.
@@ -222,7 +219,7 @@ class Fleet:
         try:
             merged_state([state, _nothing()])
             rates_of(state["history"])
-        except Exception as error:  # a proxy of another version must not disturb the sums of the others
+        except Exception as error:  # a proxy with another version must not disturb the others' sums
             raise StateUnavailable(f"the state has another format ({type(error).__name__})") from error
         return state
 
@@ -263,7 +260,7 @@ class Fleet:
 
 
 def _of_proxy(address: HostPort, state: LiveState) -> LiveState:
-    """Return the state of a proxy, with its address in the conditions and in the ids of violations."""
+    """Return a proxy's state with its address added to the conditions and to the ids of violations."""
     conditions: list[ConditionState] = [
         {**each, "detail": f"{address}: {each['detail']}"} for each in state["conditions"]
     ]
@@ -284,8 +281,8 @@ def _unreachable(address: str, reason: str, since_ms: int) -> ConditionState:
 
 def _newest(history: History, seconds: int) -> History:
     skipped = max(0, len(history["requests"]) - seconds)
-    rows = {name: history[name][skipped:] for name in Flow._fields}  # type: ignore[literal-required]  # the names are History's
-    return {"begin": history["begin"] + skipped, **rows}  # type: ignore[typeddict-item]  # the names are History's
+    rows = {name: history[name][skipped:] for name in Flow._fields}  # type: ignore[literal-required]
+    return {"begin": history["begin"] + skipped, **rows}  # type: ignore[typeddict-item]
 
 
 def _time_ms(violation: dict[str, Any]) -> int:
@@ -297,7 +294,7 @@ def _now_ms() -> int:
 
 
 def _nothing() -> LiveState:
-    """Return the state that is shown if no proxy responds."""
+    """Return the state to show if no proxy responds."""
     now_ms = _now_ms()
     return {
         "time_ms": now_ms,
@@ -309,7 +306,7 @@ def _nothing() -> LiveState:
         "state": "not serving",
         "conditions": [],
         "totals": Flow()._asdict(),
-        "history": {"begin": 0} | {name: [] for name in Flow._fields},  # type: ignore[typeddict-item]  # the names are History's
+        "history": {"begin": 0} | {name: [] for name in Flow._fields},  # type: ignore[typeddict-item]
         "violation_groups": [],
         "other_violations": 0,
         "violations": [],

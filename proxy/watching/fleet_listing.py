@@ -1,4 +1,4 @@
-"""Formats the proxies of a cluster for `sluicegate fleet --admin`."""
+"""Formats a cluster's proxies for `sluicegate fleet --admin`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from sluicegate.proxy.watching.formatting import iso_time
 
 
 def lines_of(fleet: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines for a fleet that the API has returned. Findings come first, then a line for each proxy."""
+    """Yield the lines for a fleet that the API returned: findings first, then a line for each proxy."""
     proxies = fleet["proxies"]
     stale = sum(each["is_stale"] for each in proxies)
     yield f"{len(proxies)} proxies" + (f", {stale} of them stale" if stale else "")

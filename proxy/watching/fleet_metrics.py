@@ -1,4 +1,4 @@
-"""The metrics of a fleet itself, which show the proxies that respond and how old their states are."""
+"""The metrics about a fleet itself: which proxies respond, and how old their states are."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The screen of `sluicegate top --fleet`, which shows all announced proxies of a cluster, and their sum."""
+"""The screen of `sluicegate top --fleet`, which shows a cluster's announced proxies and their sum."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _LEAST_STATE = len("needs attention")
 
 
 def fleet_screen(fleet: Mapping[str, Any]) -> RenderableType:
-    """Return the whole screen for the response of `/api/fleet`. A terminal with 80 columns is wide enough."""
+    """Return the whole screen for a response of `/api/fleet`. A terminal with 80 columns is wide enough."""
     now_ms, proxies = fleet["time_ms"], fleet["proxies"]
     title = f"{len(proxies)} proxies at {iso_time(now_ms)}, rates per second"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)

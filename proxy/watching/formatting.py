@@ -33,12 +33,12 @@ def printable_name(name: str | None) -> str:
 
 
 def rate_text(number: float) -> str:
-    """Return a rate with few digits: 0, 0.4, 12.5, 1,234."""
+    """Format a rate with few digits: 0, 0.4, 12.5, 1,234."""
     return f"{number:,.0f}" if number >= 100 or number == 0 else f"{number:.1f}"
 
 
 def size_text(number: float) -> str:
-    """Return a number of bytes with its unit."""
+    """Format a number of bytes with its unit."""
     unit = 0
     while number >= _THOUSAND and unit < len(_UNITS) - 1:
         number /= _THOUSAND
@@ -47,12 +47,12 @@ def size_text(number: float) -> str:
 
 
 def iso_time(ms: int) -> str:
-    """Return a time of the proxy's clock (Unix time, ms) in ISO 8601, in UTC."""
+    """Format a time of the proxy's clock (Unix time, ms) in ISO 8601, in UTC."""
     return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def record_time(ms: int) -> str:
-    """Return a time of a record in ISO 8601, or its number if there is no such date: anyone may choose it."""
+    """Format a record's time in ISO 8601, or as a number if there is no such date: a client may send any time."""
     try:
         return iso_time(ms)
     except (ValueError, OverflowError, OSError):
@@ -60,7 +60,7 @@ def record_time(ms: int) -> str:
 
 
 def outcome_word(event: Mapping[str, Any]) -> str:
-    """Return the outcome of the batches of an event or a group, in one word."""
+    """Return the outcome of an event's or a group's batches, in one word."""
     copies, changes = event.get("copies"), event.get("changes") or ()
     if event["outcome"] == Outcome.RESEND:
         return _RETRYING if copies == Copies.NOT_STORED else Outcome.RESEND
@@ -73,7 +73,7 @@ def outcome_word(event: Mapping[str, Any]) -> str:
 
 
 def outcome_in_words(event: Mapping[str, Any]) -> str:
-    """Return the outcome of the batches of an event or a group, in a few words."""
+    """Return the outcome of an event's or a group's batches, in a few words."""
     word = outcome_word(event)
     if word == _RETRYING:
         return NOT_STORED
@@ -102,7 +102,7 @@ def client_of(event: dict[str, Any]) -> str:
 
 
 def client_owner_of(event: dict[str, Any]) -> str:
-    """Return the owner of an event's client, or an empty text if there is none."""
+    """Return the owner of an event's client, or an empty string if there is none."""
     owner = event.get("client_owner")
     if not isinstance(owner, dict) or not owner.get("team"):
         return ""
@@ -111,7 +111,7 @@ def client_owner_of(event: dict[str, Any]) -> str:
 
 
 def diagnosis_text(event: dict[str, Any]) -> str:
-    """Return the diagnosis of an event, with its first bad record if it has one."""
+    """Return an event's diagnosis, with its first bad record if it has one."""
     rehearsed = [
         f"{one['key']} of {one['max_ms']} ms would reject {one['bad_records']}" for one in event.get("rehearsed", ())
     ]

@@ -1,4 +1,4 @@
-"""Formats the violations of the last days for `sluicegate who --days`."""
+"""Formats recent violations for `sluicegate who --days`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from sluicegate.proxy.watching.topic_violations import lines_about
 
 
 def lines_of(found: Mapping[str, Any], topic: str | None) -> Iterator[str]:
-    """Yield the lines for the response of `/api/violations`, topic by topic.
+    """Yield the lines for a response of `/api/violations`, topic by topic.
 
     `topic` is set if only one topic is shown.
     """

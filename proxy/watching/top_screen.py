@@ -1,6 +1,4 @@
-"""The screen of `sluicegate top`, which shows proxies and their sum, clients with violations, topics, and the latest
-violations.
-"""
+"""The screen of `sluicegate top`: proxies and their sum, clients with violations, topics, and the latest violations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -124,8 +122,9 @@ def _clients(state: LiveState) -> Table:
 
 
 def _topics(state: LiveState) -> Table:
-    """Return the table of topics, with the rates of the last 10 s and the number of batches with violations, most
-    violations first.
+    """Return the table of topics, most violations first.
+
+    It shows the rates of the last 10 s and the number of batches with violations.
     """
     table = Table(
         title="Topics: rates per second, batches with violations since start",
@@ -160,7 +159,7 @@ def _topics(state: LiveState) -> Table:
 
 
 def _is_rejected(group: ViolationGroupState) -> bool:
-    """Return whether the proxy did not forward the batches of a group."""
+    """Return whether the proxy did not forward a group's batches."""
     return group["outcome"] in (Outcome.REJECTED, Outcome.RESEND)
 
 

@@ -1,4 +1,4 @@
-"""Reads event files, and formats the violations of a topic for `sluicegate who`."""
+"""Reads event files, and formats a topic's violations for `sluicegate who`."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,11 +18,11 @@ _MAX_LINE = 16 << 20
 
 
 class EventsUnreadable(Exception):
-    """A file of events cannot be read. The text has the file and the reason."""
+    """An event file cannot be read. The message contains the file and the reason."""
 
 
 def read_files(counts: ViolationCounts, files: Sequence[Path]) -> None:
-    """Count the events of files. Raises EventsUnreadable."""
+    """Count the events in files. Raises EventsUnreadable."""
     for file in files:
         for line in _lines_of(file):
             if line.strip():
@@ -41,7 +41,7 @@ def _lines_of(file: Path) -> Iterator[bytes]:
 def lines_about(topic: str | None, violation_groups: Sequence[ViolationGroupState], known: str) -> Iterator[str]:
     """Yield the lines for each client, most batches first.
 
-    `known` is the source of the violations and the time since when they are known.
+    `known` names the source of the violations and the time from which they are known.
     """
     by_client: dict[str | None, list[ViolationGroupState]] = {}
     for group in violation_groups:

@@ -12,7 +12,7 @@ _MAX_GROUPS = 10_000
 
 
 class RecordedGroup(ViolationGroupState):
-    """The violations of one client in one topic for one reason and rule.
+    """One client's violations in one topic for one reason and rule.
 
     `rule` is the first rule that each batch violates.
     """
@@ -22,7 +22,7 @@ class RecordedGroup(ViolationGroupState):
 
 @dataclass(frozen=True, slots=True)
 class EventSelection:
-    """Selects the events that are counted.
+    """Selects the events to count.
 
     A field that is None selects all. `owner` is the team of the topic or the client. `rule` is a rule or a reason.
     """
@@ -68,7 +68,7 @@ class ViolationCounts:
                 self._add(event, ms)
             self.first_ms = ms if self.first_ms is None else min(ms, self.first_ms)
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError, AttributeError):
-            self.skipped += 1  # for example a line that is incomplete because the process was killed
+            self.skipped += 1  # for example, a line that is incomplete because the process was killed
 
     def _is_repeated(self, event_id: str) -> bool:
         if self._ids is None:

@@ -1,6 +1,6 @@
-"""Reads the violations of the last days from `violations.topic`, to which all proxies write.
+"""Reads recent violations from `violations.topic`, to which all proxies write.
 
-A read is limited to the newest 10,000 events, 64 MiB and some seconds.
+A read is limited to the newest 10,000 events, to 64 MiB and to a few seconds.
 """
 
 import threading
@@ -22,9 +22,9 @@ _WAIT_SECONDS = 1.0
 class RecordedViolations:
     """Violations from `since_ms` to `until_ms` (Unix time, ms) in a topic, most batches first.
 
-    All events from `complete_since_ms` on were read. If it is None, the limit on size or time has ended the read.
-    `other` is the number of batches in groups that are not among `groups`. `skipped` is the number of records that are
-    not events.
+    All events from `complete_since_ms` on were read. If it is None, the limit on size or time ended the read. `other`
+    is the number of batches in groups that are not among `groups`. `skipped` is the number of records that are not
+    events.
     """
 
     topic: str
@@ -42,7 +42,7 @@ class RecordedViolations:
 
 
 class ViolationHistory:
-    """Reads one topic for one caller at a time. Thread-safe."""
+    """Reads one topic, for one caller at a time. Thread-safe."""
 
     def __init__(self, topic: str, upstream: Upstream) -> None:
         self.topic = topic
@@ -50,7 +50,7 @@ class ViolationHistory:
         self._reading = threading.Lock()
 
     def read(self, since_ms: int, until_ms: int, wanted: EventSelection) -> RecordedViolations:
-        """Return the violations. Blocks for some seconds. Raises TopicUnavailable."""
+        """Return the violations. Blocks for up to a few seconds. Raises TopicUnavailable."""
         counts = ViolationCounts(wanted, set())  # the topic may contain a record twice, with the same id
         if not self._reading.acquire(timeout=_WAIT_SECONDS):
             raise TopicUnavailable("other requests read the topic now; try again")

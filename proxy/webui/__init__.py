@@ -1,1 +1,1 @@
-"""The web UI at the admin address, with its files, access control, and the streams of live data."""
+"""The web UI at the admin address: its files, access control, and the streams of live data."""

@@ -1,9 +1,9 @@
-"""Decides which clients may see the web UI, which are this machine or clients with the token.
+"""Decides which clients may see the web UI: this machine, or clients with the token.
 
-/metrics, /livez and /readyz are always open. Without a configured token only this machine sees the web UI. Even then, a
-foreign web page could make a local browser request it in two ways. One way is a DNS name that resolves to this machine
-(DNS rebinding), which the Host header shows. The other is a request across sites, which Sec-Fetch-Site shows. Browsers
-hide the responses to such requests, because no CORS header is sent.
+/metrics, /livez and /readyz are always open. Without a configured token, only this machine may see the web UI. Even
+then, a foreign web page could make a local browser request it in two ways. One is a DNS name that resolves to this
+machine (DNS rebinding), which the Host header reveals. The other is a cross-site request, which Sec-Fetch-Site reveals.
+Browsers hide the responses to such requests, because no CORS header is sent.
 """
 
 import hmac
@@ -78,7 +78,7 @@ class Access:
         )
 
     def rejection_of_change(self, headers: Mapping[str, str]) -> HttpResponse | None:
-        """Return the response that rejects a request for a change, or None to allow it. Changes need a token."""
+        """Return the response that rejects a request for a change, or None to allow it. Changes require a token."""
         if self._token is None:
             return text_response(
                 403, "Changes require a token: set admin.token_file, and send the token as `Authorization: Bearer …`."
@@ -92,7 +92,7 @@ def _token_in(header: str) -> bytes:
 
 
 def _host_in(header: str) -> str:
-    """Return the host without the port. An IPv6 address has no brackets."""
+    """Return the host without the port. An IPv6 address is returned without brackets."""
     if not header.startswith("["):
         return header.partition(":")[0]
     host, _, rest = header[1:].partition("]")

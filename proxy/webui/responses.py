@@ -1,4 +1,4 @@
-"""HTTP responses of the admin endpoint, which are texts, JSON, and the files of the web UI from the package."""
+"""The admin endpoint's HTTP responses: text, JSON, and the web UI's files in the package."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ _SCRIPTS = (
     "vendor/preact", "vendor/htm", "vendor/uplot",
 )  # fmt: skip
 ON_DEMAND = ("letters", "letter_hours")
-"""Scripts of a view, which the page loads when the view is opened."""
+"""Scripts for single views, which the page loads when the view is opened."""
 _KINDS = {
     "index.html": _HTML,
     "style.css": _CSS,
@@ -52,7 +52,7 @@ class HttpResponse:
 
 
 Slow = Callable[[], HttpResponse]
-"""Returns a response, possibly after some time, so it must not be called on an event loop."""
+"""Returns a response, possibly after some time, so an event loop must not call it."""
 
 
 def json_response(value: object) -> HttpResponse:
@@ -61,12 +61,12 @@ def json_response(value: object) -> HttpResponse:
 
 
 def text_response(status: int, text: str, *headers: tuple[str, str]) -> HttpResponse:
-    """Return a response with a line of text for a person."""
+    """Return a response with one line for people."""
     return HttpResponse(status, f"{text}\n".encode(), (("Content-Type", TEXT), *headers))
 
 
 def asset(path: str, takes_gzip: bool = False) -> HttpResponse | None:
-    """Return the file of the web UI at `path`, or None if there is none."""
+    """Return the web UI's file at `path`, or None if there is none."""
     name = "index.html" if path == "/" else path.removeprefix("/ui/")
     kind = _KINDS.get(name)
     if kind is None or path not in ("/", f"/ui/{name}"):

@@ -1,9 +1,9 @@
-"""Routes requests of the web UI.
+"""Routes the web UI's requests.
 
 Files are at / and /ui/, and data at /api/. /api/live returns all data once, and /api/stream every second. /api/history
-returns the traffic of a topic or a client, /api/policy the policy of a topic, and /api/policy-changes the last changes
-of policies. /api/changes and /api/fleet cover all proxies with the same state topic, and /api/violations all proxies
-with the same `violations.topic`. /api/dead-letters returns the topics of `admin.dead_letters`. POST requests to
+returns a topic's or a client's traffic, /api/policy a topic's policy, and /api/policy-changes the latest policy
+changes. /api/changes and /api/fleet cover all proxies with the same state topic, and /api/violations all proxies with
+the same `violations.topic`. /api/dead-letters returns the topics of `admin.dead_letters`. POST requests to
 /api/suspend, /api/resume and /api/reload change what is enforced.
 """
 
@@ -23,9 +23,9 @@ from sluicegate.proxy.webui.responses import SAFE, HttpResponse, Slow, asset, te
 ReadState = Callable[[LiveQuery], LiveState]
 """Returns the state. Raises NoStateAvailable."""
 Explain = Callable[[str], dict[str, Any]]
-"""Returns the policy of a topic in the form of the API, with `lines` for people, `effective` and `source`."""
+"""Returns a topic's policy in the API's form, with `lines` for people, `effective` and `source`."""
 ReadReloads = Callable[[], list[dict[str, Any]]]
-"""Returns the last changes of policies in the form of the API, newest first."""
+"""Returns the latest policy changes in the API's form, newest first."""
 _JSON = "application/json"
 _OF_ALL_PROXIES = frozenset({"/api/changes", "/api/dead-letters", "/api/fleet", "/api/violations"})
 _ELSEWHERE: dict[str, dict[str, Any]] = {
@@ -69,16 +69,16 @@ class Changes(Protocol):
         ...
 
     def violations(self, query: str, /) -> HttpResponse:
-        """Return the violations of the last days. Blocks."""
+        """Return recent violations. Blocks."""
         ...
 
     def dead_letters(self, query: str, /) -> HttpResponse:
-        """Return the topics of dead letters, or the groups of one topic. Blocks."""
+        """Return the topics with dead letters, or one topic's groups. Blocks."""
         ...
 
 
 class NoStateAvailable(Exception):
-    """No process has responded. The text is for people."""
+    """No process has responded. The message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,9 @@ class Site:
         self._read_reloads = read_reloads
 
     def find(self, target: str, headers: Mapping[str, str]) -> HttpResponse | Slow | StreamRequested | None:
-        """Return the response to a GET request, or a function that returns it, or None if the path does not belong to
-        the web UI.
+        """Return the response to a GET request, or a function that returns it.
+
+        Return None if the path does not belong to the web UI.
         """
         path, _, query = target.partition("?")
         if path == "/" or path.startswith("/ui/"):

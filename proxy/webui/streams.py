@@ -1,7 +1,8 @@
 """Streams live data to web UIs.
 
-The data are collected once a second for all streams, and not at all without streams. Streams are limited in number, in
-waiting messages and in time. A slow reader loses old messages, and gets the full state again when its queue has room.
+The data are collected once a second for all streams together, and not at all without streams. The number of streams,
+their waiting messages and their duration are limited. A slow reader loses old messages, and gets the full state again
+when its queue has room.
 """
 
 import asyncio
@@ -64,7 +65,7 @@ class Streams:
         self._log = structlog.get_logger("sluicegate.admin")
 
     def open(self) -> Stream | None:
-        """Return a new stream, or None if there are too many."""
+        """Open a new stream, or return None if there are too many."""
         if len(self._open) >= MAX_STREAMS:
             return None
         stream = Stream()
@@ -116,11 +117,13 @@ class Streams:
 
 
 def _message(state: LiveState, query: LiveQuery) -> dict[str, object]:
-    """Return the state, with only the violation groups that have changed. `complete` is true if it has all groups."""
+    """Return the state, with only the violation groups that have changed. `complete` is true if it
+    contains all groups.
+    """
     changed = [group for group in state["violation_groups"] if group["last_ms"] > query.after_ms]
     return {**state, "violation_groups": changed, "complete": query.after_ms == 0}
 
 
 def event(name: str, value: object) -> bytes:
-    """Return a server-sent event (WHATWG HTML, section 9.2)."""
+    """Encode a server-sent event (WHATWG HTML, section 9.2)."""
     return f"event: {name}\ndata: {json.dumps(value)}\n\n".encode()

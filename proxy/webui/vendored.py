@@ -1,4 +1,4 @@
-"""Completes a software bill of materials: the web UI's third-party files, and licences that its writer has left out.
+"""Completes a software bill of materials: the web UI's third-party files, and missing licences.
 
 `python -m sluicegate.proxy.webui.vendored sbom.cdx.json` changes a CycloneDX file, which scanners read.
 """
@@ -21,7 +21,7 @@ _ROW = re.compile(
 
 
 def components() -> list[dict[str, Any]]:
-    """Return the CycloneDX component of each vendored package, from the table in LICENSES.txt."""
+    """Return each vendored package's CycloneDX component, from the table in LICENSES.txt."""
     text = files("sluicegate.proxy.webui").joinpath("assets", "vendor", "LICENSES.txt").read_text()
     found: dict[str, dict[str, Any]] = {}
     for row in _ROW.finditer(text):
@@ -50,9 +50,9 @@ def components() -> list[dict[str, Any]]:
 
 
 def licence_of(package: Message) -> dict[str, Any] | None:
-    """Return the licence that a package's metadata state (PEP 639, or the older fields), or None.
+    """Return the licence that a package's metadata name (PEP 639, or the older fields), or None.
 
-    The older field `License` may contain a whole text, which names nothing; the classifier does then.
+    The older field `License` may contain a whole licence text without a name. Then the classifier names the licence.
     """
     if expression := package.get("License-Expression"):
         return {"expression": expression}
@@ -64,7 +64,7 @@ def licence_of(package: Message) -> dict[str, Any] | None:
 
 
 def add_licence(component: dict[str, Any]) -> None:
-    """Add the licence that the metadata of an installed package state, if the component has none."""
+    """Add the licence that an installed package's metadata name, if the component has none."""
     if component.get("licenses"):
         return
     with suppress(PackageNotFoundError):

@@ -1,1 +1,1 @@
-"""Several worker processes as one proxy, with their supervisor and the messages between them."""
+"""Several worker processes as one proxy: their supervisor, and the messages between them."""

@@ -1,5 +1,6 @@
-"""The messages between the supervisor and its workers, and threads that send and receive them without blocking an event
-loop.
+"""The messages between the supervisor and its workers, and the threads that send and receive them.
+
+The threads prevent a pipe from blocking an event loop.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +26,7 @@ _ENDS_WITHIN_SECONDS = 5.0
 
 
 class Command(Enum):
-    """A request from the supervisor that has no arguments."""
+    """A request from the supervisor without arguments."""
 
     REPORT = auto()
     DRAIN = auto()
@@ -39,14 +40,14 @@ class WorkerStarted:
 
 @dataclass(frozen=True, slots=True)
 class CouldNotStart:
-    """The worker could not start. `reason` gives advice."""
+    """The worker could not start. `reason` includes advice."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The counters and active conditions of a worker, and the times of its last successes."""
+    """A worker's counters and active conditions, and the times of its last successes."""
 
     snapshot: Snapshot
     conditions: tuple[ActiveCondition, ...]
@@ -55,9 +56,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Compile:
-    """The supervisor's request to compile the policies of a configuration, on a reload.
+    """The supervisor's request to compile a configuration's policies, on a reload.
 
-    The first request has number 1. `source` contains the places of the configuration's keys.
+    The first request has number 1. `source` maps the configuration's keys to their places.
     """
 
     config: Config
@@ -167,9 +168,9 @@ Message = (
 
 
 class Inbox:
-    """Receives all messages of one pipe in a thread.
+    """Receives all messages from one pipe in a thread.
 
-    The pipe stays blocking. An event loop would make it non-blocking, and then read only a part of a message that is
+    The pipe stays blocking. An event loop would make it non-blocking, and then read only part of a message that is
     longer than the system's buffer.
     """
 
@@ -183,7 +184,7 @@ class Inbox:
     ) -> None:
         """`on_message` is called with each message, and `ended` at the end.
 
-        Both are called on an event loop through `from_thread`.
+        `from_thread` runs both on an event loop.
         """
         self._pipe = pipe
         self._from_thread = from_thread

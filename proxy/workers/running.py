@@ -1,7 +1,7 @@
 """Runs a server or a supervisor until a signal.
 
-SIGTERM and SIGINT drain it, and a second one stops it at once. SIGHUP reloads the configuration. Without a
-configuration file it only logs a line.
+SIGTERM and SIGINT drain it, and a second one stops it immediately. SIGHUP reloads the configuration. Without a
+configuration file, SIGHUP only logs a line.
 """
 
 import asyncio
@@ -31,7 +31,8 @@ def run_until_signal(
 ) -> None:
     """Run until a signal. Raises CannotStart.
 
-    `file` is the configuration file, for reloads. `inherited` are listening sockets that the parent process has opened.
+    `file` is the configuration file, for reloads. `inherited` contains listening sockets that the parent process has
+    opened.
     """
     raise_descriptor_limit()
     reserve_descriptors()

@@ -85,7 +85,7 @@ class Supervisor:
     def __init__(
         self, config: Config, policy_query: PolicyQuery | None = None, inherited: InheritedSockets = NOTHING_INHERITED
     ) -> None:
-        """`policy_query` explains the policies in force. `inherited` are sockets that the workers share."""
+        """`policy_query` explains the policies in force. `inherited` contains sockets that the workers share."""
         self._query = policy_query or PolicyQuery(Loaded(config, NOWHERE, (), ()))
         self._query.read_settings = self._read_settings
         self._query.suspended = lambda: self._enforcement.in_force
@@ -172,14 +172,14 @@ class Supervisor:
         )
 
     def check(self, loaded: Loaded) -> None:
-        """Check the policies of another configuration.
+        """Check another configuration's policies.
 
-        Blocks, which is possible because this process serves no client. Raises ConfigError.
+        Blocks, which is allowed because this process serves no client. Raises ConfigError.
         """
         check_policies(loaded)
 
     async def adopt(self, config: Config, source: Source = NOWHERE) -> None:
-        """Put the policies of another configuration in force in all workers, or in none if one cannot compile them.
+        """Put another configuration's policies in force in all workers, or in none if one cannot compile them.
 
         Workers that are restarted later start with the new policies. Raises ConfigError.
         """
@@ -206,12 +206,12 @@ class Supervisor:
             self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)
 
     def _read_settings(self, topic: str) -> SettingsRead:
-        """Return the settings of a topic that the workers apply. Blocks."""
+        """Return a topic's settings that the workers apply. Blocks."""
         read, its = read_settings_now(self._config.upstream, topic), self._settings.get(topic)
         return read if its is None else replace(read, shared=its.values)
 
     async def adopt_settings(self, changes: Mapping[str, TopicValues | None]) -> None:
-        """Put changed topic settings in force in all workers. Logs an error if one does not respond."""
+        """Put changed topic settings in force in all workers. Log an error if a worker does not respond."""
         for topic, its in changes.items():
             if its is None:
                 self._settings.pop(topic, None)
@@ -248,7 +248,7 @@ class Supervisor:
             raise TimeoutError
 
     async def drain(self) -> None:
-        """Drain every worker, and wait a little longer than a drain may take for them to end."""
+        """Drain every worker, and wait for the workers to end, a little longer than a drain may take."""
         self._draining = True
         self.status.begin(Condition.DRAINING, "draining")
         for task in self._tasks:
@@ -263,7 +263,7 @@ class Supervisor:
 
     def _start_worker(self, index: int) -> None:
         here, there = multiprocessing.Pipe()
-        source = self._places.only_places(POLICIES)  # with the current content of files
+        source = self._places.only_places(POLICIES)  # with the files' current content
         process = self._workshop.Process(
             target=run_worker,
             args=(
@@ -308,7 +308,7 @@ class Supervisor:
                 task.add_done_callback(self._changing.discard)
             case CouldNotStart(reason) if not self._tasks:
                 self._cannot_start = reason
-            case CouldNotStart(reason):  # the worker's restart is tried again
+            case CouldNotStart(reason):  # the restart of the worker is retried
                 self._log.error("worker restart failed", worker=worker.index, reason=reason)
             case Report() | WorkerSnapshot():
                 self._reports.received(worker, message)

@@ -1,4 +1,4 @@
-"""A worker process, which is a server on shared ports that reports to its supervisor.
+"""A worker process: a server on shared ports that reports to its supervisor.
 
 They exchange messages over one pipe. If the supervisor's end closes, the worker drains and ends.
 """
@@ -60,8 +60,8 @@ def run_worker(
 ) -> None:
     """Run a worker process until SIGTERM, or until its supervisor requests a drain or ends.
 
-    `mark` and `source` are passed to the worker's server. `inherited` are listening sockets that the parent process has
-    opened. `settings` are the topic settings at the start.
+    `mark` and `source` are passed to the worker's server. `inherited` contains listening sockets that the parent
+    process has opened. `settings` contains the topic settings at the start.
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor handles SIGHUP
     # Ctrl-C reaches the whole process group, and the supervisor passes it on
@@ -151,7 +151,7 @@ class _Worker:
     def _change_settings(
         self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Failures], None]
     ) -> None:
-        """Ask the supervisor to store changes to topic settings."""
+        """Ask the supervisor to store changes of topic settings."""
         self._requests += 1
         self._awaited[self._requests] = report
         self._outbox.send(ChangeSettings(tuple(changes), requester, self._requests))
@@ -172,7 +172,7 @@ class _Worker:
         self._outbox.send(WorkerSnapshot(state, message.number))
 
     async def _reload(self, message: Compile | Adopt, before: "asyncio.Task[None] | None") -> None:
-        """Handle reload requests in their order."""
+        """Handle reload requests in order."""
         if before is not None:
             await asyncio.wait([before])
         if isinstance(message, Compile):

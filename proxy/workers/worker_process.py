@@ -21,9 +21,9 @@ from sluicegate.proxy.workers.messages import Inbox, Outbox, Report
 class WorkerProcess:
     """A process, the pipe to it, and its last messages.
 
-    Times are monotonic, in seconds. `unanswered` is the number of regular requests for a report since its last message.
-    `compiled` and `adopted` are numbers of reloads, and `problem` explains why it could not compile the last one.
-    `suspended` and `settings` are the numbers of the suspensions and of the topic settings in force.
+    Times are monotonic, in seconds. `unanswered` is the number of regular report requests since the worker's last
+    message. `compiled` and `adopted` are numbers of reloads, and `problem` explains why the worker could not compile
+    the last one. `suspended` and `settings` are the numbers of the suspensions and of the topic settings in force.
     """
 
     index: int
@@ -51,7 +51,7 @@ class WorkerProcess:
 
 
 class Workers:
-    """The worker processes of one supervisor by index, with a signal after each of their messages.
+    """One supervisor's worker processes by index, with a signal after each of their messages.
 
     It belongs to one event loop, but other threads may iterate over it.
     """
@@ -110,7 +110,7 @@ class WorkerLauncher:
         self._log = structlog.get_logger("sluicegate")
 
     def restart_if_ended(self) -> None:
-        """If the process has ended, log that and start it again, so that it is ready for the next worker."""
+        """If the process has ended, log that and restart it, so that it is ready for the next worker."""
         pid: int | None = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]  # it has no other name
         if pid is None or sys.platform == "darwin":  # macOS has no waitid
             return
@@ -135,7 +135,7 @@ _LONGEST_FOLDER = 72
 def choose_socket_folder() -> None:
     """Check that multiprocessing can put its socket into the temporary folder.
 
-    Otherwise use shared memory as this process's temporary folder. Raises CannotStart.
+    If it cannot, use shared memory as this process's temporary folder. Raises CannotStart.
     """
     try:
         if len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER:

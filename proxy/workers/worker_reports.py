@@ -1,6 +1,6 @@
-"""Combines the reports of all workers into those of one proxy, with counters, the status, and the state for the web UI.
+"""Combines all workers' reports into one proxy's: counters, the status, and the state for the web UI.
 
-The counters of a worker that has ended stay in the sums, up to its last report.
+After a worker has ended, its counters up to its last report stay in the sums.
 """
 
 import asyncio
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from sluicegate.proxy.live.live_state import LiveState
 
 _FRESH_SECONDS = 2.0
-# The number of missing reports, which are requested every second. A supervisor that is itself stopped requests none.
+# The number of missing reports after which a worker counts as silent. Reports are requested every second. A supervisor
+# that is itself stopped requests none.
 _SILENT_REPORTS = 5
 _STUCK_REPORTS = 10
 
@@ -38,7 +39,7 @@ class WorkerReports:
     """
 
     def __init__(self, workers: Workers, status: Status, counters: Counters) -> None:
-        """`status` and `counters` are those of the supervisor."""
+        """`status` and `counters` are the supervisor's."""
         self._workers = workers
         self._status = status
         self._counters = counters
@@ -75,15 +76,15 @@ class WorkerReports:
             self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
 
     def restarted(self, worker: WorkerProcess, detail: str) -> None:
-        """Count the restart of a worker, and show the reason."""
+        """Count a worker's restart, and show the reason."""
         self._restarts += 1
         self._status.begin(Condition.WORKER_RESTARTED, detail, f"worker {worker.index}")
 
     def update_status(self) -> None:
-        """Update the status of the proxy.
+        """Update the proxy's status.
 
-        It is ready while any worker is, and not alive only when all workers are stuck, because a restart would also end
-        those that serve. The conditions of a silent worker are no longer assumed to be true.
+        The proxy is ready while any worker is. It is not alive only when all workers are stuck, because a restart would
+        also end those that serve. The conditions of a silent worker are no longer assumed to be true.
         """
         now = time.monotonic()
         started = [worker for worker in self._workers if worker.takes_connections]
@@ -109,7 +110,7 @@ class WorkerReports:
         self._status.set(Condition.EVENT_LOOP_STUCK, stuck)
 
     def snapshot(self) -> Snapshot:
-        """Return the current counters of every worker, for a scrape."""
+        """Return every worker's current counters, for a scrape."""
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(self._request_fresh(), self._loop).result(_FRESH_SECONDS)
         workers = list(self._workers)
@@ -136,7 +137,7 @@ class WorkerReports:
     async def _request_fresh(self) -> None:
         """Request reports and wait for them.
 
-        Silent workers are not awaited, because scrapes with a short interval would queue up.
+        Silent workers are not awaited, because frequent scrapes would queue up.
         """
         asked_at = time.monotonic()
         self.request()
@@ -147,7 +148,7 @@ class WorkerReports:
         await self._workers.wait_until_all(is_fresh, _FRESH_SECONDS / 2)
 
     def live_state(self, query: "LiveQuery") -> "LiveState":
-        """Return the current state of every worker, for the web UI. Raises NoStateAvailable."""
+        """Return every worker's current state, for the web UI. Raises NoStateAvailable."""
         from sluicegate.proxy.live.conditions import status_state  # noqa: PLC0415  # only the web UI needs them
         from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415  # only the web UI needs them
         from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415  # only the web UI needs them
@@ -185,7 +186,7 @@ def _clock_offsets(reports: Iterable[Report]) -> Iterator[float | None]:
 
 
 def _without_open_connections(counters: Counters) -> Counters:
-    """Return the counters of a worker that has ended, and whose connections are all closed."""
+    """Return the counters of a worker that has ended, and whose connections are therefore all closed."""
     counters.connections_closed = counters.connections_opened
     counters.ready = False
     return counters

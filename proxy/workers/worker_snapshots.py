@@ -1,6 +1,6 @@
-"""Collects the snapshots of all workers for the web UI.
+"""Collects all workers' snapshots for the web UI.
 
-Missing workers are named, because otherwise the figures of the others would be taken for the total.
+Missing workers are named, because otherwise the others' figures would be taken for the total.
 """
 
 import asyncio
@@ -34,9 +34,7 @@ class SnapshotSource(Protocol):
 
 
 class WorkerSnapshots:
-    """Requests snapshots. Only one request at a time is sent to each worker, so that none pile up for a worker that
-    hangs.
-    """
+    """Requests snapshots. Each worker gets only one request at a time, so that none pile up for a worker that hangs."""
 
     def __init__(self, within_seconds: float) -> None:
         """`within_seconds` is how long to wait for all snapshots."""

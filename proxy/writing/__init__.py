@@ -1,1 +1,1 @@
-"""Writes the proxy's own records to the cluster, which are violation events and quarantined records."""
+"""Writes the proxy's own records to the cluster: violation events and quarantined records."""

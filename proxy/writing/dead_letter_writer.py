@@ -1,9 +1,10 @@
 """Writes bad records durably into dead-letter topics.
 
 A record counts as stored when all in-sync replicas have stored it. One producer serves all topics and connections of a
-process, so that records of many clients share batches. Its thread queues records and receives delivery reports. The
-callers limit the memory (`limits.max_quarantined_bytes`), so a topic that accepts nothing does not block others. A
-record that is not stored within `within_seconds` fails, and its batch is reported as failed. The record may be stored
+process, so that records from many clients share batches. Its thread queues records and receives delivery reports. The
+callers limit the memory (`limits.max_quarantined_bytes`), so a topic that accepts nothing does not block others.
+
+A record that is not stored within `within_seconds` fails, and its batch is reported as failed. The record may be stored
 nevertheless, and the producer retries the batch, so delivery is at least once.
 """
 
@@ -63,9 +64,9 @@ class DeadLetterWriter:
         self._thread: threading.Thread | None = None
 
     def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: ReportFailures) -> None:
-        """Store all records of `letters` without waiting.
+        """Store all records in `letters` without waiting.
 
-        Call `report` with the batches that have failures, and their reasons.
+        Call `report` with the batches that have failures, and the reasons.
         """
         client = client_details(identity)
         job = _Job(client, letters, self._noted(client, letters, report))
@@ -77,7 +78,7 @@ class DeadLetterWriter:
             self._call_soon(job.report, {each.place: "the quarantine queue is full" for each in letters})
 
     def _noted(self, client: ClientDetails, letters: Sequence[DeadLetters], report: ReportFailures) -> ReportFailures:
-        """Return `report` extended so that it records the end of the write. Record the beginning of the write."""
+        """Record the start of the write, and return a version of `report` that also records its end."""
         wrote = [(each.destination, waiting_for(client, each.source), each.place) for each in letters]
         writes = {(topic, waiting) for topic, waiting, _ in wrote}
         numbers = [self._health.begin(topic, waiting) for topic, waiting in writes]
@@ -107,7 +108,7 @@ class DeadLetterWriter:
 
         No reference to the job is kept here afterwards.
         """
-        # Without records in flight there are no delivery reports to wait for.
+        # Without records in flight, there are no delivery reports to wait for.
         job = self._queue.take(0 if self._under_way else None)
         if job is not None:
             self._begin(job)
@@ -153,9 +154,9 @@ class DeadLetterWriter:
 
 
 class _Job:
-    """The dead letters of one request.
+    """One request's dead letters.
 
-    `left` is the number of records in flight. `whole` is true when all possible records are queued.
+    `left` is the number of records in flight. `whole` is true when all records that can be queued have been queued.
     """
 
     def __init__(self, client: ClientDetails, letters: Sequence[DeadLetters], report: ReportFailures) -> None:
@@ -172,7 +173,7 @@ def _settings(within_seconds: float) -> dict[str, str | int | bool]:
         "acks": "all",
         "enable.idempotence": True,
         "linger.ms": 5,
-        "batch.size": 131_072,  # small, because max.message.bytes of a topic may be below Kafka's default
+        "batch.size": 131_072,  # small, because a topic's max.message.bytes may be below Kafka's default
         "compression.type": "lz4",
         "partitioner": "murmur2_random",  # as in Java clients, so that records with one key stay in one partition
         "message.timeout.ms": int(within_seconds * 1000),
@@ -189,10 +190,10 @@ def _settings(within_seconds: float) -> dict[str, str | int | bool]:
 def headers_of(
     record: TakenRecord, letters: DeadLetters, client: ClientDetails, give_way: Callable[[], None]
 ) -> list[Header]:
-    """Return the headers of the dead letter, which are the record's own, then those of the violation and the client
-    (known fields only).
+    """Return a dead letter's headers.
 
-    Kafka clients return the last of several headers with one name, so the proxy's headers apply even after an earlier
+    They are the record's own, followed by those about the violation and the client (known fields only). Kafka clients
+    return the last of several headers with the same name, so the proxy's headers apply even after an earlier
     quarantine. Calls `give_way` after every few headers.
     """
     headers = as_written(record.headers, give_way)

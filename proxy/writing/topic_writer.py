@@ -1,7 +1,8 @@
 """A producer for the proxy's own records, based on librdkafka, which batches, connects and retries in its own threads.
 
-Its package confluent-kafka is an optional dependency. It is imported for the first record, and `check_client` reports
-at the start if it is missing. The producer connects to the brokers directly, never through the proxy's own listeners.
+Its package confluent-kafka is an optional dependency. It is imported for the first record. If it is missing,
+`check_client` reports that at the start. The producer connects to the brokers directly, never through the proxy's own
+listeners.
 """
 
 import logging
@@ -37,7 +38,7 @@ Delivered = Callable[[DeliveryFailure | None], None]
 _PASSWORD_SECONDS = 30.0
 # librdkafka repeats an error that persists.
 _ERROR_SECONDS = 60.0
-# A new producer may also fail at once, so at most one is created in this time.
+# A new producer may also fail immediately, so at most one is created in this time.
 _REST_SECONDS = 1.0
 # Without a logger, librdkafka writes fatal errors to standard error at every log level.
 _DISCARDED = logging.Logger("librdkafka", logging.CRITICAL + 1)
@@ -46,12 +47,12 @@ _DISCARDED = logging.Logger("librdkafka", logging.CRITICAL + 1)
 class ClientMissing(Exception):
     """confluent-kafka is not installed.
 
-    The text has the configuration key that needs it and the command that installs it.
+    The message contains the configuration key that needs it and the command that installs it.
     """
 
 
 class RecordNotAccepted(Exception):
-    """A record cannot be accepted. The text gives the reason. `is_lasting` is that of a `DeliveryFailure`."""
+    """A record cannot be accepted. The message gives the reason. `is_lasting` is explained at `DeliveryFailure`."""
 
     def __init__(self, why: str, is_lasting: bool = False) -> None:
         super().__init__(why)
@@ -75,8 +76,8 @@ def check_client(key: str) -> None:
 class TopicWriter:
     """Writes records for one thread.
 
-    It creates the producer with the first record, and again after a fatal error. `settings` are librdkafka settings in
-    addition to those for the connection.
+    It creates the producer at the first record, and again after a fatal error. `settings` contains librdkafka settings
+    in addition to those for the connection.
     """
 
     def __init__(self, upstream: Upstream, settings: Mapping[str, str | int | bool]) -> None:
@@ -122,7 +123,7 @@ class TopicWriter:
                 self._end()
 
     def _poll(self, producer: Any, seconds: float) -> bool:
-        """Report deliveries of one producer.
+        """Report one producer's deliveries.
 
         Return False after a fatal error, which librdkafka raises here once and does not report as an error.
         """
@@ -196,7 +197,7 @@ class TopicWriter:
             self._error, self._error_at = str(error.str()), now
 
     def _reason_of(self, error: Any) -> str:
-        """Return the reason of a failed delivery. After a timeout or a fatal error, append librdkafka's last error."""
+        """Return why a delivery failed. After a timeout or a fatal error, append librdkafka's last error."""
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         reason = str(error.str())
@@ -208,7 +209,7 @@ class TopicWriter:
 
 
 def _is_lasting(error: Any) -> bool:
-    """Return whether a broker, or librdkafka itself, gives this error to the same record again."""
+    """Return whether the same record would get this error again, from a broker or from librdkafka itself."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     errors = confluent_kafka.KafkaError
@@ -225,7 +226,7 @@ def _is_lasting(error: Any) -> bool:
 def client_settings(
     upstream: Upstream, copies: MemoryFiles, on_missing_token: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Return the settings with which a client of librdkafka connects to `upstream` with the proxy's own login.
+    """Return the settings with which a librdkafka client connects to `upstream` with the proxy's own login.
 
     `on_missing_token` is called with the reason if there is no token. Raises PasswordUnreadable and OSError.
     """
@@ -252,11 +253,10 @@ def _token(
 
 
 def connection_settings(upstream: Upstream, copies: MemoryFiles) -> Settings:
-    """Return the addresses, TLS and login of `upstream` as librdkafka settings, with current passwords and
-    certificates.
+    """Return the addresses, TLS and login of `upstream` as librdkafka settings.
 
-    Certificates are copied into `copies`, which librdkafka reads while it creates a producer. Raises PasswordUnreadable
-    and OSError.
+    They contain the current passwords and certificates. Certificates are copied into `copies`, which librdkafka reads
+    while it creates a producer. Raises PasswordUnreadable and OSError.
     """
     tls, sasl = upstream.tls, upstream.sasl
     settings: Settings = {

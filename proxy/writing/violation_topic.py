@@ -1,8 +1,8 @@
 """Sends violation events to a Kafka topic (`violations.topic`), from a thread with a bounded queue.
 
 Clients never wait for the cluster. Events that do not fit into the queue are dropped and counted. Events that the
-cluster does not accept are counted, and one log line a minute gives the reason. The key of a record is the topic of the
-event, so that the events of a topic stay in order. Its value is the event (docs/violations.md).
+cluster does not accept are counted, and one log line per minute gives the reason. A record's key is the event's topic,
+so that a topic's events stay in order. Its value is the event (docs/violations.md).
 """
 
 import contextvars
@@ -82,7 +82,7 @@ class ViolationTopic:
             self._health.failed(self._destination, QUEUE_FULL)
 
     def close(self) -> None:
-        """Send the queued events for at most 3 s. The remaining events are counted as failed."""
+        """Send the queued events for at most 3 s. Count the remaining events as failed."""
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
         self._queue.close()
         self._thread.join(_AT_THE_END_SECONDS + _POLL_SECONDS)
@@ -94,7 +94,7 @@ class ViolationTopic:
     def _run(self) -> None:
         turns = ShortTurns()
         while not self._queue.ended:
-            # Without records in flight there are no delivery reports to wait for.
+            # Without records in flight, there are no delivery reports to wait for.
             event = self._queue.take(_POLL_SECONDS if self._under_way else None)
             if event is not None:
                 self._send(event)
@@ -108,7 +108,7 @@ class ViolationTopic:
     def _send(self, event: Event) -> None:
         """Send an event. Waits while the producer's queue is full.
 
-        Meanwhile this object's queue fills and drops events.
+        Meanwhile this object's own queue fills up, and drops events.
         """
         try:
             key = None if event.topic is None else event.topic.encode(errors="replace")

@@ -1,6 +1,6 @@
-"""Derives the principal of a client's certificate as brokers do.
+"""Derives the principal from a client's certificate as brokers do.
 
-It is the subject in the RFC 2253 form that Java writes.
+The principal is the subject in the RFC 2253 form that Java writes.
 """
 
 import re
@@ -19,15 +19,15 @@ _KEYWORDS = {
     bytes.fromhex("0992268993f22c640101"): "UID",
     bytes.fromhex("0992268993f22c640119"): "DC",
 }
-"""The keywords of RFC 2253 by the content of their object identifiers.
+"""The keywords of RFC 2253 by the content bytes of their object identifiers.
 
 Java writes every other attribute with its OID.
 """
 # The tags of UTF8String, PrintableString, T61String, IA5String, GeneralString and BMPString. Java writes a value of any
-# other type in hexadecimal digits.
+# other type as hexadecimal digits.
 _TEXTS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
 _VERSION = 0xA0
-_FIELDS_BEFORE_SUBJECT = 4  # these are the serial number, the signature algorithm, the issuer and the validity
+_FIELDS_BEFORE_SUBJECT = 4  # the serial number, the signature algorithm, the issuer and the validity
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _NOT_UTF_8 = b"\xff"
 _ESCAPED = str.maketrans({char: f"\\{char}" for char in ',=+<>#;"\\'} | {"\0": "\\00"})
@@ -36,7 +36,7 @@ _ESCAPED = str.maketrans({char: f"\\{char}" for char in ',=+<>#;"\\'} | {"\0": "
 def principal_of(handshake: ssl.SSLObject) -> str | None:
     """Return the principal of a client's certificate in Kafka's default form, or None without a certificate.
 
-    Raises ValueError for a certificate that is not DER. Brokers reject such a certificate too.
+    Raises ValueError if the certificate is not DER. Brokers reject such a certificate too.
     """
     certificate = handshake.getpeercert(True)
     return f"User:{name_of(_subject_in(certificate))}" if certificate else None
@@ -69,15 +69,15 @@ def _attribute(pair: DerElement) -> str:
 
 
 def _decoded(content: bytes) -> str:
-    """Decode the content of a text as Java does.
+    """Decode a string's content as Java does.
 
-    Every type is decoded as UTF-8, and a surrogate becomes one damaged character.
+    Every type is decoded as UTF-8, and a surrogate becomes one replacement character.
     """
     return _SURROGATE.sub(_NOT_UTF_8, content).decode(errors="replace")
 
 
 def _escaped(value: str) -> str:
-    """Escape a value as Java does, which escapes more than RFC 2253 requires."""
+    """Escape a value as Java does. Java escapes more than RFC 2253 requires."""
     escaped = value.translate(_ESCAPED)
     inner = escaped.strip(" \r")
     if not inner:

@@ -1,8 +1,7 @@
 """Checks certificate and key files.
 
-It finds missing, unreadable or damaged files, expiry dates, and keys that do not match.
-
-These checks only report problems. The TLS library decides whether a connection is possible.
+It finds missing, unreadable or damaged files, expiry dates, and keys that do not match. These checks only report
+problems. The TLS library decides whether a connection is possible.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 SOON = timedelta(days=30)
 _NEAR = timedelta(days=14)
-# A certificate that is valid for days or hours is renewed after two thirds of that time, or later.
+# A certificate that is valid for only days or hours is renewed after two thirds of that time, or later.
 _LAST_PART = 5
 _MAX_BYTES = 16 << 20
 _MOST_SHOWN = 20
@@ -44,7 +43,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A problem of a file that the configuration names, or its approaching expiry."""
+    """A problem with a file that the configuration names, or its approaching expiry."""
 
     key: str
     message: str
@@ -61,7 +60,7 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The expiry time of a certificate."""
+    """A certificate's expiry time."""
 
     key: str
     file: str
@@ -70,13 +69,14 @@ class Expiry:
     not_before: datetime
 
     def expires_soon(self, now: datetime) -> bool:
-        """Return whether the certificate expires within 14 days or, if it is valid for less time, is in the last fifth
-        of its validity.
+        """Return whether the certificate expires soon.
+
+        That means within 14 days or, if it is valid for less time, in the last fifth of its validity.
         """
         return self.not_after - now <= min(_NEAR, (self.not_after - self.not_before) / _LAST_PART)
 
     def days_left(self, now: datetime) -> float:
-        """Return the number of days until expiry, which is negative after expiry."""
+        """Return the number of days until expiry, negative after expiry."""
         return (self.not_after - now) / timedelta(days=1)
 
 
@@ -93,36 +93,36 @@ class TlsFiles:
 
 
 class _Unusable(Exception):
-    """A file cannot be used. The text gives the reason."""
+    """A file cannot be used. The message gives the reason."""
 
 
 def files_for_clients(tls: ListenTls) -> TlsFiles:
-    """Return the files of listen.tls."""
+    """Return the files of `listen.tls`."""
     trusted = () if tls.client_ca_file is None else (("listen.tls.client_ca_file", tls.client_ca_file),)
     return TlsFiles("listen.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
 
 
 def files_for_brokers(tls: UpstreamTls) -> TlsFiles:
-    """Return the files of upstream.tls."""
+    """Return the files of `upstream.tls`."""
     trusted = () if tls.ca_file is None else (("upstream.tls.ca_file", tls.ca_file),)
     return TlsFiles("upstream.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
 
 
 def files_for_server(section: str, tls: ServerTls) -> TlsFiles:
-    """Return the files of the configuration section `section`, the TLS settings for a server that is not a broker."""
+    """Return the files of the configuration section `section`: the TLS settings for a server that is not a broker."""
     trusted = () if tls.ca_file is None else ((f"{section}.ca_file", tls.ca_file),)
     return TlsFiles(section, tls.certificate_file, tls.key_file, tls.password_of_key(section), trusted)
 
 
 def tls_files(config: Config) -> list[TlsFiles]:
-    """Return the files of listen.tls and upstream.tls."""
+    """Return the files of `listen.tls` and `upstream.tls`."""
     clients = [] if config.listen.tls is None else [files_for_clients(config.listen.tls)]
     brokers = [] if config.upstream.tls is None else [files_for_brokers(config.upstream.tls)]
     return clients + brokers
 
 
 def flaws_of(files: TlsFiles, now: datetime, read: ReadContent = read_current) -> Iterator[Flaw]:
-    """Yield the errors and warnings for each file. `read` returns the content of a file."""
+    """Yield each file's errors and warnings. `read` returns a file's content."""
     certificate_key = f"{files.section}.certificate_file"
     shown: Sequence[Certificate] = ()
     if files.certificate_file is not None:
@@ -160,12 +160,12 @@ def first_error(files: TlsFiles) -> str | None:
 
 
 def expiries_of(config: Config) -> list[Expiry]:
-    """Return the expiry times of the proxy's own certificates for clients and brokers. Unreadable files are skipped."""
+    """Return the expiry times of the proxy's own certificates for clients and brokers. Skip unreadable files."""
     return list(_own_of(tls_files(config)))
 
 
 def _expiries_for_servers(config: Config) -> list[Expiry]:
-    """Return the expiry times of the proxy's certificates for registries and `otel`."""
+    """Return the expiry times of the proxy's own certificates for registries and `otel`."""
     return list(_own_of(files_for_server(section, tls) for section, tls in _servers(config)))
 
 
@@ -182,8 +182,8 @@ def _own_of(several: Iterable[TlsFiles]) -> Iterator[Expiry]:
 def all_expiries_of(config: Config) -> list[Expiry]:
     """Return the expiry times of every certificate that the proxy sends or trusts.
 
-    They include chains and CAs, and the files for registries and `otel`. Unreadable files are skipped, and so are files
-    with so many CAs that they are the system's.
+    They include chains and CAs, and the files for registries and `otel`. Unreadable files are skipped, as are files
+    with so many CAs that they must be the system's list.
     """
     servers = _servers(config)
     found: dict[tuple[str, str], Expiry] = {}
@@ -204,7 +204,7 @@ def all_expiries_of(config: Config) -> list[Expiry]:
 
 
 def _servers(config: Config) -> list[tuple[str, ServerTls]]:
-    """Return the configuration sections for servers that are not brokers, which are registries and `otel`."""
+    """Return the configuration sections for servers that are not brokers: registries and `otel`."""
     servers = [
         each for name, registry in config.registries.items() for each in registry.tls_sections(f"registries.{name}")
     ]
@@ -224,7 +224,7 @@ def _expiry(key: str, file: str, certificate: "Certificate") -> Expiry:
 
 
 def first_certificate(file: str) -> "Certificate | None":
-    """Return the first certificate of a file, which is the one that peers receive. Blocks.
+    """Return a file's first certificate, which is the one that peers receive. Blocks.
 
     Return None if the file is unusable.
     """
@@ -238,8 +238,8 @@ def first_certificate(file: str) -> "Certificate | None":
 class OwnExpiries:
     """The proxy's own certificates that have expired or expire soon, as sentences by configuration key.
 
-    `expired` is about the certificate that clients receive. `soon` is about all others, and about that certificate
-    before it expires.
+    `expired` covers the certificate that clients receive. `soon` covers all others, and also that certificate before it
+    expires.
     """
 
     expired: str | None
@@ -247,7 +247,7 @@ class OwnExpiries:
 
 
 def own_expiries(config: Config, now: datetime) -> OwnExpiries:
-    """Return which of the proxy's certificates for clients, brokers and other servers an operator has to renew."""
+    """Return which of the proxy's certificates for clients, brokers and other servers an operator must renew."""
     expired, soon = None, {}
     for expiry in (*expiries_of(config), *_expiries_for_servers(config)):
         if not expiry.expires_soon(now):
@@ -276,7 +276,7 @@ def _validity(key: str, file: str, certificates: Iterable["Certificate"], now: d
 
 
 def _later_ones(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Flaw]:
-    """Yield warnings for expired certificates of a chain or CA list, which may have no effect."""
+    """Yield warnings for expired certificates in a chain or CA list, which may have no effect."""
     for certificate in certificates:
         if certificate.not_valid_after_utc <= now:
             name = certificate.subject.rfc4514_string()
@@ -305,7 +305,7 @@ def _read(file: str, read: ReadContent) -> bytes:
 
 
 def _certificates(file: str, read: ReadContent = read_kept) -> list["Certificate"]:
-    from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415  # loaded only with TLS
+    from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415  # only with TLS
 
     content = _read(file, read)
     if _CERTIFICATE_MARK not in content:
@@ -318,8 +318,8 @@ def _certificates(file: str, read: ReadContent = read_kept) -> list["Certificate
 
 
 def _key(file: str, password: Password, read: ReadContent) -> "PrivateKeyTypes":
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  # loaded only with TLS
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415  # loaded only with TLS
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  # only with TLS
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415  # only with TLS
 
     content = _read(file, read)
     if _KEY_MARK not in content:

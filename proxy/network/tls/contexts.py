@@ -1,4 +1,4 @@
-"""TLS contexts that are reloaded when their files change, so that new connections use a certificate renewed on disk.
+"""TLS contexts that are reloaded when their files change, so that new connections use certificates renewed on disk.
 
 While a file is missing or unreadable, its last content stays in use.
 """
@@ -31,7 +31,7 @@ _MOST_BYTES = 16 << 20
 
 
 class MemoryFiles:
-    """A context manager that copies files to memory, and removes the copies at its end.
+    """A context manager that copies files to memory, and removes the copies when it exits.
 
     On systems without memfd_create the copies are temporary files.
     """
@@ -48,7 +48,7 @@ class MemoryFiles:
         self._stack.close()
 
     def copy_of(self, file: str) -> str:
-        """Copy a regular file and return the name of the copy. Blocks for at most some seconds. Raises OSError."""
+        """Copy a regular file and return the copy's name. Blocks for up to a few seconds. Raises OSError."""
         content = read_kept(Path(file), _MOST_BYTES)
         if len(content) > _MOST_BYTES:
             raise OSError(f"{file} has more than {_MOST_BYTES >> 20} MiB")
@@ -69,7 +69,7 @@ _Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class BadTlsFiles(Exception):
-    """Certificates or keys cannot be used. The text names the section, the files and the reason."""
+    """Certificates or keys cannot be used. The message names the section, the files and the reason."""
 
 
 class TlsContext:
@@ -82,7 +82,7 @@ class TlsContext:
         make: Callable[[MemoryFiles], ssl.SSLContext],
         blame: Callable[[], str | None],
     ) -> None:
-        """`make` reads copies of the files in memory.
+        """`make` creates the context from copies of the files in memory.
 
         `blame` checks each file separately and returns the first error, or None.
         """
@@ -100,11 +100,11 @@ class TlsContext:
         self._context = self._made()
 
     def current(self) -> ssl.SSLContext:
-        """Return the context for the newest usable files that the last `follow` found."""
+        """Return the context for the newest usable files that `follow` has found."""
         return self._context
 
     def follow(self) -> None:
-        """Reload the files if they have changed. Blocks, so it must not be called on an event loop."""
+        """Reload the files if they have changed. Blocks, so an event loop must not call it."""
         with self._following:
             try:
                 stamp = self._stamp_now()
@@ -112,7 +112,7 @@ class TlsContext:
                     return
                 self._context = self._made()
             except (FileUnreadable, BadTlsFiles) as error:
-                self._stamp = None  # try again with the next call, and log each reason once
+                self._stamp = None  # retry at the next call; each reason is logged once
                 reason = _unresponsive(error) if isinstance(error, FileUnreadable) else str(error)
                 if reason != self._failed:
                     self._log.error("changed certificates rejected; previous certificates stay in use", reason=reason)
@@ -126,7 +126,7 @@ class TlsContext:
             with MemoryFiles() as copies:
                 context = self._make(copies)
             context.minimum_version = ssl.TLSVersion.TLSv1_2  # even if the system allows older versions (RFC 8996)
-            # as brokers do, because TLS 1.2 renegotiation only helps attackers
+            # Brokers forbid renegotiation too: in TLS 1.2 it only helps attackers.
             context.options |= ssl.OP_NO_RENEGOTIATION
             return context
         except PasswordUnreadable as error:
@@ -150,15 +150,15 @@ class TlsContext:
         return f"{self._section}: {names} cannot be used: {reason}"
 
     def _stamp_now(self) -> _Stamp:
-        """Return the times, sizes and inodes of the files.
+        """Return the files' modification times, sizes and inodes.
 
-        Raises FileUnreadable while a file system does not respond.
+        Raises FileUnreadable while the file system does not respond.
         """
         return within_deadline(("tls", *self._files), lambda: tuple(_stamp_of(file) for file in self._files))
 
 
 def context_for_clients(tls: ListenTls, names: "RequestedNames") -> TlsContext:
-    """Return the context for connections of clients. Raises BadTlsFiles."""
+    """Create the context for connections from clients. Raises BadTlsFiles."""
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -175,7 +175,7 @@ def context_for_clients(tls: ListenTls, names: "RequestedNames") -> TlsContext:
 
 
 def context_for_brokers(tls: UpstreamTls) -> TlsContext:
-    """Return the context for connections to brokers. Raises BadTlsFiles."""
+    """Create the context for connections to brokers. Raises BadTlsFiles."""
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = _context_for(tls.ca_file, copies)
@@ -190,9 +190,9 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
 
 
 def context_for_server(section: str, tls: ServerTls) -> TlsContext:
-    """Return the context for connections to another server (registry, OpenTelemetry).
+    """Create the context for connections to another server (registry, OpenTelemetry).
 
-    Raises BadTlsFiles. `section` is the configuration key of `tls`.
+    `section` is the configuration key of `tls`. Raises BadTlsFiles.
     """
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
@@ -207,7 +207,7 @@ def context_for_server(section: str, tls: ServerTls) -> TlsContext:
 
 
 def context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
-    """Return the context for browsers that connect to `sluicegate fleet`. Raises BadTlsFiles."""
+    """Create the context for browsers that connect to `sluicegate fleet`. Raises BadTlsFiles."""
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -218,18 +218,18 @@ def context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
 
 
 def _context_for(authorities: str | None, copies: MemoryFiles) -> ssl.SSLContext:
-    """Return a client context that trusts the CAs of a file, or the system's CAs if `authorities` is None."""
+    """Create a client context that trusts the CAs in a file, or the system's CAs if `authorities` is None."""
     return ssl.create_default_context(cafile=None if authorities is None else copies.copy_of(authorities))
 
 
 class RequestedNames:
-    """The host name that each TLS client requested (SNI), stored while its connection exists."""
+    """The host name that each TLS client requested (SNI), stored for the lifetime of its connection."""
 
     def __init__(self) -> None:
         self._names: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 
     def remember(self, handshake: object, name: str | None, _context: ssl.SSLContext) -> None:
-        """Store the name that a handshake requests. The TLS library calls this."""
+        """Store the name that a handshake requests. The TLS library calls this method."""
         if name is not None:
             self._names[handshake] = name
 
@@ -239,7 +239,7 @@ class RequestedNames:
 
 
 def tls_failure_message(error: Exception) -> str:
-    """Return a TLS failure as a message that an operator can act on."""
+    """Describe a TLS failure in a message that an operator can act on."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate is not accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLError) and error.reason is not None:
@@ -268,7 +268,7 @@ def _unresponsive(error: FileUnreadable) -> str:
 
 
 def _stamp_of(file: Path) -> tuple[int, int, int] | None:
-    """Return values that change when a file is written or replaced, or None while it is missing or unreadable."""
+    """Return values that change when a file is written or replaced. Return None while it is missing or unreadable."""
     if is_unreadable(file):
         return None
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Reads elements of DER (X.690), the encoding of certificates."""
+"""Parses elements of DER (X.690), the encoding of certificates."""
 
 from typing import NamedTuple
 

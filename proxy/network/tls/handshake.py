@@ -1,8 +1,8 @@
 """Performs TLS handshakes with clients and brokers, and limits the handshakes in progress.
 
 TLS 1.2 and 1.3 are supported (RFC 5246, 8446), as `sluicegate.proxy.network.tls.contexts` allows. The event loop's own
-TLS is not used, so that a rejected peer gets the TLS alert. After the handshake `sluicegate.proxy.network.tls.socket`
-handles the data.
+TLS is not used, because it does not send the TLS alert to a rejected peer. After the handshake,
+`sluicegate.proxy.network.tls.socket` handles the data.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from time import monotonic
 
 from sluicegate.config.limits import Limits
 
-# Most handshakes send less at once. Bytes after the handshake stay in `incoming` for the connection.
+# Most handshakes send less than this at once. Bytes after the handshake stay in `incoming` for the connection.
 _CHUNK_BYTES = 16 * 1024
 
 
@@ -32,13 +32,13 @@ class Handshake:
 
 
 class ClosedWithoutData(ConnectionResetError):
-    """The peer closed the connection without sending a byte, as the TCP health checks of load balancers do."""
+    """The peer closed the connection without sending a byte, as load balancers' TCP health checks do."""
 
 
 async def handshake_with_client(plain: socket.socket, context: ssl.SSLContext) -> Handshake:
     """Perform a handshake as the server.
 
-    Raises ssl.SSLError and OSError. It raises ConnectionResetError if the client closed the connection, and
+    Raises ssl.SSLError and OSError. If the client closed the connection, it raises ConnectionResetError, or
     ClosedWithoutData if the client had sent nothing before.
     """
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -49,7 +49,7 @@ async def handshake_with_client(plain: socket.socket, context: ssl.SSLContext) -
 async def handshake_with_broker(plain: socket.socket, context: ssl.SSLContext, host: str) -> Handshake:
     """Perform a handshake as the client.
 
-    `host` is the name that the broker's certificate must have. Raises the same errors as `handshake_with_client`.
+    The broker's certificate must contain the name `host`. Raises the same errors as `handshake_with_client`.
     """
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_hostname=host)
@@ -91,7 +91,7 @@ async def _send(plain: socket.socket, begun: Handshake) -> None:
 MAX_HANDSHAKES = "limits.max_handshakes"
 HANDSHAKE_SECONDS = "limits.handshake_timeout_seconds"
 
-# A handshake may only be cancelled in favour of a new one after this time.
+# A new handshake may replace a pending one only after this time.
 _PROTECTED_SECONDS = 1.0
 
 
@@ -99,8 +99,9 @@ class PendingHandshakes:
     """The handshakes in progress on all listeners, oldest first. `seconds` is the time limit for each."""
 
     def __init__(self, most: int, seconds: float, reached: Counter[str], cut_off: Counter[str]) -> None:
-        """`reached` counts handshakes that are cancelled in favour of a new one, and `cut_off` those that time out, by
-        configuration key.
+        """`reached` and `cut_off` count handshakes by configuration key.
+
+        `reached` counts those that were cancelled in favour of a new one, and `cut_off` those that timed out.
         """
         self.seconds = seconds
         self._most = most
@@ -113,15 +114,15 @@ class PendingHandshakes:
         return len(self._began)
 
     def add(self, handshake: asyncio.Task[None]) -> None:
-        """Add a handshake, which is removed when it ends."""
+        """Add a handshake. It is removed when it ends."""
         self._began[handshake] = monotonic()
         handshake.add_done_callback(self._end)
 
     async def wait_for_room(self) -> None:
         """Wait until one more handshake may start.
 
-        If none ends, cancel the oldest one that has lasted a second. Without this minimum, a rush of connections would
-        cancel every handshake.
+        If none ends, cancel the oldest one that has lasted at least a second. Without this minimum, a rush of
+        connections would cancel every handshake.
         """
         while len(self._began) >= self._most:
             self._ended.clear()
@@ -147,5 +148,5 @@ class PendingHandshakes:
 
 
 def pending_handshakes_of(limits: Limits, reached: Counter[str], cut_off: Counter[str]) -> PendingHandshakes:
-    """Return the configured limits on handshakes."""
+    """Create the configured limits on handshakes."""
     return PendingHandshakes(limits.max_handshakes, limits.handshake_timeout_seconds, reached, cut_off)

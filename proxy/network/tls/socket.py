@@ -1,9 +1,10 @@
 """The TLS layer between a socket and a connection after the handshake, for TLS 1.2 and 1.3 (RFC 5246, 8446).
 
-For the connection it is a transport. For the socket it is an asyncio BufferedProtocol. An event loop's own TLS decrypts
-megabytes of one client before it serves another, keeps a buffer of 256 KiB for each connection, and discards bytes that
-are not decrypted yet when a client closes. This layer reads a limited number of bytes at once. All connections share
-one buffer, and end of file is reported after all data.
+For the connection it is a transport. For the socket it is an asyncio BufferedProtocol.
+
+An event loop's own TLS decrypts megabytes from one client before it serves another, keeps a buffer of 256 KiB per
+connection, and discards bytes that are not yet decrypted when a client closes. This layer reads a limited number of
+bytes at once. All its connections share one buffer, and it reports the end of file only after all data.
 """
 
 import asyncio
@@ -17,31 +18,32 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import Transport
 
 _ENCRYPTED_BYTES = 128 * 1024
-# The number of bytes that pass OpenSSL's buffers at once. These buffers never shrink, and each connection has four.
+# The number of bytes that pass through OpenSSL's buffers at once. These buffers never shrink, and each connection has
+# four.
 _CHUNK_BYTES = 32 * 1024
-# The largest TLS record. Several parts that fit into one record are sent together.
+# The largest TLS record. Parts that fit into one record are sent together.
 _RECORD_BYTES = 16 * 1024
 _LARGEST_RECORD_BYTES = _RECORD_BYTES + 2048 + 5  # the size after encryption in TLS 1.2 (RFC 5246, 6.2.3)
 _NOTHING = memoryview(b"")
 
 
 class SocketTransport(Transport, Protocol):
-    """The transport of a socket, which is either native or the event loop's."""
+    """The transport of a socket: either native or the event loop's."""
 
     def get_extra_info(self, name: str, /) -> Any:
-        """Return `socket`, `peername` or `sockname`, or None if it is not known."""
+        """Return `socket`, `peername` or `sockname`, or None if it is unknown."""
 
 
 def new_encrypted_buffer() -> memoryview:
-    """Return the read buffer that all TLS sockets of an event loop share.
+    """Create the read buffer that all TLS sockets of an event loop share.
 
-    Each socket uses its bytes before the next read.
+    Each socket consumes its bytes before the next read.
     """
     return memoryview(bytearray(_ENCRYPTED_BYTES))
 
 
 class TlsSocket:
-    """Decrypts the bytes of a socket for a connection, and encrypts the connection's bytes for the socket."""
+    """Decrypts a socket's bytes for a connection, and encrypts the connection's bytes for the socket."""
 
     def __init__(self, handshake: Handshake, connection: Connection, encrypted: memoryview) -> None:
         """`encrypted` is the event loop's shared read buffer."""
@@ -80,7 +82,7 @@ class TlsSocket:
     def eof_received(self) -> bool:
         self._ended = True
         self._decrypt()
-        return True  # responses to requests in flight must still be sent
+        return True  # responses to in-flight requests must still be sent
 
     def pause_writing(self) -> None:
         self._connection.pause_writing()
@@ -107,7 +109,7 @@ class TlsSocket:
         return self._transport.get_write_buffer_size()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Encrypt and send bytes. The caller may change them afterwards."""
+        """Encrypt and send bytes. The caller may modify them afterwards."""
         if not self._is_finished:
             self._encrypt(memoryview(data))
 
@@ -120,7 +122,7 @@ class TlsSocket:
             self.write(data)
 
     def write_eof(self) -> None:
-        """Send close_notify, after which no more data follow."""
+        """Send close_notify. No more data follow."""
         if self._is_finished:
             return
         self._is_finished = True
@@ -134,7 +136,7 @@ class TlsSocket:
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Deliver data again in a later loop iteration. Data that have already been received come first."""
+        """Deliver data again in a later loop iteration, starting with data that have already arrived."""
         self._paused = False
         self._transport.resume_reading()
         self._decrypt_soon()
@@ -151,7 +153,7 @@ class TlsSocket:
         self.resume_reading()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         self._closing = self._is_finished = True
         self._transport.abort()
 
@@ -171,10 +173,10 @@ class TlsSocket:
             self._connection.buffer_updated(count)
         if self._closing:
             self._discard_input()
-        self._send_encrypted()  # messages of TLS itself, such as key updates
+        self._send_encrypted()  # TLS's own messages, such as key updates
 
     def _read_into(self, room: memoryview) -> int:
-        """Decrypt bytes into `room`. Return their number, which is all received bytes or as many as fit."""
+        """Decrypt bytes into `room`: all received bytes, or as many as fit. Return their number."""
         count, size = 0, len(room)
         while count < size and self._failure is None and self._has_input():
             try:
@@ -183,7 +185,7 @@ class TlsSocket:
                 continue
             except ssl.SSLZeroReturnError:  # both sides have sent close_notify
                 got = 0
-            except ssl.SSLError as error:  # data that precede the error are still delivered
+            except ssl.SSLError as error:  # data before the error are still delivered
                 self._failure = error
                 break
             if got == 0:
@@ -195,7 +197,7 @@ class TlsSocket:
     def _has_input(self) -> bool:
         """Return whether there is input to decrypt.
 
-        A decryption attempt without input costs as much as one of a record.
+        An attempt to decrypt without input costs as much as decrypting a record.
         """
         if self._received and self._incoming.pending <= _LARGEST_RECORD_BYTES:
             self._incoming.write(self._received[:_CHUNK_BYTES])
@@ -235,7 +237,7 @@ class TlsSocket:
             self._transport.write(self._outgoing.read())
 
     def _fail(self, error: ssl.SSLError) -> None:
-        """Send the TLS alert if the socket accepts it at once, then abort the connection."""
+        """Send the TLS alert if the socket accepts it immediately, then abort the connection."""
         self._close_reason = error
         self._closing = self._is_finished = True
         self._send_encrypted()

@@ -11,7 +11,7 @@ CLOUD_EVENT_CONTENT_TYPE: Final = "application/cloudevents+json; charset=UTF-8"
 _TYPE = "sluicegate.violation.v1"
 
 Encode = Callable[[Event], bytes]
-"""Returns an event as one line without a line end."""
+"""Encodes an event as one line without a line end."""
 
 
 def encode_json(event: Event) -> bytes:
@@ -20,7 +20,7 @@ def encode_json(event: Event) -> bytes:
 
 
 def encode_cloud_event(event: Event) -> bytes:
-    """Return the event as the data of a CloudEvent, whose `source` and `id` are the event's `proxy` and `id`."""
+    """Encode the event as the data of a CloudEvent, whose `source` and `id` are the event's `proxy` and `id`."""
     return json.dumps(_cloud_event(event_of(event))).encode()
 
 

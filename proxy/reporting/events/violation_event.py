@@ -1,6 +1,6 @@
-"""Violation events (docs/violations.md), as snapshots of the verdict on one partition and as JSON objects.
+"""Violation events (docs/violations.md): snapshots of the verdict on one partition, and their JSON objects.
 
-Taking the snapshot costs about a microsecond on the event loop. The writing thread creates the JSON object.
+Taking a snapshot costs about a microsecond on the event loop. The writing thread creates the JSON object.
 """
 
 from codecs import getincrementaldecoder
@@ -46,7 +46,7 @@ class OwnerState(TypedDict):
 
 
 class EventOrigin(NamedTuple):
-    """The proxy that created an event, and the unique id of the event."""
+    """The proxy that created an event, and the event's unique id."""
 
     proxy: str
     id: str
@@ -66,11 +66,11 @@ class EventNumbering:
 
 
 class ViolationEvent(NamedTuple):
-    """A violation of one batch, and the outcome of the batch.
+    """A violation in one batch, and the batch's outcome.
 
-    `mode` is the mode of the policy. `outcome`, `client_error`, `changes` and `waiver` have the same meaning as in
-    `BatchOutcome`, `copies` as in `ReportedFinding`, and `rules` as in `Finding`. `bad_records` are the listed bad
-    records, and `bad_count` is the number of all bad records.
+    `mode` is the policy's mode. `outcome`, `client_error`, `changes` and `waiver` have the same meaning as in
+    `BatchOutcome`, `copies` as in `ReportedFinding`, and `rules` as in `Finding`. `bad_records` lists some bad records,
+    and `bad_count` is the number of all bad records.
     """
 
     mode: Mode
@@ -95,14 +95,14 @@ class ViolationEvent(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The estimated memory of the event in bytes."""
+        """The event's estimated memory in bytes."""
         texts = len(self.message or "") + sum(len(record.message) for record in self.bad_records if record.rules)
         shown = sum(_OF_CONTENTS for record in self.bad_records if record.contents is not None)
         return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * texts + shown
 
 
 class RehearsalEvent(NamedTuple):
-    """The rehearsed bounds that would reject records of one batch, each with the number of these records."""
+    """The rehearsed bounds that would reject records of one batch, each with the number of those records."""
 
     client: ClientDetails
     batch: BatchOutcome
@@ -113,12 +113,12 @@ class RehearsalEvent(NamedTuple):
 
     @property
     def topic(self) -> str | None:
-        """The topic's name, cut if it is long."""
+        """The topic's name, truncated if it is long."""
         return _cut(self.batch.topic)
 
     @property
     def topic_id(self) -> bytes | None:
-        """The topic's id, if the request has it."""
+        """The topic's id, if the request contains it."""
         return self.batch.topic_id
 
     @property
@@ -128,7 +128,7 @@ class RehearsalEvent(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The estimated memory of the event in bytes."""
+        """The event's estimated memory in bytes."""
         return _OF_AN_EVENT + _OF_A_BOUND * len(self.found)
 
 
@@ -138,7 +138,7 @@ Event = ViolationEvent | RehearsalEvent
 def violation_event(
     client: ClientDetails, batch: BatchOutcome, reported: ReportedFinding, origin: EventOrigin, max_records: int
 ) -> ViolationEvent:
-    """Return the event for a finding, with at most `max_records` bad records."""
+    """Create the event for a finding, with at most `max_records` bad records."""
     finding = reported.finding
     assert batch.basis is not None  # otherwise there would be no finding
     return ViolationEvent(
@@ -165,7 +165,7 @@ def violation_event(
 
 
 def event_of(event: Event) -> dict[str, Any]:
-    """Return the JSON object of an event, version 1 (docs/violations.md). Long texts are cut."""
+    """Return an event's JSON object, version 1 (docs/violations.md). Long strings are truncated."""
     return _of_violation(event) if isinstance(event, ViolationEvent) else _of_rehearsal(event)
 
 
@@ -222,12 +222,12 @@ def _of_rehearsal(rehearsal: RehearsalEvent) -> dict[str, Any]:
 
 
 def _error_name(code: int | None) -> str | None:
-    """Return the name of the error that the client got, or None if it got none."""
+    """Return the name of the error that the client received, or None if it received none."""
     return None if code is None else ERROR_NAMES.get(code, str(code))
 
 
 def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
-    """Return the effective value that the event is about, with its source. Long texts are cut."""
+    """Return the effective value that the event concerns, with its source. Long strings are truncated."""
     if value is None:
         return None
     return {
@@ -260,7 +260,7 @@ def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
 
 
 def owner_as_shown(owner: Owner) -> OwnerState:
-    """Return an owner as events and the live state show it. Long texts are cut."""
+    """Return an owner in the form of events and the live state. Long strings are truncated."""
     return {"team": cut(owner.team), "contact": _cut(owner.contact)}
 
 
@@ -287,10 +287,10 @@ def shown_beginning(part: Beginning | None) -> dict[str, Any] | None:
     r"""Return the size of a key or value, and its beginning as printable text.
 
     Return None if it is null. Bytes that are not UTF-8 become `\xff`. Invisible characters become `\n` or `\u202e`. A
-    backslash becomes two.
+    backslash is doubled.
     """
     if part is None:
         return None
-    decoder = getincrementaldecoder("utf-8")("backslashreplace")  # a character that was cut in the middle is not shown
+    decoder = getincrementaldecoder("utf-8")("backslashreplace")  # omits a character that was cut in the middle
     text = decoder.decode(part.data.replace(b"\\", b"\\\\"), final=len(part.data) == part.size)
     return {"size": part.size, "text": printable(text)}

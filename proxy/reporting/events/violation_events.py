@@ -17,7 +17,7 @@ class ViolationEvents:
         self._numbering = numbering
 
     def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
-        """Write the events of a batch."""
+        """Write a batch's events."""
         if batch.basis is None:
             return
         for reported in batch.findings:

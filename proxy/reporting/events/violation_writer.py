@@ -1,11 +1,11 @@
 """Writes violation events as lines of a file (docs/violations.md), in a thread with a bounded queue.
 
 Clients never wait for the file. Events that do not fit into the queue are dropped and counted. Failed writes are
-counted, and one log line a minute gives the reason.
+counted, and one log line per minute gives the reason.
 
-Several processes may append to the file, which may be moved away and is rotated by size. Each line is written
-completely or not at all. A full file is renamed to its name with `.1` appended, and replaces the previous one. The
-process that has the lock renames the file, and the others reopen the path.
+Several processes may append to the file. Each line is written completely or not at all. Other programs may move the
+file away. A full file is rotated: the process that has the lock renames it by appending `.1`, which replaces the
+previous `.1` file, and the other processes reopen the path.
 """
 
 import contextvars
@@ -47,7 +47,7 @@ class EventFile:
         self._torn = False
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Append all lines. Raises PartialWrite, which has the number of written lines."""
+        """Append all lines. Raises PartialWrite, which contains the number of written lines."""
         written = 0
         tries = 0
         try:
@@ -111,9 +111,9 @@ class EventFile:
 
 
 def _opened(path: Path) -> int:
-    """Open the file without blocking, even for a pipe without a reader.
+    """Open the file without blocking, even if it is a pipe without a reader.
 
-    It is opened for reading too if that is permitted, to check its last byte.
+    If permitted, open it for reading too, to check its last byte.
     """
     fd = os.open(path, _FLAGS | os.O_WRONLY | os.O_NONBLOCK, _MODE)
     os.set_blocking(fd, True)
@@ -142,7 +142,7 @@ class ViolationSink(Protocol):
 
 
 class ViolationFile:
-    """Appends events to a file in a thread of its own.
+    """Appends events to a file in its own thread.
 
     Raises OSError if the file cannot be opened. `health` records the results of writes.
     """
@@ -203,7 +203,7 @@ class ViolationFile:
         self._file.close()
 
     def _line_of(self, event: Event) -> bytes:
-        """Return the line for an event. Return an empty line and count the event if it cannot be encoded."""
+        """Return an event's line. If it cannot be encoded, count the event and return an empty line."""
         try:
             return self._encode(event) + b"\n"
         except Exception as error:  # an event that cannot be encoded must not stop the next ones

@@ -1,1 +1,1 @@
-"""Log lines, with their setup and aggregation and the thread that writes them."""
+"""Log lines: their setup, their aggregation, and the thread that writes them."""

@@ -1,9 +1,9 @@
 """Combines equal reports into few log lines.
 
-`Aggregator` writes the first report of a kind at once, then one line with the count in each interval. The numbers of
-kinds and lines are limited, whatever clients send, and the counts stay complete. If there are too many kinds, new ones
-are counted under a wider kind (many clients of one topic). If there are too many lines, some are delayed and have
-higher counts. `OnceAMinute` is a simpler form for use from any thread.
+`Aggregator` writes the first report of a kind immediately, then one line per interval with the count. Whatever clients
+send, the numbers of kinds and lines are limited, and the counts stay complete. If there are too many kinds, new ones
+are counted under a wider kind (for example, many clients of one topic). If there are too many lines, some are delayed
+and have higher counts. `OnceAMinute` is a simpler form for use from any thread.
 """
 
 import threading
@@ -25,7 +25,7 @@ Details = dict[str, Any]
 
 
 class AggregateKind(NamedTuple):
-    """A kind that includes many other kinds. It has a key, and the details that differ among those kinds."""
+    """A kind that covers many other kinds. It has a key, and the details that differ among those kinds."""
 
     key: Hashable
     different: frozenset[str]
@@ -49,8 +49,8 @@ class _Kind:
 class Aggregator:
     """Calls `emit(details, times, records)` for each line.
 
-    `times` is the number of reports since the previous line. `widen` returns the kind under which a key is counted if
-    there are too many kinds. Times are monotonic, in seconds. At most 200 lines are written at once and 2,000 in a
+    `times` is the number of reports since the previous line. If there are too many kinds, `widen` returns the kind
+    under which a key is counted. Times are monotonic, in seconds. At most 200 lines are written at once, and 2,000 per
     minute.
     """
 
@@ -65,7 +65,7 @@ class Aggregator:
         self._emit = emit
         self._widen = widen
         self._max_kinds = max_kinds
-        self._kinds: OrderedDict[Hashable, _Kind] = OrderedDict()  # the kind that was used least recently is first
+        self._kinds: OrderedDict[Hashable, _Kind] = OrderedDict()  # the least recently used kind is first
         self._wide: dict[Hashable, _Kind] = {}
         self._lines = float(LINES_AT_ONCE)
         self._lines_at = float("-inf")
@@ -98,7 +98,7 @@ class Aggregator:
                     self._log_kind(kind, now)
 
     def settle(self, is_over: Callable[[Any], bool]) -> None:
-        """Write the pending lines of the kinds for whose key `is_over` returns True, and forget these kinds."""
+        """Write the pending lines of each kind for whose key `is_over` returns True, and forget that kind."""
         for kinds in (self._wide, self._kinds):
             for key in [key for key in kinds if is_over(key)]:
                 kind = kinds.pop(key)
@@ -146,7 +146,7 @@ class Aggregator:
 
 
 class OnceAMinute:
-    """Limits reports to one a minute for each kind. The next report has the number of skipped ones. Thread-safe."""
+    """Limits reports of each kind to one per minute. Each report includes the number of skipped ones. Thread-safe."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -154,8 +154,8 @@ class OnceAMinute:
         self._kinds: dict[Hashable, tuple[float, int]] = {}
 
     def due(self, kind: Hashable) -> int | None:
-        """Count one occurrence. If a report is due now, return the number of occurrences since the last report, and
-        None otherwise.
+        """Count one occurrence. If a report is due now, return the occurrences since the last
+        report, otherwise None.
         """
         now = self._now()
         with self._lock:

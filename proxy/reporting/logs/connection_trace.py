@@ -1,7 +1,7 @@
-"""Traces connections for `log.level: debug`, with the client, each request and response, pauses, and the end.
+"""Traces connections for `log.level: debug`: the client, each request and response, pauses, and the end.
 
-Lines contain names, sizes and error codes, never a payload, a token or a key. The field `connection` numbers the
-connections of this process, so that one connection can be followed among many.
+Lines contain names, sizes and error codes, but never a payload, a token or a key. The field `connection` numbers the
+connections of this process, so that one of them can be followed among many.
 """
 
 import time
@@ -22,7 +22,7 @@ from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.session.client.identity import ClientIdentity
 
 _MAX_IN_FLIGHT = 1000
-# This many lines are kept until the client id is known, if only one client is traced.
+# If only one client is traced, this many lines are kept until the client id is known.
 _MAX_PENDING = 100
 _NAMES: dict[int, str] = {code.value: code.name for code in ErrorCode}
 
@@ -49,7 +49,7 @@ class _Request:
 
 
 class ConnectionTrace:
-    """Writes the lines of one connection.
+    """Writes one connection's lines.
 
     `only` is the client id to trace. If it is set, lines are kept until the connection's client id is known. `now`
     returns seconds.
@@ -121,7 +121,7 @@ class ConnectionTrace:
         self._emit("resumed", side=side, reason=reason)
 
     def session_ending(self, by: str) -> None:
-        """Record whether the client or the broker begins to end the connection. Only the first call counts."""
+        """Record whether the client or the broker is the first to end the connection. Only the first call counts."""
         self._ended_by = self._ended_by or by
 
     def connection_closed(self) -> None:
@@ -134,7 +134,7 @@ class ConnectionTrace:
         )
 
     def _decide(self, client_id: str | None) -> None:
-        """Write the pending lines if this is the client to trace, and drop them otherwise."""
+        """Write the pending lines if this is the client to trace. Otherwise drop them."""
         if self._only is None or client_id is None:
             return
         pending, self._pending = self._pending, None

@@ -1,6 +1,4 @@
-"""Formats an unexpected exception in a few lines.
-
-The message comes first, then the frames, innermost first.
+"""Formats an unexpected exception in a few lines: the message, then the frames, innermost first.
 
 Source lines are not read, because a disk may hang. Local variables are not shown, because they may contain secrets.
 """
@@ -25,7 +23,7 @@ def fault_text(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the place where the exception was raised, such as `session.py:12`. It is used to group equal errors."""
+    """Return the place where the exception was raised, such as `session.py:12`. Equal errors are grouped by it."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -47,5 +45,5 @@ def _file(name: str) -> str:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as failure:  # __str__ of the exception raises an error
+    except Exception as failure:  # the exception's own __str__ raises an error
         return f"(no text: {type(failure).__name__})"

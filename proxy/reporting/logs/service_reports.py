@@ -1,6 +1,6 @@
-"""Counts and logs failures of schema registries and the rules process, on which rules depend.
+"""Counts and logs failures of the services on which rules depend: schema registries and the rules process.
 
-Reports come from any thread and contain no text that a registry or a client has sent.
+Reports come from any thread and quote nothing that a registry or a client has sent.
 """
 
 from collections.abc import Hashable
@@ -25,7 +25,7 @@ _RESTART_ADVICE = "the process is restarted; a batch that was using it gets the 
 
 
 class RegistryReports:
-    """The reports of one process about its schema registries."""
+    """One process's reports about its schema registries."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -79,7 +79,7 @@ class RegistryReports:
 
 
 class RulesReports:
-    """The reports of one process about its rules process."""
+    """One process's reports about its rules process."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -116,7 +116,7 @@ class RulesReports:
 
 
 class SurveyReports(RulesReports):
-    """The reports of one process about the rules process of its surveys. No client causes these evaluations."""
+    """One process's reports about the rules process of its surveys. No client causes these evaluations."""
 
     def evaluated(self, outcome: str) -> None:
         return

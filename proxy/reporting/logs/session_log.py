@@ -1,6 +1,6 @@
-"""Writes log lines about connections, at most one a minute for each peer and reason.
+"""Writes log lines about connections, at most one per minute for each peer and reason.
 
-Texts from clients and brokers are cut to 256 characters.
+Strings from clients and brokers are truncated to 256 characters.
 """
 
 import time
@@ -25,7 +25,7 @@ _BUG_ADVICE = "this is a bug in sluicegate: please report it with this line"
 
 
 class SessionLog:
-    """Logs the events of a connection with the client to which it belongs and advice for the operator."""
+    """Logs a connection's events, with its client and advice for the operator."""
 
     def __init__(self) -> None:
         self._log = structlog.get_logger("sluicegate.session")
@@ -35,7 +35,7 @@ class SessionLog:
         self._unsupported = Aggregator(_INTERVAL_SECONDS, self._emit_fault, _wider)
 
     def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError) -> None:
-        """Log that a client violated the protocol and its connection is closed."""
+        """Log that a client violated the protocol and that its connection is closed."""
         host = _host(identity.peer)
         reason = _recognised(error) or str(error)
         details = {
@@ -47,7 +47,7 @@ class SessionLog:
         self._note("client connection closed", (host, reason), details)
 
     def bad_broker(self, broker: str, address: str, error: SenderError) -> None:
-        """Log that the peer at `address`, which is a broker or another service, violated the protocol."""
+        """Log that the peer at `address`, a broker or another service, violated the protocol."""
         details: dict[str, Any] = {"broker": broker, "address": address, "reason": str(error)}
         if isinstance(error, ResponseOutOfOrder):
             details |= {
@@ -71,7 +71,7 @@ class SessionLog:
         self._note("broker rejected client login", (host, str(failure.principal)), details)
 
     def unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason) -> None:
-        """Log the login of a client with an unverified principal while policies name principals."""
+        """Log that a client with an unverified principal logged in although policies name principals."""
         details = {
             "client_address": identity.peer,
             "client_id": identity.client_id,
@@ -84,7 +84,7 @@ class SessionLog:
     def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None) -> None:
         """Log a rejected request that would have changed one of the proxies' own topics.
 
-        `api` is the name of its API.
+        `api` is the name of the request's API.
         """
         details = {
             "client_address": identity.peer,
@@ -97,38 +97,39 @@ class SessionLog:
         self._note("change of a state topic refused", (_host(identity.peer), api, str(topic)), details)
 
     def request_not_supported(self, identity: ClientIdentity, api: str, advice: str) -> None:
-        """Log a rejected request, because the mock cluster does not support its API. Some clients do not show the
-        message of the response.
+        """Log a request that was rejected because the mock cluster does not support its API.
+
+        Some clients do not show the message in the response.
         """
         details = {"client_address": identity.peer, "client_id": identity.client_id, "api": api, "advice": advice}
         event = "request not supported by mock cluster"
         self._unsupported.note((event, _host(identity.peer), api), 0, time.monotonic(), _line, event, details)
 
     def topic_settings_changed(self, identity: ClientIdentity, api: str, topics: str, keys: str) -> None:
-        """Log that a client changed topic settings of sluicegate. `keys` are their names, without values."""
+        """Log that a client changed sluicegate's topic settings. `keys` contains their names, without values."""
         details = {**_client_of(identity), "api": api, "topic": topics, "keys": keys}
         key = ("topic settings changed", *map(cut, (_host(identity.peer), api, topics, keys)))
         self._changes.note(key, 0, time.monotonic(), _line, key[0], details)
 
     def topic_settings_refused(self, identity: ClientIdentity, api: str, topics: str, keys: str, errors: str) -> None:
-        """Log topic settings of sluicegate that the proxy did not accept. `errors` has the names of the errors."""
+        """Log topic settings of sluicegate that the proxy did not accept. `errors` contains the errors' names."""
         details = {**_client_of(identity), "api": api, "topic": topics, "keys": keys, "error": errors}
         self._note("topic settings refused", (_host(identity.peer), api, topics, errors), details)
 
     def topic_settings_not_stored(self, identity: ClientIdentity, api: str, topics: str, reason: str) -> None:
-        """Log that topic settings of sluicegate could not be stored after the broker had accepted the request."""
+        """Log that sluicegate's topic settings could not be stored after the broker had accepted the request."""
         advice = "the client repeats the request; if this persists, check the state topic with sluicegate doctor"
         details = {**_client_of(identity), "api": api, "topic": topics, "reason": reason, "advice": advice}
         self._note("topic settings not stored", (_host(identity.peer), api, topics, reason), details)
 
     def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
-        """Log a failed TLS handshake of a client."""
+        """Log a client's failed TLS handshake."""
         host = _host(peer)
         details = {"client_address": peer, "listener": listener, "reason": reason}
         self._note("client TLS handshake failed", (host, reason), details)
 
     def no_proxy_header(self, peer: str, listener: str, reason: str) -> None:
-        """Log a connection closed because it had no valid PROXY protocol header."""
+        """Log a connection that was closed because it had no valid PROXY protocol header."""
         details = {"client_address": peer, "listener": listener, "limit": "listen.proxy_protocol", "reason": reason}
         self._note("connection rejected", (_host(peer), reason), details)
 
@@ -151,7 +152,9 @@ class SessionLog:
         self._note(_LOGIN_REJECTED, (reason,), {"reason": reason, "advice": advice})
 
     def upstream_responds(self) -> None:
-        """Write the pending lines about an unreachable upstream now, so that none follows the recovery line."""
+        """Write the pending lines about an unreachable upstream now, so that none follows the line
+        about its recovery.
+        """
         self._lines.settle(lambda key: _event_of(key) in (_UNREACHABLE, _NO_BROKER))
 
     def broker_responds(self, broker: str) -> None:
@@ -165,7 +168,7 @@ class SessionLog:
     def connection_limit_reached(self, peer: str, limit: str, value: int) -> None:
         """Log a connection that was rejected because a limit is reached.
 
-        `limit` is the configuration key of the limit, and `value` its value.
+        `limit` is the limit's configuration key, and `value` its value.
         """
         details = {
             "client_address": peer,
@@ -175,7 +178,7 @@ class SessionLog:
         self._note("connection rejected", (_host(peer), limit), details)
 
     def connection_rejected(self, peer: str, limit: str, reason: str) -> None:
-        """Log a connection that was rejected by an access rule or a connection rate.
+        """Log a connection that was rejected because of its address or the connection rate.
 
         `limit` is the configuration key.
         """
@@ -196,11 +199,11 @@ class SessionLog:
         self._note("client throttled", (quota, str(identity.principal), str(identity.client_id)), details)
 
     def connection_delayed(self, peer: str, limit: str, reason: str) -> None:
-        """Log that new connections are delayed by a connection rate. `limit` is its configuration key."""
+        """Log that a connection rate delays new connections. `limit` is its configuration key."""
         self._note("connection delayed", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
     def client_paused(self, peer: str, limit: str, reason: str) -> None:
-        """Log that a client is paused by a limit over all clients. `limit` is its configuration key."""
+        """Log that a limit on all clients together pauses this client. `limit` is its configuration key."""
         self._note("client paused", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
     def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
@@ -231,7 +234,7 @@ class SessionLog:
         self._fault(event, ClientIdentity(peer), error)
 
     def validation_unreported(self, client: ClientDetails, error: BaseException) -> None:
-        """Log an unexpected exception in the report of a validation. The request itself is not affected."""
+        """Log an unexpected exception in a validation's report. The request itself is not affected."""
         self._fault("internal error, validation not reported", client, error)
 
     def sweep(self) -> None:
@@ -295,7 +298,7 @@ def _host(peer: str) -> str:
 
 
 def _recognised(error: SenderError) -> str | None:
-    """Return the reason if the first bytes belong to a protocol other than Kafka's, and None otherwise."""
+    """Return the reason if the first bytes belong to a protocol other than Kafka's. Otherwise return None."""
     if not isinstance(error, FrameSizeError):
         return None
     if error.head[:2] == b"\x16\x03":

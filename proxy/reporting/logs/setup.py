@@ -1,8 +1,8 @@
 """Configures structlog. Lines go to standard error, as JSON objects, or as colored text on a terminal.
 
-The output of libraries and the interpreter is logged too. asyncio's exception handler, warnings, and exceptions in
-finalizers and threads would write to standard error directly, and block the caller while no process reads it. Instead
-each of them becomes a line in the log's queue, at most one a minute for each kind.
+Libraries and the interpreter write some output to standard error directly: asyncio's exception handler, warnings, and
+exceptions in finalizers and threads. This would block the caller if no process reads it. So each of these messages
+becomes a line in the log's queue instead, at most one per minute for each kind.
 """
 
 import logging
@@ -85,13 +85,13 @@ class _Reports:
 
 @contextmanager
 def library_output_logged() -> Iterator[None]:
-    """Log the output of libraries and the interpreter until the end of the block."""
+    """Log the output of libraries and the interpreter until the block ends."""
     reports = _Reports()
     root, handler = logging.getLogger(), _ToStructlog(reports)
     before = sys.unraisablehook, threading.excepthook, warnings.showwarning
     root.addHandler(handler)
     sys.unraisablehook, threading.excepthook = reports.unraisable, reports.in_thread
-    warnings.showwarning = reports.warning  # type: ignore[assignment]  # the arguments at the end are never used
+    warnings.showwarning = reports.warning  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -109,7 +109,7 @@ _writer: LogWriter | None = None
 
 
 def set_up_logging(log: Log) -> None:
-    """Configure structlog for a command. Lines are written in the calling thread, which may wait for the terminal."""
+    """Configure structlog for a command. The calling thread writes the lines, and may wait for the terminal."""
     render = _renderer(log)
 
     def as_text(_logger: WrappedLogger, _name: str, line: EventDict) -> str:
@@ -122,7 +122,7 @@ def set_up_logging(log: Log) -> None:
 def queued_logging(log: Log) -> Iterator[None]:
     """Configure structlog for the proxy, so that no caller waits for a line.
 
-    On exit the queue is written within 2 s.
+    On exit, the queued lines are written within 2 s.
     """
     global _writer  # noqa: PLW0603  # as structlog's own configuration: one for the process
     writer = _writer = LogWriter(_standard_error(), _renderer(log), _lost_lines)
@@ -135,19 +135,19 @@ def queued_logging(log: Log) -> Iterator[None]:
 
 
 def log_warnings(warnings: Iterable[str]) -> None:
-    """Log each warning about the configuration as an event."""
+    """Log each configuration warning as an event."""
     log = structlog.get_logger("sluicegate")
     for warning in warnings:
         log.warning("configuration warning", warning=warning)
 
 
 def log_lines_dropped() -> int:
-    """Return how many lines of this process were lost."""
+    """Return how many lines this process has lost."""
     return _writer.dropped if _writer is not None else 0
 
 
 class _QueuedLogger:
-    """The final logger of structlog, which puts lines into the queue."""
+    """structlog's final logger, which puts lines into the queue."""
 
     def __init__(self, writer: LogWriter) -> None:
         self.debug = self.info = self.warning = self.error = writer.put
@@ -188,7 +188,7 @@ def _as_it_is(_logger: WrappedLogger, _name: str, line: EventDict) -> tuple[tupl
 
 
 def _renderer(log: Log) -> Callable[[Line], bytes]:
-    """Return the function that renders a line that is short enough for an atomic write to a pipe."""
+    """Return the function that renders a line short enough for an atomic write to a pipe."""
     pretty = log.format == "pretty" or (log.format == "auto" and sys.stderr is not None and sys.stderr.isatty())
     last: Processor = _pretty() if pretty else structlog.processors.JSONRenderer()
 

@@ -1,8 +1,6 @@
 """Writes log lines about validations.
 
-Equal lines are combined into one line a minute with a count.
-
-The fields of a line are computed only when it is due.
+Equal lines are combined into one line per minute with a count. A line's fields are computed only when it is due.
 """
 
 import time
@@ -28,9 +26,9 @@ from sluicegate.validation.verdict import FRAMED, TIMED, Finding, Reason
 def finding_details(
     client: ClientDetails, topic: str | None, batch: BatchOutcome, finding: Finding, now_ms: int
 ) -> dict[str, Any]:
-    """Return the fields of a violation, which describe its place, the outcome of the batch, and the reason.
+    """Return the fields for a violation: its place, the batch's outcome, and the reason.
 
-    `error` is the error that the client got or would have got.
+    `error` is the error that the client received or would have received.
     """
     got = batch.error if batch.outcome in _NOT_ACCEPTED else None
     details: dict[str, Any] = {
@@ -57,7 +55,7 @@ def finding_details(
 
 
 def failed_quarantine_details(client: ClientDetails, topic: str, letters: DeadLetters, reason: str) -> dict[str, Any]:
-    """Return the fields of a failed quarantine write."""
+    """Return the fields for a failed quarantine write."""
     return {
         **_place(client, topic, letters.partition),
         "dead_letter_topic": letters.topic,
@@ -68,7 +66,7 @@ def failed_quarantine_details(client: ClientDetails, topic: str, letters: DeadLe
 def rehearsal_details(
     client: ClientDetails, topic: str | None, partition: int, bound: RehearsedBound
 ) -> dict[str, Any]:
-    """Return the fields of a violated rehearsed bound."""
+    """Return the fields for a batch that exceeds a rehearsed bound."""
     return {
         **_place(client, topic, partition),
         "bound": bound.key,
@@ -77,7 +75,7 @@ def rehearsal_details(
 
 
 def in_future_details(client: ClientDetails, topic: str | None, ahead_ms: int) -> dict[str, Any]:
-    """Return the fields of a valid batch with timestamps `ahead_ms` milliseconds ahead of the proxy's clock."""
+    """Return the fields for a valid batch with timestamps `ahead_ms` milliseconds ahead of the proxy's clock."""
     return {
         "client_id": _shown(client.client_id),
         "software": _software(client),
@@ -120,8 +118,8 @@ _OF_A_CLIENT = frozenset({"client_id", "software", "principal", "client_address"
 
 
 class ValidationLines:
-    """Logs verdicts. `labels` knows the real topics, so that topic names that clients invent do not use up the lines of
-    real ones.
+    """Logs verdicts. `labels` knows the real topics, so that invented topic names do not use up the
+    lines of real ones.
     """
 
     def __init__(self, labels: TopicLabels) -> None:
@@ -170,7 +168,7 @@ class ValidationLines:
                     self._rehearsals.note(what, count, now, rehearsal_details, client, topic, batch.partition, bound)
 
     def not_quarantined(self, client: ClientDetails, letters: DeadLetters, reason: str) -> None:
-        """Log that the bad records of a batch could not be quarantined."""
+        """Log that a batch's bad records could not be quarantined."""
         topic = cut(letters.source)
         key = (client.client_id, topic, None, reason)
         records = len(letters.records)

@@ -1,7 +1,7 @@
 """Writes log lines in a separate thread, so that a full disk or an unread pipe does not block the proxy.
 
-Lines that do not fit into the queue or cannot be written are counted. When writing works again, one line with the count
-follows.
+Lines that do not fit into the queue or cannot be written are counted. When writing works again, one line reports the
+count.
 """
 
 import contextvars
@@ -20,7 +20,7 @@ from sluicegate.proxy.scheduling.short_turns import ShortTurns
 MAX_LINES = 10_000
 MAX_BYTES = 8 << 20
 _REPORT_SECONDS = 1.0
-_LINE_BYTES = 500  # the estimated size of a line without its texts
+_LINE_BYTES = 500  # the estimated size of a line without its strings
 Line = dict[str, Any]
 
 
@@ -41,7 +41,7 @@ class LogWriter:
         self._reported = 0
         self._torn = False
         self._turns = ShortTurns()
-        # the context contains the worker's index, which a new thread would not have
+        # the context contains the worker's index, which a new thread would lack
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="log", daemon=True)
         self._thread.start()
@@ -56,7 +56,7 @@ class LogWriter:
         self._queue.put(line, _LINE_BYTES + sum(sys.getsizeof(value) for value in line.values()))
 
     def close(self, seconds: float) -> None:
-        """Write the queued lines for at most `seconds`. The remaining lines are lost."""
+        """Write queued lines for at most `seconds`. The remaining lines are lost."""
         self._queue.close()
         self._thread.join(seconds)
 
@@ -86,6 +86,6 @@ class LogWriter:
         except PartialWrite as error:
             self._torn |= error.torn
             return False
-        except Exception:  # neither the contents of a line nor a disk error may end this thread
+        except Exception:  # neither a line's contents nor a disk error may end this thread
             return False
         return True

@@ -1,1 +1,1 @@
-"""Counters, gauges and histograms, and how they are exposed."""
+"""Counters, gauges and histograms, and their exposition."""

@@ -1,8 +1,9 @@
-"""The events of batches that metrics count.
+"""The batch events that metrics count.
 
-A metric that counts one of these events is declared in `families/` with `batch_counter`
-(`sluicegate.proxy.reporting.metrics.family`) and needs no other code. `sluicegate.proxy.reporting.metrics.topic_labels`
-does the counting, copies the counts for a scrape, and moves the counts of a topic that has lost its label to `other`.
+To count one of these events, declare a metric in `families/` with `batch_counter`
+(`sluicegate.proxy.reporting.metrics.family`). No other code is needed.
+`sluicegate.proxy.reporting.metrics.topic_labels` counts, copies the counts for a scrape, and moves a topic's counts to
+`other` when the topic loses its label.
 """
 
 from collections import Counter
@@ -15,13 +16,13 @@ from sluicegate.validation.verdict import Finding
 
 
 class BatchEvent(IntEnum):
-    """An event of one batch. The comments name the label that the event has in addition to `topic`, if there is one."""
+    """An event of one batch. The comments name the event's label besides `topic`, if there is one."""
 
     REJECTED = 0  # label `error`
     OBSERVED = auto()  # label `error`
     FIXED = auto()  # label `error`
     QUARANTINED = auto()  # label `error`
-    QUARANTINE_FAILED = auto()  # the bad records could not be stored; the producer was asked to retry
+    QUARANTINE_FAILED = auto()  # the bad records could not be stored; the producer was told to retry
     COPIED = auto()  # label `error`; the batch was forwarded, and its bad records were copied to the dead-letter topic
     MARKED = auto()  # label `error`; the batch was forwarded, and its bad records were marked
     MASKED = auto()  # sensitive fields of the batch were masked
@@ -57,7 +58,8 @@ class Unit(Enum):
 class Counted:
     """The batches or records that a metric counts.
 
-    It counts `events` in `unit`, for batches whose verdict `when` accepts. If `when` is None, it counts all batches.
+    The metric counts `events` in `unit`, for batches whose verdict `when` accepts. If `when` is None, it counts all
+    batches.
     """
 
     events: tuple[BatchEvent, ...]
@@ -66,7 +68,7 @@ class Counted:
 
 
 class BatchCounts(dict[str, Counter[Any]]):
-    """The counts of each declared metric by the metric's name. The keys of a metric's counts are its label values."""
+    """Each declared metric's counts by the metric's name. The keys of a metric's counts are its label values."""
 
     def __missing__(self, name: str) -> Counter[Any]:
         return Counter()

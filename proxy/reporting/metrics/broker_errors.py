@@ -1,4 +1,4 @@
-"""Counts the errors that brokers send to clients, by API, error and client id, with limited memory."""
+"""Counts the errors that brokers send to clients, by API, error and client id, in bounded memory."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -15,7 +15,7 @@ _API_NAMES = {key: api.name for key, api in APIS.items()}
 
 
 class BrokerErrorState(TypedDict):
-    """One error of one client, as the live API returns it.
+    """One client's error, as the live API returns it.
 
     `client_id` is empty for clients without an id. `last_ms` is the time of the newest response in Unix time.
     """
@@ -50,7 +50,7 @@ class BrokerErrorCounts:
         self._last_ms: dict[tuple[str, str, str], int] = {}
 
     def broker_error(self, identity: ClientIdentity, api_key: int, code: int) -> None:
-        """Count a response of the API `api_key` with the error `code`."""
+        """Count a response of the API `api_key` that contains the error `code`."""
         counts = self._counters.broker_errors
         client = self._clients.label(identity.client_id, holder_of(identity))
         kind = _API_NAMES[api_key], ERROR_NAMES.get(code, OTHER), client

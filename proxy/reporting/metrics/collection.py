@@ -1,4 +1,4 @@
-"""Builds the metric families of `prometheus_client` with their current values, for /metrics and OTLP.
+"""Builds `prometheus_client`'s metric families with their current values, for /metrics and OTLP.
 
 `sluicegate.proxy.reporting.metrics.families` declares them.
 """
@@ -17,7 +17,7 @@ CollectMetrics = Callable[[], Iterable[Metric]]
 
 
 class MetricsCollector(Collector):
-    """A custom collector, from which the encoders of `prometheus_client` read."""
+    """A custom collector, which `prometheus_client`'s encoders read."""
 
     def __init__(self, collect: CollectMetrics) -> None:
         self._collect = collect

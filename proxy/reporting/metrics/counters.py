@@ -1,9 +1,7 @@
-"""The counters, gauges and histograms of the proxy.
+"""The proxy's counters, gauges and histograms.
 
-They are plain integers, because the hot path increments them.
-
-proxy/reporting/metrics/topic_labels.py decides which topics have their own label. All other topics are counted as
-`other`.
+Counters are plain integers, because the hot path increments them. proxy/reporting/metrics/topic_labels.py decides which
+topics have their own label. All other topics are counted as `other`.
 """
 
 from bisect import bisect_left
@@ -44,13 +42,13 @@ class Durations:
         return self + Durations()
 
     def cumulative(self) -> Iterator[tuple[str, float]]:
-        """Return pairs of an upper bound and a cumulative count, in the format of Prometheus."""
+        """Yield pairs of an upper bound and a cumulative count, as Prometheus expects them."""
         bounds = [*(repr(bound) for bound in BOUNDS), "+Inf"]
         return zip(bounds, accumulate(self.counts), strict=True)
 
 
 class LabelledDurations(dict[str, Durations]):
-    """Histograms by the value of a label."""
+    """Histograms by a label's value."""
 
     def add(self, key: str, seconds: float, stands_for: int = 1) -> None:
         """Count a duration with this label value."""
@@ -72,7 +70,7 @@ class LabelledDurations(dict[str, Durations]):
 
 @dataclass(slots=True)
 class Gauges:
-    """The gauges of one process, sampled about once a second.
+    """One process's gauges, sampled about once a second.
 
     `connections` are counted by stage, `paused` by side and reason, and `upstream` by broker and state.
     `buffered_bytes` and `budget_bytes` are sums by share of the memory budget.
@@ -87,7 +85,7 @@ class Gauges:
 
 
 def gauges_of_all(several: Iterable[Gauges]) -> Gauges:
-    """Return the sum of the gauges of several processes."""
+    """Return the sum of several processes' gauges."""
     total = Gauges()
     for gauges in several:
         for each in fields(Gauges):
@@ -101,7 +99,7 @@ _NOT_ADDED = frozenset({"ready"})
 
 @dataclass(slots=True)
 class Counters:
-    """The counters of one process since its start, which `sluicegate.proxy.reporting.metrics.families` describes.
+    """One process's counters since its start, which `sluicegate.proxy.reporting.metrics.families` describes.
 
     `batch_counts` contains the counts of every metric that is declared with `batch_counter`.
     """
@@ -169,7 +167,7 @@ class Counters:
     cluster_probes: Counter[str] = field(default_factory=Counter)
 
     def copied(self) -> "Counters":
-        """Return a copy for another thread. The copy shares no counter with the original."""
+        """Return a copy for another thread. It shares no counter with the original."""
         copy = replace(self)
         for counter in fields(self):
             value = getattr(self, counter.name)
@@ -181,7 +179,7 @@ class Counters:
 
 
 def total_of(several: Iterable[Counters]) -> Counters:
-    """Return the sum of the counters of several processes. The sum is ready if one of them is."""
+    """Return the sum of several processes' counters. The sum is ready if one of them is."""
     total = Counters()
     for counters in several:
         for counter in fields(Counters):
@@ -193,11 +191,11 @@ def total_of(several: Iterable[Counters]) -> Counters:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The values for one scrape, of one or several processes.
+    """The values for one scrape, from one or several processes.
 
-    `config_generation` is the number of the configuration in force, which is 1 at the start. With several workers it is
-    their lowest number. `clock_offset_seconds` is None if the offset is not measured. `topic_owners` and
-    `client_owners` contain the team and contact for each topic and client id that has its own series.
+    `config_generation` is the number of the configuration in force, starting at 1. With several workers it is the
+    lowest of their numbers. `clock_offset_seconds` is None if the offset is not measured. `topic_owners` and
+    `client_owners` contain the team and contact of each topic and client id that has its own series.
     """
 
     counters: Counters
@@ -213,7 +211,7 @@ class Snapshot:
 
 
 def total_gauges(snapshots: Iterable[Snapshot]) -> Gauges:
-    """Return the sum of the gauges of several processes."""
+    """Return the sum of several processes' gauges."""
     return gauges_of_all(snapshot.gauges for snapshot in snapshots)
 
 
@@ -221,13 +219,13 @@ _API_NAMES = {key: api.name for key, api in APIS.items()}
 
 
 class RequestTimes:
-    """Adds the times of requests to `counters`, by the name of the requests' API."""
+    """Adds the times of requests to `counters`, by API name."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
 
     def in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
-        """Count the seconds from the last byte of a request until the proxy forwards it or responds."""
+        """Count the seconds from a request's last byte until the proxy forwards it or responds."""
         self._counters.proxy_seconds.add(_API_NAMES[api_key], seconds, stands_for)
 
     def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:

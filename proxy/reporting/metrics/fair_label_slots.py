@@ -1,4 +1,4 @@
-"""A limited number of slots for names, shared fairly between the holders of the names.
+"""A limited number of slots for names, shared fairly among the names' holders.
 
 A name belongs to the holder (a principal or an address) that used it first, or to another holder that uses it and has
 fewer names. If all slots are taken, a holder with fewer names replaces a name of the holder with the most.
@@ -15,9 +15,8 @@ _COMPARED = 8
 class FairLabelSlots(Generic[K]):
     """Slots for at most `most` names.
 
-    `on_replaced` is called with a name before another name gets its slot.
-
-    Among the oldest names of a holder, the one with the lowest `worth` is replaced first.
+    `on_replaced` is called with a name before another name gets its slot. Among a holder's oldest names, the one with
+    the lowest `worth` is replaced first.
     """
 
     def __init__(self, most: int, on_replaced: Callable[[K], None], worth: Callable[[K], int] = lambda _: 0) -> None:
@@ -25,7 +24,7 @@ class FairLabelSlots(Generic[K]):
         self._on_replaced = on_replaced
         self._worth = worth
         self._holder_of: dict[K, str] = {}
-        # the holder that was used least recently is first
+        # the least recently used holder is first
         self._names_of: OrderedDict[str, OrderedDict[K, None]] = OrderedDict()
 
     def __contains__(self, name: object) -> bool:
@@ -55,13 +54,15 @@ class FairLabelSlots(Generic[K]):
         return True
 
     def take_any(self, name: K, holder: str) -> None:
-        """Give a slot to `name` like `take`. If no holder has more names, replace a name of `holder` itself."""
+        """Give a slot to `name` as `take` does. If no other holder has more names, replace one of
+        this holder's names.
+        """
         if not self.take(name, holder):
             self._replace_one_of(holder)
             self._add(name, holder)
 
     def drop(self, name: K) -> None:
-        """Free the slot of a name."""
+        """Free a name's slot."""
         holder = self._holder_of.pop(name)
         names = self._names_of[holder]
         del names[name]

@@ -1,4 +1,4 @@
-"""The declaration of a metric, with its name, help text, labels, advice, and the source of its value."""
+"""A metric's declaration: its name, help text, labels, advice, and the source of its value."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from sluicegate.validation.verdict import Finding
 TOPIC = "topic"
 
 Reading = float | Durations | LabelledDurations | Mapping[Any, float]
-"""One value, or one value for each set of labels. The key is a text for one label, and a tuple for several."""
+"""One value, or one value for each set of labels. The key is a string for one label, and a tuple for several."""
 Read = Callable[[Snapshot], Reading]
 
 
@@ -29,8 +29,8 @@ class Family:
     """One metric. `text` is its help text.
 
     `advice` describes when to look at it. `always` contains the label values of series that exist before the first
-    count, so that the first count shows as an increase. `read` is None if the value does not come from a Snapshot.
-    `counted` describes the batch events that the metric counts, and is None if other code increments a field of
+    count, so that the first count appears as an increase. `read` is None if the value does not come from a Snapshot.
+    `counted` describes the batch events that the metric counts; it is None if other code increments a field of
     `Counters`.
     """
 
@@ -45,7 +45,7 @@ class Family:
 
     @property
     def shown_name(self) -> str:
-        """The name in a scrape, which ends with `_total` for counters."""
+        """The name in a scrape, with the suffix `_total` for counters."""
         return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
 
     @property
@@ -79,14 +79,14 @@ def batch_counter(
 ) -> Family:
     """Declare a counter of batch events, which needs no other code.
 
-    `labels` are `topic`, the label that all `events` have in addition, both or neither. `when` selects batches by their
-    verdict. Raises ValueError for labels that an event does not have.
+    `labels` may contain `topic`, and the other label if all `events` have it. `when` selects batches by their verdict.
+    Raises ValueError for labels that an event does not have.
     """
     for event in events:
         known = (TOPIC, DETAIL_LABELS[event]) if event in DETAIL_LABELS else (TOPIC,)
         if labels != tuple(label for label in known if label in labels):
             raise ValueError(f"{name}: labels {labels}, but batches {event.name} have {known}, in this order")
-    always = () if labels else ((),)  # without labels, the only series is shown from the start
+    always = () if labels else ((),)  # without labels, the only series exists from the start
     return Family(name, Kind.COUNTER, text, advice, _reads(name), labels, always, Counted(events, unit, when))
 
 

@@ -1,4 +1,4 @@
-"""Generates the page of limits: the effect of each limit, and its counter.
+"""Generates the page about limits, with each limit's effect and counter.
 
 `python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md` writes the page.
 """
@@ -26,7 +26,11 @@ _CLOSED_IN_ORDER = "The proxy closes the connection after the responses to earli
 
 @dataclass(frozen=True, slots=True)
 class AtLimit:
-    """`happens`: the effect at the limit, without its last period. `counter`: the metric with the key as `limit`."""
+    """What happens at a limit.
+
+    `happens` describes the effect, without a final period. `counter` is the metric whose label `limit` contains the
+    key.
+    """
 
     happens: str
     counter: str

@@ -58,7 +58,9 @@ def page() -> str:
 
 
 def _rows(families: Iterable[Family]) -> Iterator[str]:
-    """Yield a row for each metric. A metric that counts the same in records shares the row of its batches."""
+    """Yield a row for each metric. A metric that counts records shares the row of the metric that
+    counts their batches.
+    """
     for family, following in pairwise((*families, None)):
         if family is not None and family.advice != _IN_RECORDS:
             counts_records = following is not None and following.advice == _IN_RECORDS

@@ -1,10 +1,9 @@
 """Decides which topics have their own series.
 
-At most 500 topics do, which the cluster or the configuration must know.
-
-Names that only clients use are counted as `other`. Otherwise a client could use up all slots. If all slots are taken,
-the least recently counted topic of the client with the most topics is replaced. Its counts move to `other`, so that
-sums never decrease.
+At most 500 topics have their own series, and only if the cluster or the configuration knows them. Names that only
+clients use are counted as `other`. Otherwise a client could use up all slots. If all slots are taken, a new topic
+replaces the least recently counted topic of the client with the most topics. The counts of the replaced topic move to
+`other`, so that sums never decrease.
 """
 
 import threading
@@ -30,9 +29,9 @@ _BY_TOPIC = tuple(family for family in BATCH_COUNTERS if TOPIC in family.labels)
 
 
 _Counter = tuple[Counter[Any], int, bool, Callable[[Finding], bool] | None]
-"""How to add to a metric.
+"""Describes how to add to a metric.
 
-The tuple has the metric's counts, the index of its key in the result of `count`, whether it counts records, and
+The tuple contains the metric's counts, the index of its key in the result of `count`, whether it counts records, and
 `Counted.when`.
 """
 _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False): 3}
@@ -42,7 +41,7 @@ _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False
 class TopicLabels:
     """Counts events into `counters` by topic.
 
-    `is_known` returns whether the cluster has a topic of this name. A `holder` is a client's name in fair limits
+    `is_known` returns whether the cluster has a topic with this name. A `holder` is a client's name for fair limits
     (`ClientDetails.holder`). `folding` is locked while counts move to `other`.
     """
 
@@ -78,10 +77,10 @@ class TopicLabels:
         records: int = 0,
         finding: Finding | None = None,
     ) -> str:
-        """Count an event of a batch in every metric of that event.
+        """Count a batch's event in every metric of that event.
 
-        Return the topic's label. `detail` is the value of the label that the event has in addition to `topic`.
-        `records` is the number of bad or fixed records. `finding` is the verdict, or None if there is none.
+        Return the topic's label. `detail` is the value of the event's label besides `topic`. `records` is the number of
+        bad or fixed records. `finding` is the verdict, or None if there is none.
         """
         label = self.label(topic, holder)
         keys = (label, (label, detail), detail, ())
@@ -98,7 +97,7 @@ class TopicLabels:
             return self._counters.copied()
 
     def label(self, topic: str | None, holder: str) -> str:
-        """Return the label of a topic, which is its name or `other`."""
+        """Return a topic's label: its name or `other`."""
         if topic is None or topic == OTHER or not (topic in self._slots or self.knows(topic)):
             return OTHER
         self._slots.take_any(topic, holder)
@@ -119,7 +118,7 @@ class TopicLabels:
 
 
 def _by_event(counters: Counters) -> tuple[tuple[_Counter, ...], ...]:
-    """Return the counters of each event, in the order of BatchEvent."""
+    """Return each event's counters, in the order of BatchEvent."""
     by_event: list[list[_Counter]] = [[] for _ in BatchEvent]
     for family in BATCH_COUNTERS:
         assert family.counted is not None
@@ -137,15 +136,15 @@ def exact_names(config: Config) -> list[str]:
 
 
 def topics_of_one(workers: int) -> int:
-    """Return the number of topic labels for each worker, so that the sum stays near the limit of one process."""
+    """Return the number of topic labels per worker, so that their sum stays near one process's limit."""
     return max(MAX_TOPICS // workers, _FEWEST_TOPICS)
 
 
 def with_few_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counters:
     """Return the counts with a limited number of topics.
 
-    If more than `max_topics` have violations, all of these are counted under `other`. The same applies to topics with
-    traffic.
+    If more than `max_topics` topics have violations, all of them are counted under `other`. The same applies to topics
+    with traffic.
     """
     if len({topic for topic, _ in counters.topic_batches}) > max_topics:
         counters = replace(counters, topic_batches=_folded(counters.topic_batches))
@@ -157,7 +156,7 @@ def with_few_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counter
 
 
 def owners_of(counters: Counters, rulebook: Rulebook) -> dict[str, tuple[str, str]]:
-    """Return the team and contact of each topic that has its own series and an owner. Long texts are cut."""
+    """Return the team and contact of each topic that has its own series and an owner. Long strings are truncated."""
     if not rulebook.in_file.has_owners:
         return {}
     topics = _topics_with_events(counters) | {topic for topic, _ in counters.topic_batches}

@@ -34,7 +34,7 @@ _EVENTS = {
 _MODES = {mode: mode.value for mode in Mode}  # faster than Enum.value
 _ENFORCED = frozenset({Mode.REJECT, Mode.QUARANTINE})
 NO_RESPONSE = "none"
-"""The value of the label `error` for a rejected batch whose client got no response."""
+"""The value of the label `error` for a rejected batch whose client received no response."""
 _RECORD_ERRORS = "limits.max_record_errors"
 _ACCEPTED, _UNKNOWN = Outcome.ACCEPTED, Outcome.UNKNOWN
 _NAME_OF = {code: code.name for code in ErrorCode}  # faster than Enum.name
@@ -81,7 +81,7 @@ class ValidationCounts:
     def settle_traffic(self) -> None:
         """Count the batches that the fast path has forwarded or settled since the last call, by topic and by client.
 
-        The slow path has validated a batch of each of these topics before, so their labels are decided.
+        The slow path has already validated a batch of each of these topics, so their labels are decided.
         """
         if self._ordinary is None:
             return
@@ -174,7 +174,7 @@ class ValidationCounts:
         counters.topic_batches[self._topic_label(topic, holder), outcome] += 1
 
     def _topic_label(self, topic: str | None, holder: str) -> str:
-        """Return the label of a topic with traffic. These topics have other slots than topics with violations."""
+        """Return the label of a topic with traffic. Its slots are separate from those of topics with violations."""
         if topic is None or topic == OTHER or not (topic in self._topics or self._labels.knows(topic)):
             return OTHER
         return self._topics.label(topic, holder)
@@ -206,7 +206,7 @@ class ValidationCounts:
             self.limit_reached(letters.limit)
 
     def limit_reached(self, key: str) -> None:
-        """Count that the limit with this configuration key was reached."""
+        """Record that the limit with this configuration key was reached."""
         self._counters.limits_reached[key] += 1
 
     def _rehearsed(self, client: ClientDetails, topic: str | None, label: str, count: int) -> None:
@@ -214,7 +214,7 @@ class ValidationCounts:
         self._counters.rehearsed_clients[self._clients.label(client.client_id, client.holder), label] += 1
 
     def _fold(self, counts: Counter[tuple[str, str]], label: str) -> None:
-        """Move the counts of a client or a topic to `other`."""
+        """Move a client's or a topic's counts to `other`."""
         with self._labels.folding:
             for pair in [pair for pair in counts if pair[0] == label]:
                 counts[OTHER, pair[1]] += counts.pop(pair)
@@ -239,9 +239,9 @@ class ValidationCounts:
 
 
 def _events_of(batch: BatchOutcome, reported: ReportedFinding) -> Iterator[tuple[BatchEvent, str]]:
-    """Yield the events of a batch for one reported finding, each with the value of its label `error`.
+    """Yield a batch's events for one reported finding, each with the value of its label `error`.
 
-    The value is the error that the client got or would have got.
+    The value is the error that the client received or would have received.
     """
     mode, finding, copies = reported.mode, reported.finding, reported.copies
     if mode not in _ENFORCED:

@@ -1,5 +1,4 @@
-"""Limits the label values of violations, which are client ids, rules, and their combinations with topic, mode and
-outcome.
+"""Limits the label values of violations: client ids, rules, and their combinations with topic, mode and outcome.
 
 At most 100 client ids and 500 rules have their own labels, and at most 1000 combinations their own series. All others
 are counted as `other`. A holder (`ClientDetails.holder`) with fewer names replaces a name of the holder with the most,
@@ -19,11 +18,11 @@ from sluicegate.validation.verdict import Finding, Reason
 
 MAX_CLIENTS = 100
 NO_CLIENT_ID = "none"
-"""The label of clients that have no id."""
+"""The label of clients without an id."""
 
 
 class FairLabels:
-    """Labels for client ids or topics. `fold` moves the counts of a replaced label to `other`."""
+    """Labels for client ids or topics. `fold` moves a replaced label's counts to `other`."""
 
     def __init__(self, fold: Callable[[str], None], most: int = MAX_CLIENTS) -> None:
         self._slots: FairLabelSlots[str] = FairLabelSlots(most, fold)
@@ -32,15 +31,15 @@ class FairLabels:
         return label in self._slots
 
     def label(self, name: str | None, holder: str) -> str:
-        """Return the label of a topic or a client id. `name` is None for a client without an id."""
+        """Return a topic's or a client id's label. `name` is None for a client without an id."""
         label = NO_CLIENT_ID if name is None else cut(name)
         return label if self._slots.take(label, holder) else OTHER
 
     def owned_by(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
-        """Return the team and contact of each client that has its own label and an owner.
+        """Return the team and contact of each client that has its own label and an owner. Thread-safe.
 
-        Long texts are cut. Thread-safe. The holder of a label is a principal or an address, and patterns of principals
-        do not apply to addresses.
+        Long strings are truncated. A label's holder is a principal or an address, and patterns of principals do not
+        apply to addresses.
         """
         found: dict[str, tuple[str, str]] = {}
         for label, holder in self._slots.holders().items() if owners else ():
@@ -56,7 +55,7 @@ MAX_RULES = 500
 
 
 class RuleLabels:
-    """Counts violated rules into `counters`, by rule and outcome. The names of rules come from the configuration."""
+    """Counts violated rules into `counters`, by rule and outcome. Rules' names come from the configuration."""
 
     def __init__(self, counters: Counters, max_rules: int = MAX_RULES) -> None:
         self._counters = counters
@@ -64,7 +63,7 @@ class RuleLabels:
         self._known: set[str] = set()
 
     def count(self, outcome: str, rules: Iterable[tuple[str, int]]) -> None:
-        """Count the rules that a batch violates, and the number of records for each rule."""
+        """Count the rules that a batch violates, and the number of records that violate each rule."""
         for rule, records in rules:
             label = self._label(rule), outcome
             self._counters.rule_batches[label] += 1
@@ -86,7 +85,7 @@ _REASONS = {reason: (reason.value,) for reason in Reason}
 
 
 class SeriesLabels(NamedTuple):
-    """The labels of a series. `mode` is the mode of the policy."""
+    """A series' labels. `mode` is the policy's mode."""
 
     topic: str
     rule: str
@@ -111,7 +110,7 @@ class ViolationLabels:
     def violated(
         self, topic: str, rules: tuple[str, ...], mode: str, outcome: str, client_id: str | None, holder: str
     ) -> None:
-        """Count the violated rules of a batch. `topic` is already a label."""
+        """Count a batch's violated rules. `topic` is already a label."""
         client = self._clients.label(client_id, holder)
         for rule in rules:
             kind = SeriesLabels(topic, rule, mode, outcome, client)
@@ -136,7 +135,7 @@ def _without_names(kind: SeriesLabels) -> SeriesLabels:
 
 
 def rules_of(finding: Finding) -> tuple[str, ...]:
-    """Return the names of the violated rules of the configuration, or else a reason that a broker would have
+    """Return the names of the violated configured rules, or else a reason that brokers have too
     (`timestamp_in_future`).
     """
     if finding.reason in _NAMED_BY_RULES and finding.rules:

@@ -1,1 +1,1 @@
-"""The identity of a client, from its login, its certificate, and the text that it sends about itself."""
+"""A client's identity, from its login, its certificate, and what it reports about itself."""

@@ -1,4 +1,4 @@
-"""Reads the user name from an OAUTHBEARER token (RFC 7628), from the claim that the brokers use (RFC 7519)."""
+"""Reads the user name in an OAUTHBEARER token (RFC 7628) from the claim that the brokers use (RFC 7519)."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ _MAX_CLAIMS_BYTES = 65_536
 
 
 class UserNames(Protocol):
-    """How brokers take the user name from the claims of a token that they accept."""
+    """How brokers derive the user name from the claims of a token that they accept."""
 
     def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
         """Return the user name, or None if the claims contain none."""
@@ -22,7 +22,7 @@ class UserNames(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KafkaClaim:
-    """Kafka's own login handlers, which take the user name from one claim. The claim must be a text."""
+    """Kafka's own login handlers, which take the user name from one claim. The claim must be a string."""
 
     claim: str
 
@@ -39,8 +39,8 @@ USUAL_CLAIM: Final = KafkaClaim("sub")
 class StrimziClaims:
     """Strimzi's login handler, which takes the user name from the claim at one path, or else at a fallback path.
 
-    Each path has its own prefix for the name. Numbers, booleans and null are converted to text. A fraction is not,
-    because Java and Python write it differently, so a token with a fraction names no user.
+    Each path has its own prefix for the name. Numbers, booleans and null are converted to strings. Fractions are not
+    converted, because Java and Python format them differently, so a token with a fraction names no user.
     """
 
     username: ClaimPath
@@ -59,7 +59,7 @@ class StrimziClaims:
 
 
 def _text_at(claims: Any, path: ClaimPath) -> str | None:
-    """Return the text of a claim, or an empty text if the claim is missing. Return None for a fraction."""
+    """Return a claim as a string, or an empty string if the claim is missing. Return None for a fraction."""
     value = claims
     for step in path:
         if isinstance(step, str):
@@ -79,7 +79,7 @@ def _text_at(claims: Any, path: ClaimPath) -> str | None:
 
 
 def user_names_of(listen: Listen) -> UserNames | None:
-    """Return how the brokers take user names from tokens, or None if the configuration does not describe this."""
+    """Return how the brokers derive user names from tokens, or None if the configuration does not describe this."""
     if listen.oauth_username_claim is not None:
         fallback = listen.oauth_fallback_claim
         return StrimziClaims(
@@ -104,10 +104,10 @@ def name_in_token(response: bytes, names: UserNames) -> str | None:
 
 
 def _bearer(response: bytes) -> bytes:
-    """Return the token of a client's first response as Kafka reads it (OAuthBearerClientInitialResponse).
+    """Return the token in a client's first response as Kafka reads it (OAuthBearerClientInitialResponse).
 
     After `n,a=authzid,` the response has key=value pairs between bytes of value 1, and the token is in the last `auth`
-    pair. The result is empty if there is no token or if it is too long.
+    pair. The result is empty if there is no token or if the token is too long.
     """
     if len(response) > 2 * _MAX_CLAIMS_BYTES or not response.startswith(b"n,"):
         return b""

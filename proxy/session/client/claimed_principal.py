@@ -1,7 +1,7 @@
 """The principal that a login names, and whether policies may rely on it.
 
-No Kafka API returns the principal of a connection. A broker's `principal.builder.class` derives it from a login, so the
-name in a token is the principal only under conditions that the operator declares (`listen`).
+No Kafka API returns a connection's principal. A broker's `principal.builder.class` derives it from a login. So the name
+in a token is the principal only under conditions that the operator declares (`listen`).
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from sluicegate.proxy.session.client.bearer_token import USUAL_CLAIM, UserNames,
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_text
 
 KIND = "User:"
-"""The type of every principal."""
+"""The prefix that marks the type of every principal."""
 _UNVERIFIED = " (unverified)"
 _MAX_SCRAM_BYTES = 8192
 _OR_BY_ID = "or name the client's id in exemptions and policies instead"
@@ -31,12 +31,12 @@ class UnverifiedReason(Enum):
 
     @property
     def reason(self) -> str:
-        """Return why the proxy does not know the principal."""
+        """Why the proxy does not know the principal."""
         return _EXPLANATIONS[self][0]
 
     @property
     def advice(self) -> str:
-        """Return how the operator can make the principal known to the proxy."""
+        """How the operator can make the principal known to the proxy."""
         return _EXPLANATIONS[self][1]
 
 
@@ -69,8 +69,8 @@ _EXPLANATIONS = {
 class ClaimedPrincipal(NamedTuple):
     """The principal that a login names, as the proxy shows it.
 
-    If `doubt` is None, the principal is verified, so a broker that accepts the login authorizes this principal.
-    Otherwise the name ends with " (unverified)".
+    If `doubt` is None, the principal is verified: a broker that accepts the login authorizes this principal. Otherwise
+    the name ends with " (unverified)".
     """
 
     principal: str
@@ -83,15 +83,17 @@ class ClaimedPrincipal(NamedTuple):
 
 
 UNNAMED = ClaimedPrincipal(f"unknown{_UNVERIFIED}", UnverifiedReason.NO_NAME)
-"""A login that names no user to the proxy, as with GSSAPI, or with a token that is not a JWT."""
+"""The principal of a login that names no user to the proxy, for example with GSSAPI, or with a
+token that is not a JWT.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PrincipalSources:
-    """How brokers derive principals, as the operator has declared it.
+    """How brokers derive principals, as the operator has declared.
 
-    `user_names` are the mechanisms whose user name is the principal. `claims` returns the user name of an OAUTHBEARER
-    token, or is None if the operator has not declared how brokers read tokens.
+    `user_names` contains the mechanisms whose user name is the principal. `claims` returns the user name in an
+    OAUTHBEARER token; it is None if the operator has not declared how brokers read tokens.
     """
 
     user_names: frozenset[str] = frozenset()
@@ -104,13 +106,13 @@ def principal_sources_of(listen: Listen) -> PrincipalSources:
 
 
 def principal_in(mechanism: str | None, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
-    """Return the principal that the first token of a login names, as Kafka writes it (User:name)."""
+    """Return the principal that a login's first token names, in Kafka's form (User:name)."""
     read = _READERS.get(mechanism or "")
     return UNNAMED if read is None else read(mechanism or "", token, sources)
 
 
 def principal_of_certificate(principal: str) -> ClaimedPrincipal:
-    """Return the principal of a verified certificate.
+    """Return a verified certificate's principal.
 
     `principal` is `User:` followed by the subject or the mapped name.
     """
@@ -118,15 +120,15 @@ def principal_of_certificate(principal: str) -> ClaimedPrincipal:
 
 
 def _plain(mechanism: str, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
-    """Read a PLAIN token, which is "authzid NUL authcid NUL password" (RFC 4616)."""
+    """Parse a PLAIN token, "authzid NUL authcid NUL password" (RFC 4616)."""
     parts = token.split(b"\0", 3)
     return _user_name(mechanism, parts[1] if len(parts) == 3 else b"", sources)
 
 
 def _scram(mechanism: str, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
-    """Read the first SCRAM token, which is "n,,n=user,r=nonce" (RFC 5802).
+    """Parse the first SCRAM token, "n,,n=user,r=nonce" (RFC 5802).
 
-    With the extension `tokenauth=true` the user is the id of a delegation token (KIP-48).
+    With the extension `tokenauth=true` the user is a delegation token's id (KIP-48).
     """
     if len(token) > _MAX_SCRAM_BYTES or token[:2] not in (b"n,", b"y,", b"p="):
         return UNNAMED

@@ -7,7 +7,7 @@ from sluicegate.validation.rules.rule import Client
 
 
 class ClientDetails(NamedTuple):
-    """The identity of a client at one moment. Unknown fields are None."""
+    """A client's identity at one moment. Unknown fields are None."""
 
     peer: str
     client_id: str | None
@@ -18,18 +18,18 @@ class ClientDetails(NamedTuple):
 
     @property
     def holder(self) -> str:
-        """The name under which fair limits count the client, which is its verified principal or else its address."""
+        """The name under which fair limits count the client: its verified principal, or else its address."""
         return holder_of(self)
 
     @property
     def named(self) -> Client:
-        """The client as patterns of the configuration see it. An unverified principal is left out."""
+        """The client as the configuration's patterns see it, without an unverified principal."""
         principal = self.principal if self.is_verified else None
         return Client(self.peer, self.client_id, self.software_name, self.software_version, principal)
 
 
 def holder_of(identity: ClientIdentity | ClientDetails) -> str:
-    """Return the name under which fair limits count the client, which is its verified principal or else its address."""
+    """Return the name under which fair limits count the client: its verified principal, or else its address."""
     known = identity.principal if identity.is_verified else None
     return known or identity.peer.rpartition(":")[0]
 

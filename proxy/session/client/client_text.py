@@ -1,21 +1,21 @@
-"""Makes text from a peer safe for logs, events, labels and terminals.
+"""Makes strings from a peer safe for logs, events, labels and terminals.
 
-Such texts are client ids, software names, principals, mechanisms, a broker's error messages, and illegal topic names.
+Such strings are client ids, software names, principals, mechanisms, brokers' error messages, and illegal topic names.
 """
 
 import re
 
 MAX_CHARACTERS = 256
 _MAX_BYTES_OF_A_CHARACTER = 4
-# The C0, DEL and C1 control characters, marks of text direction, line separators and lone surrogates.
+# The C0, DEL and C1 control characters, text direction marks, line separators and lone surrogates.
 _UNFIT = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\udfff]")
 
 
 def client_text(received: str | bytes, at_most: int = MAX_CHARACTERS) -> str:
     """Return `received` as one line of at most `at_most` characters.
 
-    A longer text is cut and ends with … and its full length. Control characters are escaped. Bytes are decoded as
-    UTF-8.
+    A longer string is truncated and ends with … and its full length. Control characters are escaped. Bytes are decoded
+    as UTF-8.
     """
     if isinstance(received, bytes):
         unit, looked_at = "bytes", at_most * _MAX_BYTES_OF_A_CHARACTER

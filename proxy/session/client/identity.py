@@ -1,7 +1,7 @@
-"""The identity of a client, from its request headers, its ApiVersions request and its SASL login. No secret is stored.
+"""A client's identity, from its request headers, its ApiVersions request and its SASL login. No secret is stored.
 
-The name in a login becomes the principal after the broker has accepted that login. The first bytes of a frame
-distinguish raw tokens (SaslHandshake v0) from requests.
+The name in a login becomes the principal after the broker has accepted that login. A frame's first bytes distinguish
+raw tokens (SaslHandshake v0) from requests.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def may_be_request(size: int, head: bytes) -> bool:
 
 @dataclass(slots=True)
 class ClientIdentity:
-    """The known identity of a client, as `client_text` shows it. Unknown fields are None.
+    """What is known about a client's identity, as `client_text` shows it. Unknown fields are None.
 
     If `doubt` is not None, rules, quotas and exemptions may not rely on `principal`, which then ends with "
     (unverified)".
@@ -68,7 +68,7 @@ class ClientIdentity:
 
 
 def read_header(identity: ClientIdentity, api: Api, version: int, frame: bytearray) -> RequestHeader:
-    """Parse the header of a complete request, and record the client id in `identity`. Raises MalformedMessage."""
+    """Parse a complete request's header, and record the client id in `identity`. Raises MalformedMessage."""
     try:
         header = parse_request_header(frame, api.request_header_version(version))
     except MalformedMessage as error:
@@ -79,7 +79,7 @@ def read_header(identity: ClientIdentity, api: Api, version: int, frame: bytearr
 
 @dataclass(frozen=True, slots=True)
 class LoginFailure:
-    """A login that the broker rejected, with its mechanism, the claimed principal and the broker's reason."""
+    """A login that the broker rejected: its mechanism, the claimed principal and the broker's reason."""
 
     mechanism: str | None
     principal: str
@@ -95,7 +95,7 @@ class SaslStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoginAttempt:
-    """One login attempt. `claimed` is the principal that the first token of the attempt names."""
+    """One login attempt. `claimed` is the principal that its first token names."""
 
     mechanism: str | None
     claimed: ClaimedPrincipal
@@ -107,7 +107,7 @@ _SEVERAL_TOKENS = frozenset({"SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 
 class SaslTracker:
-    """Follows the SASL exchange of a connection, to learn the principal and to find the end of raw tokens.
+    """Follows a connection's SASL exchange, to learn the principal and to find the end of raw tokens.
 
     `has_begun` is true after the client has sent a handshake. `logged_in` is true after the broker has accepted a
     login. A client that logs in again keeps its principal until the broker accepts the new login. As on a broker with
@@ -149,13 +149,13 @@ class SaslTracker:
         return login
 
     def on_token_accepted(self, login: LoginAttempt, token: bytes) -> None:
-        """Handle a token in which the broker responds to `login` without an error."""
+        """Handle a token with which the broker responds to `login` without an error."""
         if completes_login(login.mechanism, token):
             self.logged_in = True
             self._identity.name_by(login.claimed)
 
     def on_authenticate(self, version: int, frame: bytearray, body_at: int) -> LoginAttempt:
-        """Read the token of a SaslAuthenticate request and return the login attempt.
+        """Read a SaslAuthenticate request's token and return the login attempt.
 
         A malformed request names no client.
         """

@@ -1,4 +1,4 @@
-"""Starts a session. Admits the client, and connects to a broker when the first request arrives."""
+"""Starts a session: admits the client, and connects to a broker when the first request arrives."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,8 +25,9 @@ _MOST_HEADER_BYTES = 33_000
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way to a broker. `label` names the broker for people, and the function returns the addresses to try for a
-    client id, in order.
+    """The route to a broker.
+
+    `label` names the broker for people. The function returns the addresses to try for a client id, in order.
     """
 
     label: str
@@ -59,8 +60,7 @@ RouteFor = Callable[[str | None], Route]
 class SessionOpening:
     """Starts one session and cleans up when it ends.
 
-    `route` leads to the client's broker. `has_begun` is true after the client has sent a request, so that a broker is
-    needed.
+    `route` leads to the client's broker. `has_begun` is true once the client has sent a request, which needs a broker.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class SessionOpening:
     def admit(self, proxy_header_peer: str | None, route_for: RouteFor) -> bool:
         """Admit the client, and return whether it was admitted.
 
-        `proxy_header_peer` is its address from a PROXY header.
+        `proxy_header_peer` is the client's address from a PROXY header.
         """
         peer_info = self._client.peer_info
         peer = self._identity.peer = peer_info.peer if proxy_header_peer is None else proxy_header_peer
@@ -174,7 +174,7 @@ class SessionOpening:
     def _on_connect_failed(self, error: Exception) -> None:
         if self._is_over:
             return
-        if not isinstance(error, UpstreamUnreachable):  # after an internal error the client must not wait forever
+        if not isinstance(error, UpstreamUnreachable):  # after an internal error, the client must not wait forever
             self._fail(error)
             return
         self._dependencies.log.upstream_unreachable(self.route.label, str(error))

@@ -1,4 +1,4 @@
-"""Ends a session. Completes the requests in flight, half-closes the broker connection, then closes both sides."""
+"""Ends a session: completes the in-flight requests, half-closes the broker connection, then closes both sides."""
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.framing import frame_of
@@ -11,7 +11,7 @@ from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.request_runner import RequestRunner
 
-# The correlation id of the close probe.
+# The close probe's correlation id.
 _LAST_CORRELATION_ID = -2
 _PROBE_VERSION = 0  # this version has no request body
 # After one side has ended its output, the other side has this time to finish.
@@ -55,7 +55,7 @@ class SessionCloser:
     def _take_no_more(self) -> None:
         """Stop reading after the current request.
 
-        A partial request is completed first, because a broker does not respond to it.
+        A partial request is read completely first, because a broker would not respond to it.
         """
         if not self._client.mid_pass:
             self._client.pause(PauseReason.DRAINING)
@@ -90,7 +90,7 @@ class SessionCloser:
             self._client.close()
 
     def end_requests(self) -> None:
-        """End the output to the broker. Responses may still arrive for a limited time."""
+        """End the output to the broker. Its responses may still arrive for a limited time."""
         if not self._broker.is_open:
             return
         if self._runner.is_busy:  # a complete request has not been forwarded yet
@@ -109,9 +109,7 @@ class SessionCloser:
 
     @property
     def _may_probe(self) -> bool:
-        """Whether the proxy may send a probe, which requires that no frame is forwarded in part and no login is in
-        progress.
-        """
+        """Whether the proxy may send a probe: no frame is forwarded in part, and no login is in progress."""
         return not self._client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
 
     def end(self) -> None:

@@ -34,7 +34,7 @@ class Dial(Protocol):
     ) -> Timer:
         """Connect to the first address that responds, and return a timer that cancels the attempt.
 
-        `failed` is called with UpstreamUnreachable if no address responds, or with another error.
+        If no address responds, `failed` is called with UpstreamUnreachable. It may also be called with another error.
         """
 
 
@@ -59,9 +59,9 @@ class RequestDependencies:
 class SessionDependencies:
     """The dependencies of all sessions of a proxy.
 
-    `connecting` starts connections to brokers, in a fair order of client addresses. `why_lost` returns the logged
-    reason for a broker's disconnect, if there is one. `chance` returns a random number from 0 to 1. If `allowed_names`
-    is None, every certificate may connect. If `principal_mapping` is None, a certificate's subject is the principal. If
+    `connecting` starts connections to brokers, in a fair order of client addresses. `why_lost` returns the reason to
+    log for a broker's disconnect, if there is one. `chance` returns a random number from 0 to 1. If `allowed_names` is
+    None, every certificate may connect. If `principal_mapping` is None, a certificate's subject is the principal. If
     `path_counts` and `fast_path_buffer` are None, there is no fast path.
     """
 

@@ -23,7 +23,7 @@ from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner
 
-_SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # used for raw tokens, too, which have no header
+_SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # also used for raw tokens, which have no header
 _LOGIN_REJECTED = "SASL_AUTHENTICATION_FAILED"
 
 
@@ -33,7 +33,7 @@ class LoginForwarded(Effect[bytearray]):
 
 
 class LoginHandler:
-    """Handles the logins of one session. Each method handles a complete frame."""
+    """Handles one session's logins. Each method handles a complete frame."""
 
     def __init__(
         self,
@@ -48,7 +48,9 @@ class LoginHandler:
         log: SessionLines,
         offered_versions: Callable[[int, bytearray], Parts],
     ) -> None:
-        """`offered_versions` returns the ApiVersions response for a client, from the version and the broker's own."""
+        """`offered_versions` returns a client's ApiVersions response, from the version and the
+        broker's own response.
+        """
         self._offered_versions = offered_versions
         self._identity = identity
         self._sasl = sasl
@@ -110,7 +112,7 @@ class LoginHandler:
         return (response,)
 
     def _run(self, steps: Steps[Parts], api: Api, frame: bytearray, in_flight: InFlightRequest) -> None:
-        """Run the handler of a login. No other code keeps the frame, which contains a secret."""
+        """Run a login's handler. No other code keeps the frame, which contains a secret."""
 
         def forward(finish: Finish) -> None:
             in_flight.finish_with(finish)

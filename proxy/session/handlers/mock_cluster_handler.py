@@ -15,7 +15,7 @@ from sluicegate.proxy.session.request_runner import RequestRunner
 
 
 class MockClusterHandler:
-    """The handler of one session. It has the interface of TopicChangeHandler."""
+    """One session's handler. It has the interface of TopicChangeHandler."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class MockClusterHandler:
         self._log = log
 
     def gathers(self, handling: ApiHandling) -> bool:
-        """Return whether the handler needs complete requests of the APIs with this handling."""
+        """Return whether the handler needs complete requests for APIs with this handling."""
         return handling in (ApiHandling.GUARD, ApiHandling.DESCRIBE, ApiHandling.HEARTBEAT)
 
     def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:

@@ -1,4 +1,4 @@
-"""Handles the frames of a client. Recognizes the API of each request and decides how to handle it."""
+"""Handles a client's frames: recognizes each request's API and decides how to handle the request."""
 
 from collections.abc import Callable
 from functools import partial
@@ -39,7 +39,7 @@ _OPAQUE, _GUARD, _DESCRIBE, _HEARTBEAT, _REWRITE, _VALIDATE, _NEGOTIATE = (
 )
 _MAY_CHANGE = (_GUARD, _DESCRIBE, _HEARTBEAT)
 _RAW_TOKENS = SaslStage.RAW_TOKENS
-# At most this many requests of one connection are read before other connections get their turn.
+# At most this many requests are read from one connection before other connections get their turn.
 _REQUESTS_A_TURN = 64
 
 
@@ -58,7 +58,7 @@ class ChangeHandler(Protocol):
 
 
 class RequestHandler:
-    """Recognizes requests by their first eight bytes, and gathers only the requests that it must read completely."""
+    """Recognizes requests by their first eight bytes, and gathers only those that it must read completely."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class RequestHandler:
             self._pass_through.has_begun = True
             self._arrival.connect_broker(head)
         self._turn_left -= 1
-        # The first request never ends a turn, so that a client with one request at a time never waits.
+        # The first request never ends a turn, so that a client that sends one request at a time never waits.
         if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._turns.check_lateness()):
             self._turns.pause_for_others(self._client)
         if self._sasl.stage is _RAW_TOKENS:
@@ -170,7 +170,7 @@ class RequestHandler:
         self.release_memory()
 
     def begin_turn(self) -> None:
-        """Start a new turn after all input was read or has to wait, and check the quota of a partial request."""
+        """Start a new turn once all input was read or has to wait, and check the quota of a partial request."""
         self._turn_left = _REQUESTS_A_TURN
         self._produce.check_partial_request()
 
@@ -226,7 +226,7 @@ class RequestHandler:
     def _rewriting(self, api_key: int, version: int) -> Finish:
         """Return the function that rewrites one kind of response.
 
-        There is one function object for each kind, because many requests may be in flight.
+        Each kind has one function object, because many requests may be in flight.
         """
         kind = api_key, version
         found = self._rewritings.get(kind)
@@ -258,5 +258,5 @@ class RequestHandler:
         try:
             self.release_memory()
             self._client.resume(PauseReason.MEMORY)
-        except Exception as error:  # after an internal error the client must not wait forever
+        except Exception as error:  # after an internal error, the client must not wait forever
             self._runner.fail(error)

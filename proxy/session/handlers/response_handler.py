@@ -1,4 +1,4 @@
-"""Handles the frames of a broker. Matches each response with its request and finishes it."""
+"""Handles a broker's frames: matches each response with its request and finishes it."""
 
 from sluicegate.protocol.errors import ResponseOutOfOrder
 from sluicegate.protocol.framing import SIZE_BYTES, Disposition
@@ -67,7 +67,7 @@ class ResponseHandler:
         return bool(small.held and small.other_connections_wait) or bool(large.held and large.other_connections_wait)
 
     def release_memory(self) -> None:
-        """Free the memory of responses that the client has read, and that no handler works on."""
+        """Free the memory of responses that the client has read and that no handler is using."""
         if not self._broker.is_gathering and not self._client.is_full and not self._runner.is_busy:
             self._settle()
 
@@ -81,7 +81,7 @@ class ResponseHandler:
         self._large.leave()
 
     def end(self) -> None:
-        """Clean up at the end of the session. The requests in flight get no response."""
+        """Clean up at the end of the session. The in-flight requests get no response."""
         self.give_up()
         self._with_code = None
         if self._gathered is not None:
@@ -119,7 +119,7 @@ class ResponseHandler:
         return _GATHER
 
     def begin_turn(self) -> None:
-        """Start a new turn after all input was read or has to wait."""
+        """Start a new turn once all input was read or has to wait."""
         self._is_first = True
 
     def on_pass(self, data: memoryview) -> None:
@@ -141,7 +141,7 @@ class ResponseHandler:
         response = (frame,) if in_flight.finish is None else in_flight.finish(frame)
         if response is not None:
             self._delivery.deliver(response)
-        # A response to a request of the proxy's own stays in memory while a handler works on it.
+        # A response to one of the proxy's own requests stays in memory while a handler uses it.
         is_kept = response is None and self._runner.is_busy
         if not self._client.is_full and not is_kept:
             self._settle()

@@ -21,7 +21,7 @@ from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.limit_names import CONNECTION_AGE, IN_FLIGHT, limit_of
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# After reading more than this, a connection lets other connections go first if the loop is late.
+# After reading more than this, a connection lets others go first if the loop is late.
 _MUCH_BYTES = 16 * 1024
 # A client that uses an unsupported API is disconnected after this delay, as brokers delay failed logins
 # (connection.failed.authentication.delay.ms).
@@ -73,7 +73,7 @@ class Session:
 
     @property
     def wants_broker(self) -> bool:
-        """Whether the client has sent a request, so that a broker is needed."""
+        """Whether the client has sent a request, which needs a broker."""
         return self._arrival.has_begun
 
     def _ends(self, by: str) -> None:
@@ -97,7 +97,7 @@ class Session:
     # -- input and output ----------------------------------------------------------------------------------------
 
     def on_bytes_taken(self, connection: Connection) -> None:
-        # Without this check the loop would read one connection many times before it serves others.
+        # Without this check, the loop would read one connection many times before it serves others.
         if connection.last_read >= _MUCH_BYTES and self._turns.check_lateness():
             self._turns.pause_for_others(connection)
         if connection is self.client:
@@ -165,8 +165,9 @@ class Session:
         self.on_sender_error(self.broker if isinstance(error, MalformedResponse) else self.client, error)
 
     def _turn_away(self, error: UnknownApi) -> None:
-        """Disconnect the client after a delay, because a client that ignores ApiVersions would reconnect thousands of
-        times a second.
+        """Disconnect the client after a delay.
+
+        Otherwise a client that ignores ApiVersions would reconnect thousands of times a second.
         """
         self._dependencies.counts.unsupported_versions[error.api] += 1
         self.client.pause(PauseReason.UNSUPPORTED_API)
@@ -200,7 +201,7 @@ class Session:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
             self.requests.give_up()
-            if error is not None:  # after a reset a broker drops requests that it has not handled
+            if error is not None:  # after a reset, a broker drops requests that it has not handled
                 self._runner.abandon()
             if not self._runner.is_busy:
                 self.metering.pass_turn_on()
@@ -217,7 +218,7 @@ class Session:
 
     def _end(self) -> None:
         """Clean up and break the reference cycles, so that the memory is freed without the garbage collector."""
-        self._turns.check_lateness()  # this check measures the cost of many sessions that end at once
+        self._turns.check_lateness()  # measures the cost of many sessions that end at once
         self._arrival.end()
         self.metering.end()
         self._closer.end()
@@ -237,7 +238,7 @@ class Session:
             self._closer.drain()
 
     def close_now(self) -> None:
-        """Close both connections at once."""
+        """Close both connections immediately."""
         if not self._has_ended:
             self._runner.cut_off()
 
@@ -260,5 +261,5 @@ class Session:
 
 
 def _error_of(error: SenderError) -> tuple[str, str]:
-    """Return the API, if it is known, and the kind of the error."""
+    """Return the API to which the error belongs, if it is known, and the error's kind."""
     return (error.api, "UNSUPPORTED_VERSION") if isinstance(error, UnknownApi) else ("unknown", "MALFORMED")

@@ -1,4 +1,4 @@
-"""Assembles the parts of one session. Each part receives only the dependencies that it uses, and never the session."""
+"""Assembles one session's parts. Each part receives only the dependencies that it uses, and never the session."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def make_parts(
     reject: Callable[[SenderError], None],
     request_settled: Callable[[], None],
 ) -> SessionParts:
-    """Return the parts of a new session.
+    """Create a new session's parts.
 
     Both connections report their events to `ends`. The request runner calls `reject` and `request_settled`.
     """
@@ -210,7 +210,7 @@ def make_parts(
 
 
 def _offered_versions(shared: RequestDependencies) -> Callable[[int, bytearray], Parts]:
-    """Return the function that makes the ApiVersions response for a client from the broker's own."""
+    """Return the function that creates a client's ApiVersions response from the broker's own."""
     if shared.mock_advice is not None:
         return versions_with_rejected_apis
     return versions_for_legacy_producers if shared.produce.converts_legacy else cut_down_versions
@@ -225,7 +225,7 @@ def _change_handler(
     runner: RequestRunner,
     effects: ProduceEffects,
 ) -> ChangeHandler | None:
-    """Return the handler of requests that change topics, or None if they are forwarded unread."""
+    """Create the handler of requests that change topics. Return None if they are forwarded unread."""
     shared, perform, settings = given.requests.produce, effects.perform, None
     stored, mock_advice = shared.topic_settings, given.requests.mock_advice
     if mock_advice is not None:
@@ -246,7 +246,7 @@ def _fast_paths(
     from_client: memoryview,
     from_broker: memoryview,
 ) -> FastPaths:
-    """Return the fast paths for requests and for responses."""
+    """Create the fast paths for requests and for responses."""
     return make_fast_paths(
         validate=given.requests.produce.ordinary,
         counts=given.path_counts,

@@ -1,9 +1,9 @@
 """Handles requests that change or describe topics.
 
-No client changes the proxies' own topics (`state`). Other requests are forwarded as they came, or handled by
-`sluicegate.proxy.session.settings.handler` if policies are topic settings.
+No client may change the proxies' own topics (`state`). Other requests are forwarded unchanged or, if policies are topic
+settings, handled by `sluicegate.proxy.session.settings.handler`.
 
-Whether a request names such a topic depends only on the configuration. The client's own broker resolves topic ids.
+Only the configuration determines which topics are the proxies' own. The client's own broker resolves topic ids.
 """
 
 from sluicegate.protocol.api import Api, ApiHandling
@@ -33,7 +33,7 @@ _DELETE_TOPICS, _IDS_SINCE = "DeleteTopics", 6
 
 
 class TopicChangeHandler:
-    """The handler of one session.
+    """One session's handler.
 
     If `settings` is None, no policy is a topic setting. `perform` performs the effects.
     """
@@ -59,7 +59,7 @@ class TopicChangeHandler:
         self._log = log
 
     def gathers(self, handling: ApiHandling) -> bool:
-        """Return whether the handler needs complete requests of the APIs with this handling."""
+        """Return whether the handler needs complete requests for APIs with this handling."""
         return handling is _GUARD or (handling is _DESCRIBE and self._settings is not None)
 
     def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:

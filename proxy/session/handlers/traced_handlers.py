@@ -18,7 +18,7 @@ def trace_pause(trace: SessionTrace, side: str, reason: PauseReason, begins: boo
 
 
 class TracedRequests:
-    """Traces requests. The trace of each request may include the client id."""
+    """Traces requests. Each request's trace may include the client id."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side
@@ -40,7 +40,7 @@ class TracedRequests:
         return disposition
 
     def on_pass(self, data: memoryview) -> None:
-        """Read the client id in the first bytes of a request."""
+        """Read the client id from the first bytes of a request."""
         if self._begins:
             self._begins = False
             try:

@@ -1,1 +1,1 @@
-"""The start of a session, with the admission of clients and the detection of a proxy that connects to itself."""
+"""The start of a session: admission of clients, and detection of a proxy that connects to itself."""

@@ -1,4 +1,4 @@
-"""Limits the number of connections, in total and from each address."""
+"""Limits the number of connections, in total and per address."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,9 +8,9 @@ from sluicegate.validation.requests.name_pattern import NamePattern
 
 
 class Admission:
-    """Counts connections. `most` is the limit in total.
+    """Counts connections. `most` is the total limit.
 
-    `per_address` is the limit for each address, or None for no limit.
+    `per_address` is the limit per address, or None for no limit.
     """
 
     def __init__(self, most: int, per_address: int | None) -> None:
@@ -20,7 +20,7 @@ class Admission:
         self._all = 0
 
     def enter(self, address: str) -> tuple[str, int] | None:
-        """Admit a connection and return None. If it would exceed a limit, return the limit's key and value instead."""
+        """Admit a connection and return None. If it would exceed a limit, return that limit's key and value instead."""
         if self._all >= self.most:
             return CONNECTIONS, self.most
         if self._per_address is not None and self._of_address[address] >= self._per_address:
@@ -30,7 +30,7 @@ class Admission:
         return None
 
     def leave(self, address: str) -> None:
-        """Count the end of an admitted connection."""
+        """Record the end of an admitted connection."""
         self._all -= 1
         self._of_address[address] -= 1
         if self._of_address[address] <= 0:
@@ -38,7 +38,7 @@ class Admission:
 
 
 class AllowedNames:
-    """Patterns for certificate names, at least one of which must match. The cost is linear in the number of names."""
+    """Patterns for certificate names, of which at least one must match. The cost is linear in the number of names."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._patterns = tuple(NamePattern(pattern) for pattern in patterns)

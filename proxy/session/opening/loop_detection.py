@@ -1,8 +1,8 @@
-"""Detects that the configured cluster is this proxy itself. Each request would then start another one.
+"""Detects that the configured cluster is this proxy itself. Each request would then cause another one.
 
-There are two signs. The proxy's first request has a correlation id that only this proxy uses, which also works through
-a load balancer. And an accepted connection may have the same two addresses as a connection that the proxy has opened.
-One matching address is not enough, because the system reuses ports for other destinations.
+There are two signs. First, the proxy's first request has a correlation id that only this proxy uses. This works even
+through a load balancer. Second, an accepted connection may have the same two addresses as a connection that the proxy
+has opened. One matching address is not enough, because the system reuses ports for other destinations.
 """
 
 import secrets
@@ -20,7 +20,7 @@ Ends = tuple[str, str]
 
 
 def new_mark() -> int:
-    """Return a correlation id for this proxy's own requests. All workers share it. Clients' ids start with 0 or 1."""
+    """Create a correlation id for this proxy's own requests. All workers share it. Clients' ids start with 0 or 1."""
     return secrets.randbits(30) | 1 << 30
 
 
@@ -33,7 +33,7 @@ class LoopDetection:
         self._made: set[Ends] = set()
 
     def made(self, ends: Ends) -> None:
-        """Record a connection that was opened to a broker."""
+        """Record a connection to a broker that was opened."""
         self._made.add(_plain(ends))
 
     def ended(self, ends: Ends) -> None:
@@ -41,7 +41,7 @@ class LoopDetection:
         self._made.discard(_plain(ends))
 
     def check(self, ends: Ends, head: bytes, listener: str) -> None:
-        """Check the first request of an accepted connection. `ends` has the client's address first.
+        """Check the first request on an accepted connection. The client's address comes first in `ends`.
 
         Raises UpstreamIsThisProxy if the proxy itself opened the connection.
         """

@@ -1,4 +1,4 @@
-"""The batches of a validated Produce request, until their outcome is known.
+"""A validated Produce request's batches, until their outcome is known.
 
 These objects do not refer to the request's bytes, so that a large request is freed while the broker works.
 """
@@ -19,8 +19,8 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Finding
 
-# The proxy's own errors after which the broker may accept the same batch. A corrupt batch stays corrupt when it is sent
-# again.
+# The proxy's own errors after which the broker may accept the same batch when it is retried. A corrupt batch stays
+# corrupt.
 _SENT_AGAIN = RETRIABLE_CODES - {ErrorCode.CORRUPT_MESSAGE}
 _COPIES = {Mode.QUARANTINE: Copies.QUARANTINED, Mode.COPY: Copies.COPIED}
 _BYTES_OF_A_FINDING = 400
@@ -38,7 +38,7 @@ class _Awaited(NamedTuple):
 
 
 class AwaitedBatches:
-    """The batches of one request. `kept_bytes` is the estimated memory of their findings."""
+    """One request's batches. `kept_bytes` is the estimated memory of their findings."""
 
     def __init__(
         self,
@@ -51,11 +51,10 @@ class AwaitedBatches:
         most_records: int,
         converted_from: int | None = None,
     ) -> None:
-        """`names` maps topic ids to topic names. `sent_ms` and `proxy_seconds` have the same meaning as in
-        `RequestOutcome`.
+        """`names` maps topic ids to topic names. `sent_ms` and `proxy_seconds` are explained at `RequestOutcome`.
 
-        `most_records` limits how many bad records of a batch appear in events. `converted_from` is the version of the
-        client's request, if `request` was made from it.
+        `most_records` limits how many of a batch's bad records appear in events. `converted_from` is the version of the
+        client's request, if `request` was converted from it.
         """
         self._client = client
         self._acks = request.acks
@@ -73,9 +72,9 @@ class AwaitedBatches:
         self.kept_bytes = sum(_size_of(one.batch) for one in self._awaited if one.batch.findings)
 
     def settled(self, errors: Mapping[PartitionKey, ClientError], upstream_seconds: float | None) -> RequestOutcome:
-        """Return the outcome of the request.
+        """Return the request's outcome.
 
-        `errors` contains the errors that the client gets. A partition that is missing there gets no response.
+        `errors` contains the errors that the client receives. A partition that is missing there gets no response.
         `upstream_seconds` is the broker's response time, or None without a response.
         """
         return RequestOutcome(
@@ -100,7 +99,7 @@ def _settled(one: _Awaited, error: ClientError | None) -> BatchOutcome:
         outcome = _RESEND if code in _SENT_AGAIN else _REJECTED
     else:
         outcome = outcome_of(code)
-        if outcome is _ACCEPTED and one.is_withheld:  # the response for this partition is that of the stand-in
+        if outcome is _ACCEPTED and one.is_withheld:  # the partition's response is the response to the stand-in
             return one.batch._replace(outcome=_REJECTED)
     return one.batch._replace(outcome=outcome, error=code)
 

@@ -1,4 +1,4 @@
-"""The outcome of a batch and of its request, from which all reports are made."""
+"""The outcomes of batches and of their request, from which all reports are created."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Finding
 
-# The error codes of batches that the broker has stored.
+# The error codes for batches that the broker has stored.
 _STORED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 
@@ -29,7 +29,7 @@ _NO_MARKS: Mapping[BrokerMeter, int] = MappingProxyType({})
 class ReportedFinding(NamedTuple):
     """One finding about a batch.
 
-    `mode` is the mode of the policy. `finding` lists only the bad records that events may show. `is_further` is true if
+    `mode` is the policy's mode. `finding` lists only the bad records that events may show. `is_further` is true if
     another finding about the batch precedes this one. `is_listed` is true if the client's response names each bad
     record. `marks` describes how a broker's own metrics count the batch.
     """
@@ -43,12 +43,12 @@ class ReportedFinding(NamedTuple):
 
 
 class BatchOutcome(NamedTuple):
-    """The outcome of one batch.
+    """One batch's outcome.
 
     `topic` is None if the name for the topic id is unknown. `records` is the record count in the batch header, and
-    `size` is in bytes. `error` is the error code in the client's response, or None without a response. `findings` are
-    the results of validation, even if the batch is forwarded. `waiver` explains why the batch was not validated or a
-    finding was not enforced. `basis` is None if the batch was not validated or nothing was found.
+    `size` is in bytes. `error` is the error code in the client's response, or None without a response. `findings`
+    contains the results of validation, even if the batch is forwarded. `waiver` explains why the batch was not
+    validated or a finding was not enforced. `basis` is None if the batch was not validated or nothing was found.
 
     The next two fields are None unless validation accepts the batch. `ahead_ms` is how far its latest timestamp is
     after the proxy's clock. `age_ms` is how far its base timestamp is before that clock, or None without a base
@@ -84,17 +84,17 @@ class BatchOutcome(NamedTuple):
 
     @property
     def is_reported(self) -> bool:
-        """Whether any report about the batch is needed besides its counts."""
+        """Whether the batch needs any report besides its counts."""
         return self.basis is not None
 
 
 class RequestOutcome(NamedTuple):
-    """The outcome of the batches of one Produce request of `size` bytes.
+    """The outcome of the batches in one Produce request of `size` bytes.
 
     `sent_ms` is the time when the proxy forwarded the request or responded to it, in milliseconds since the epoch.
     `proxy_seconds` is the time from the request's complete arrival until then. `upstream_seconds` is the time from then
-    until the broker's response, or None without a response. `is_converted` is whether the proxy has converted it from
-    the older version `version`.
+    until the broker's response, or None without a response. `is_converted` is true if the proxy converted the request
+    from the older version `version`.
     """
 
     client: ClientDetails

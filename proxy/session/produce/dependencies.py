@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OnInternalError(Enum):
-    """How to handle a request after an internal error of the proxy."""
+    """How to handle a request after an internal error in the proxy."""
 
     CLOSE = "close"
     """Close the connection, so that no request is forwarded unvalidated. The client retries."""
@@ -34,7 +34,7 @@ class OnInternalError(Enum):
 
 
 class Settings(Protocol):
-    """The topic settings of the cluster."""
+    """The cluster's topic settings."""
 
     def settings_pending(self, topics: Iterable[str], /) -> CompletionFuture | None:
         """Return None if these topics can be validated now.
@@ -56,16 +56,18 @@ class DeadLetterSink(Protocol):
 
 
 class Validations(Protocol):
-    """Receives the outcome of every batch. Never blocks and never fails."""
+    """Receives every batch's outcome. Never blocks and never fails."""
 
     def settled(self, request: RequestOutcome, /) -> None:
-        """The outcome of a Produce request on the slow path is known."""
+        """Called when the outcome of a Produce request on the slow path is known."""
 
     def not_accepted(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome, /) -> None:
-        """The broker has rejected a valid batch of the fast path. `holder` has the same meaning as in ClientDetails."""
+        """Called when the broker has rejected a valid batch of the fast path. `holder` is explained
+        at ClientDetails.
+        """
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
-        """The bad records of a batch were not stored, and its client was asked to retry."""
+        """Called when a batch's bad records were not stored and its client was told to retry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,11 @@ class ProduceDependencies:
     """The dependencies of all Produce handlers.
 
     If `ordinary` is None, there is no fast path. If `settings` is None, topic settings are not read. If `dead_letters`
-    is None, there is no quarantine. `clock` times requests, and `now_ms` returns the proxy's clock. `from_thread` runs
-    a function on the event loop. `max_event_records` is the number of bad records listed in one event. `own_topics` are
-    the topics that only the proxies themselves may change. `topic_settings` are the policies that are topic settings of
-    the cluster, or None if the proxies share no state; `background` does the work for requests about them.
-    If `converts_legacy`, requests of Produce v0 to v2 are converted to v3.
+    is None, there is no quarantine. `clock` times requests, and `now_ms` returns the proxy's time. `from_thread` runs a
+    function on the event loop. `max_event_records` is the number of bad records listed in one event. `own_topics`
+    contains the topics that only the proxies themselves may change. `topic_settings` contains the policies that are
+    topic settings of the cluster; it is None if the proxies share no state. `background` does the work for requests
+    about them. If `converts_legacy` is true, requests of Produce v0 to v2 are converted to v3.
     """
 
     max_request_partitions: int

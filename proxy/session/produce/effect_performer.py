@@ -1,4 +1,4 @@
-"""Performs the effects of the Produce handlers on connections, threads and other sessions."""
+"""Performs the Produce handlers' effects on connections, threads and other sessions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -71,7 +71,7 @@ class SessionQuotas(Protocol):
 
 
 class Responses(Protocol):
-    """The proxy's own responses, in order."""
+    """Queues the proxy's own responses in order."""
 
     def in_turn(self, in_flight: InFlightRequest) -> None: ...
 

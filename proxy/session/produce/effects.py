@@ -27,7 +27,7 @@ Failures = Mapping[Place, str]
 
 @dataclass(frozen=True, slots=True)
 class AwaitQuotaTurn(Effect[None]):
-    """Wait for this connection's turn in the quota of its client."""
+    """Wait for this connection's turn in its client's quota."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ResolveNames(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class AwaitSettings(Effect[None]):
-    """Wait until the cluster's settings of these topics are known. Do not wait if the proxy does not read settings."""
+    """Wait until the cluster's settings for these topics are known. Do not wait if the proxy does not read settings."""
 
     topics: Sequence[str]
 
@@ -65,14 +65,18 @@ class Validate(Effect[Dispatch | None]):
 
 @dataclass(frozen=True, slots=True)
 class AwaitEarlierResponses(Effect[None]):
-    """Wait for the broker's responses to earlier requests, whose stored times this request is validated against."""
+    """Wait for the broker's responses to earlier requests.
+
+    This request is validated against the times of the batches in those requests.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class AskBroker(Effect[T]):
     """Ask the broker about the partitions of bad records.
 
-    `read` makes the result from the broker's response. A malformed response is a protocol error of the broker.
+    `read` creates the result from the broker's response. If the response is malformed, the broker has violated the
+    protocol.
     """
 
     parts: Parts
@@ -120,12 +124,12 @@ class CloseInTurn(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class CloseUnanswered(Effect[None]):
-    """Count a rejection that acks=0 does not report to the client, and close the connection in its turn."""
+    """Count a rejection of which the client is not informed (acks=0), and close the connection in its turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChargeRequest(Effect[None]):
-    """Count a request of `size` bytes on the slow path, and charge it to the quota of its client."""
+    """Count a request of `size` bytes on the slow path, and charge it to its client's quota."""
 
     size: int
 
@@ -139,17 +143,16 @@ class ChargeTopics(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class TeachFastPath(Effect[None]):
-    """Allow later requests for the topics of a valid request to use the fast path."""
+    """Let later requests for the topics of a valid request use the fast path."""
 
     request: ProduceRequest
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectResponse(Effect[InFlightRequest]):
-    """Expect the broker's response to the request that is forwarded next. That response determines the outcome of
-    `batches`.
+    """Expect the broker's response to the request that is forwarded next.
 
-    The result is the request in flight.
+    That response determines the outcome of `batches`. The result is the request in flight.
     """
 
     request: ProduceRequest
@@ -160,7 +163,7 @@ class ExpectResponse(Effect[InFlightRequest]):
 
 @dataclass(frozen=True, slots=True)
 class ReportBrokerErrors(Effect[None]):
-    """Report the error codes in a broker's response, each of them once."""
+    """Report each error code in a broker's response once."""
 
     codes: frozenset[int]
 

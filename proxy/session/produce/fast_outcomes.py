@@ -1,6 +1,6 @@
 """Counts the outcomes of batches that the fast path has forwarded.
 
-It is used if the broker does not store all batches of a request, or if no response arrives.
+It is used if the broker does not store all of a request's batches, or if no response arrives.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ _MAX_ENTRIES = 10_000  # the fast path accepts no request with more topics or pa
 
 
 class FastOutcomes:
-    """The outcomes of one session's fast path. `names` maps topic ids to topic names."""
+    """The outcomes of batches on one session's fast path. `names` maps topic ids to topic names."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class FastOutcomes:
         self._broker_errors = broker_errors
 
     def settle(self, in_flight: InFlightRequest, frame: bytearray) -> None:
-        """Count the batches of a request by the broker's response. A malformed response is treated as no response."""
+        """Count a request's batches by the broker's response. A malformed response is treated as no response."""
         version = in_flight.version
         try:
             response = walk_produce_response(frame, version, produce_body_at(frame, version), _MAX_ENTRIES)
@@ -79,7 +79,7 @@ class FastOutcomes:
 
 
 def _shares_of(in_flight: InFlightRequest) -> "list[tuple[BatchTally, int]]":
-    """Return the topics of a request, each with its number of batches."""
+    """Return a request's topics, each with its number of batches."""
     if isinstance(in_flight.topics, list):
         return in_flight.topics
     return [(in_flight.topics, in_flight.batches)]

@@ -68,9 +68,9 @@ class QuotaMeter(Protocol):
 
 
 class ProduceHandler:
-    """Handles the Produce requests of one session.
+    """Handles one session's Produce requests.
 
-    It only reads its dependencies. Everything that it changes is an effect.
+    It only reads its dependencies. All changes that it makes are effects.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class ProduceHandler:
     ) -> Steps[None]:
         """Handle a complete request, whose body starts at `body_at`. Raises SenderError if it is malformed.
 
-        `of_client` is the decision of the client's quota.
+        `of_client` is the client quota's decision.
         """
         shared = self._shared
         if not (yield from self._within_quota(of_client, AwaitQuotaTurn())):
@@ -141,7 +141,7 @@ class ProduceHandler:
             yield from CloseUnanswered()
 
     def _refuse(self, request: ProduceRequest, correlation_id: int, arrived: float) -> Steps[None]:
-        """Reject a request that has batches for the proxies' own topics. No part of it is forwarded."""
+        """Reject a request that contains batches for the proxies' own topics. No part of it is forwarded."""
         shared = self._shared
         now_ms = shared.now_ms()
         validated = refused_request(request, shared.own_topics, shared.names.by_id, now_ms)
@@ -192,7 +192,7 @@ class ProduceHandler:
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
         """Validate a request.
 
-        If its times depend on batches of earlier requests, the broker's responses to those are awaited first.
+        If its times depend on batches in earlier requests, wait for the broker's responses to those first.
         """
         while True:
             try:
@@ -260,7 +260,7 @@ class ProduceHandler:
         return self._meter.shares_of_topics(request, policy_of, self._shared.names.by_id)
 
     def _known_client(self) -> Client | None:
-        """Return the client if the rulebook depends on the client, and None otherwise."""
+        """Return the client if the rulebook depends on it. Otherwise return None."""
         return self._identity.for_rules() if self._shared.rules.rulebook.depends_on_client else None
 
     def end(self) -> None:

@@ -1,7 +1,6 @@
-"""Receives Produce requests from the client. Reads the client id, applies quotas, and chooses between the fast path and
-the handler.
+"""Receives Produce requests: reads the client id, applies quotas, and chooses between the fast path and the handler.
 
-The header of a request nearly always equals that of the previous request, so it is compared before it is parsed.
+A request's header nearly always equals that of the previous request, so it is compared before it is parsed.
 """
 
 from functools import partial
@@ -38,7 +37,7 @@ _WITH_CLIENT_ID = 1
 
 
 class ProduceIntake:
-    """Receives the Produce requests of one session."""
+    """Receives one session's Produce requests."""
 
     def __init__(
         self,
@@ -57,7 +56,9 @@ class ProduceIntake:
         fast: "FastRequests | None",
         known_client_buffer: memoryview | None,
     ) -> None:
-        """`known_client_buffer` is the read buffer after the client is known, or None if the buffer does not change."""
+        """`known_client_buffer` is the read buffer once the client is known. It is None if the
+        buffer does not change.
+        """
         self._identity = identity
         self._client = client
         self._metering = metering
@@ -142,7 +143,7 @@ class ProduceIntake:
         self._handler.end()
 
     def _passes(self, fast: "FastRequests", frame: bytearray, arrived: float) -> bool:
-        """Return whether the fast path has validated and forwarded a request."""
+        """Validate and forward a request on the fast path, and return whether this succeeded."""
         version = self._version
         verdict = fast.validate_gathered(frame, version)
         if verdict == FALL_BACK:
@@ -163,7 +164,7 @@ class ProduceIntake:
             self._known_client_buffer = None
 
     def _remember(self, version: int, rest: bytes) -> None:
-        """Remember the bytes of a header from the ninth on, with the client in the header and its rules."""
+        """Remember a header's bytes from the ninth on, with its client and that client's rules."""
         self._header_version = _header_version_of(version)
         self._header_generation = self._rules.generation
         self._header_rest = rest

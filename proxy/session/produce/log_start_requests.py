@@ -31,7 +31,7 @@ _ASKED_ALREADY = LogStartRequest((), ())
 
 
 class LogStartRequests:
-    """The queries of one session. `names` maps topic ids to topic names, and `now_ms` returns the proxy's clock."""
+    """One session's queries. `names` maps topic ids to topic names, and `now_ms` returns the proxy's time."""
 
     def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
         self._names = names

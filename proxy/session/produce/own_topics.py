@@ -1,7 +1,7 @@
-"""Rejects Produce requests that have batches for the proxies' own topics (`state`).
+"""Rejects Produce requests with batches for the proxies' own topics (`state`).
 
 The broker does not even get a stand-in. A transactional stand-in would make the broker add the partition to the
-transaction (KIP-890), and readers of committed records would not see later records while that transaction is open.
+transaction (KIP-890). While that transaction is open, readers of committed records would not see later records.
 """
 
 from collections.abc import Mapping, Set
@@ -21,7 +21,7 @@ _OF_OTHERS = (
 def refused_request(
     request: ProduceRequest, own_topics: Set[str], names: Mapping[bytes, str], now_ms: int
 ) -> ValidatedRequest:
-    """Return the rejections of a request that names one of `own_topics`. `names` maps topic ids to topic names."""
+    """Return the rejections for a request that names one of `own_topics`. `names` maps topic ids to topic names."""
     validated = ValidatedRequest()
     basis = ValidationBasis(TopicPolicy(), now_ms)
     own = _rejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, _MESSAGE)

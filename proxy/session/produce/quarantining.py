@@ -1,10 +1,10 @@
-"""Stores the bad records of a rejected request in dead-letter topics before the client gets a response.
+"""Stores a rejected request's bad records in dead-letter topics before the client gets a response.
 
 A client without permission for a topic must not write to its dead-letter topic through the proxy's login. So if the
 client's permission for a partition was not recently confirmed, the proxy first sends the broker a probe
-(`sluicegate.proxy.responses.stand_ins`). If records cannot be stored, the client is asked to retry. The proxy rejects
-no batch finally before its bad records are stored. With `quarantine` and `mode: observe` it forwards no batch before
-copies of its bad records are stored.
+(`sluicegate.proxy.responses.stand_ins`). If records cannot be stored, the proxy tells the client to retry. It does not
+finally reject a batch before the batch's bad records are stored. With `quarantine` and `mode: observe` it forwards no
+batch before copies of the batch's bad records are stored.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,14 +28,14 @@ from sluicegate.proxy.session.produce.effects import AskBroker, ReportNotStored,
 from sluicegate.validation.validated_request import Place
 
 _BROKER_FIRST = "the broker itself would reject the batch"
-# The number of confirmed partitions that one connection remembers. If it is exceeded, all of them are forgotten.
+# The number of confirmed partitions that one connection remembers. Beyond it, all of them are forgotten.
 _MOST_PROVEN = MOST_ALONE
 
 
 class ProvenPartitions:
     """The partitions for which the client's permission is confirmed, by acks.
 
-    For such a partition the broker has rejected only the stand-in. Each entry has its time in ms.
+    For such a partition the broker rejected only the stand-in. Each entry contains the time in ms.
     """
 
     def __init__(self, names: TopicNames, now_ms: Callable[[], int]) -> None:
@@ -55,7 +55,7 @@ class ProvenPartitions:
 
 
 class Quarantining:
-    """Quarantines the bad records of one session's requests."""
+    """Quarantines the bad records in one session's requests."""
 
     def __init__(self, now_ms: Callable[[], int], proven: ProvenPartitions) -> None:
         self._now_ms = now_ms
@@ -94,7 +94,7 @@ class Quarantining:
                 yield from ReportNotStored(each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
         dispatch.validated.to_retry = failures | unwritten
-        dispatch.dead_letters = ()  # this frees their memory while the broker responds
+        dispatch.dead_letters = ()  # frees their memory while the broker responds
 
     def _needs_probe(self, request: ProduceRequest, place: Place, partition_key: PartitionKey) -> bool:
         """Return whether to probe the broker.

@@ -52,7 +52,7 @@ class ProduceResponseHandler:
         self._proven = proven
 
     def handle(self, forwarded: ForwardedRequest, frame: bytearray) -> Steps[Parts]:
-        """Return the client's response for the broker's response. Raises MalformedMessage."""
+        """Convert the broker's response into the client's response. Raises MalformedMessage."""
         version, stand_in_request, client_id = forwarded.version, forwarded.stand_in_request, self._identity.client_id
         try:
             response = walk_produce_response(frame, version, produce_body_at(frame, version), forwarded.most_entries)

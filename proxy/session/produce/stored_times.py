@@ -14,11 +14,11 @@ from sluicegate.validation.previous_times import Partition, PreviousTimes, Previ
 from sluicegate.validation.validated_request import ValidatedRequest
 
 ExpectedTimes = Mapping[PartitionKey, tuple[Partition, int]]
-"""The times (ms) of the batches of one request."""
+"""The times (ms) of one request's batches."""
 
 
 class StoredTimes:
-    """The stored times of one session, whose responses arrive in the order of its requests."""
+    """One session's stored times. Responses arrive in the order of the requests."""
 
     def __init__(self, known: PreviousTimes) -> None:
         self._known = known
@@ -27,7 +27,7 @@ class StoredTimes:
         self.previous = PreviousTimesInOrder(known, self._under_way)
 
     def expect(self, request: ProduceRequest, validated: ValidatedRequest) -> ExpectedTimes:
-        """Return the times of a request that is forwarded now, for `learn_from_response`."""
+        """Return the times of a request that is being forwarded, for `learn_from_response`."""
         times: dict[PartitionKey, tuple[Partition, int]] = {}
         for (t, p), (partition, time) in validated.times.items():
             topic = request.topics[t]

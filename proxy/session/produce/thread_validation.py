@@ -35,7 +35,7 @@ class ValidationInThread:
             self._shared.scheduler.abandon(self._job)
 
     def _done(self, resume: Resume, validation: Validation) -> None:
-        self._job = None  # this breaks the reference cycle through its future
+        self._job = None  # breaks the reference cycle through the job's future
         if validation.cancelled():
             resume(None)
             return

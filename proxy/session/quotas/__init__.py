@@ -1,1 +1,1 @@
-"""The quotas of clients and topics, and their effect on sessions."""
+"""Clients' and topics' quotas, and their effect on sessions."""

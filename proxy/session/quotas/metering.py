@@ -25,7 +25,7 @@ Names = Mapping[bytes, str]
 
 
 class QuotaDecision(Enum):
-    """The effect of a quota on a session or a request."""
+    """A quota's effect on a session or a request."""
 
     PROCEED = "continue"
     WAIT = "wait until the quota allows it: `wait_for_turn`"
@@ -70,7 +70,7 @@ class Metering:
         return self._quotas.has_quotas
 
     def admit(self, client: Client) -> QuotaDecision:
-        """Apply the quota of a client whose identity has become known or has changed."""
+        """Apply a client's quota after the client's identity has become known or has changed."""
         share = self._quotas.share_of(client) if self._quotas.has_quotas else None
         if share is self._share:
             return QuotaDecision.PROCEED
@@ -115,7 +115,7 @@ class Metering:
     def shares_of_topics(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Names
     ) -> TopicShares:
-        """Return the number of bytes in a request for each topic that has a quota.
+        """Return how many bytes a request contains for each topic that has a quota.
 
         `names` maps topic ids to topic names.
         """
@@ -178,7 +178,7 @@ class Metering:
         self._log.throttled(self._identity, name, wait_ms)
 
     def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest:
-        """Return the request in flight, changed so that its response reports the throttle time, if there is one."""
+        """Add the throttle time, if there is one, to the response. Return the request that replaces `in_flight`."""
         if self._wait_ms == _NO_TIME:
             return in_flight
         if in_flight.response is not None:
@@ -212,7 +212,7 @@ class Metering:
         self._wait_ms = _NO_TIME
 
     def pass_turn_on(self) -> None:
-        """Give the turn to the next session, because this client has disconnected."""
+        """Give the turn to the next session, because this session's client has disconnected."""
         if self._at_turn is not None:
             share, turn = self._at_turn
             self._at_turn = None

@@ -1,4 +1,4 @@
-"""Tracks how all sessions of a client, or all clients of a topic, use their quota together."""
+"""Tracks how all of a client's sessions, or all of a topic's clients, use their quota together."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -15,14 +15,14 @@ _TURN_SECONDS = 0.1
 _WOKEN_AT_ONCE = 16
 
 Wake = Callable[[], None]
-"""Resumes a session. Called once."""
+"""Resumes a session. It is called once."""
 
 
 class QuotaLine:
     """The queue of sessions that wait for one share.
 
-    `owed` returns the seconds until the share has no debt. `requests` is the number of queued sessions that have a
-    partial request.
+    `owed` returns the seconds until the share has no debt. `requests` is the number of queued sessions with a partial
+    request.
     """
 
     def __init__(self, owed: Callable[[], float], call_later: Callable[[float, Wake], Timer]) -> None:
@@ -46,7 +46,7 @@ class QuotaLine:
         self._joins(wake, has_request=False)
 
     def leave(self, wake: Wake) -> None:
-        """Leave the queue. If it is this session's turn, the next session gets the turn at once."""
+        """Leave the queue. If it is this session's turn, the next session gets the turn immediately."""
         if wake is self._at_turn:
             self._restart_timer(0)
             return
@@ -91,13 +91,13 @@ class QuotaLine:
             self._timer = self._call_later(0, self._next)
 
 
-# Idle shares beyond this number are dropped. Clients and topics are counted separately, so that the names of one do not
-# displace the names of the other.
+# Idle shares beyond this number are dropped. Clients and topics are counted separately, so that neither's names
+# displace the other's.
 _MOST_REMEMBERED = 10_000
-# The maximum number of shares in use, about 30 MB. Further names have one share in common.
+# The maximum number of shares in use, about 30 MB. All further names have one share in common.
 _MOST_SHARES = 50_000
 _LOOKED_AT = 16
-# At most this many bytes of complete requests may wait for the quotas of their topics.
+# At most this many bytes of complete requests may wait for their topics' quotas.
 _MOST_HELD_BYTES = 32 << 20
 _MOST_WAITING = 1000
 
@@ -105,9 +105,9 @@ _CallLater = Callable[[float, Callable[[], None]], Timer]
 
 
 class QuotaShare:
-    """The quota use of one client or topic.
+    """One client's or topic's use of its quota.
 
-    `names` identify the client or the topic, and are empty for the common share of further names. `connections` is the
+    `names` identifies the client or the topic, and is empty for the common share of further names. `connections` is the
     client's current number of connections.
     """
 
@@ -127,7 +127,7 @@ class QuotaShare:
         self._bytes, self._requests = (None if rate is None else TokenBucket(rate, now()) for rate in rates)
 
     def take(self, size: int, requests: int) -> float:
-        """Charge `size` bytes in `requests` requests. Return for how many seconds the client has to wait."""
+        """Charge `size` bytes in `requests` requests. Return for how many seconds the client must wait."""
         now = self._now()
         wait = 0.0 if self._bytes is None else self._bytes.take(size, now)
         wait = wait if self._requests is None else max(wait, self._requests.take(requests, now))
@@ -155,7 +155,7 @@ class QuotaShare:
 
     @property
     def requests_waiting(self) -> int:
-        """The number of waiting sessions that have a partial request."""
+        """The number of waiting sessions with a partial request."""
         return 0 if self._line is None else self._line.requests
 
     @property
@@ -170,7 +170,7 @@ class QuotaShare:
 
 
 TopicShares = Sequence[tuple[QuotaShare, int]]
-"""The number of bytes in a request for each topic that has a quota."""
+"""How many bytes a request contains for each topic that has a quota."""
 
 
 class _Shares:
@@ -204,7 +204,7 @@ class _Shares:
 
 
 class Quotas:
-    """The shares of one proxy for the current quotas.
+    """One proxy's shares for the current quotas.
 
     `held_bytes` is the size of requests that wait for topic quotas.
     """
@@ -243,7 +243,7 @@ class Quotas:
         return None
 
     def share_of_topic(self, quota: QuotaLimits, topic: str) -> QuotaShare:
-        """Return the share of a topic with this quota."""
+        """Return a topic's share for this quota."""
         return self._topics.share_of(quota, (topic,))
 
     def may_hold(self, size: int) -> bool:

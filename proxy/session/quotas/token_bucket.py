@@ -1,7 +1,7 @@
 """A token bucket that may go into debt."""
 
 MOST_OWED_SECONDS = 3600.0
-"""The limit of the debt in seconds. As on a broker, clients pay for overuse, but no client waits for days."""
+"""The maximum debt in seconds. As on a broker, clients pay for overuse, but no client waits for days."""
 
 
 class TokenBucket:

@@ -1,1 +1,1 @@
-"""Topic settings of sluicegate (`sluicegate.*`) in requests that create, alter, delete or describe topics."""
+"""sluicegate's topic settings (`sluicegate.*`) in requests that create, alter, delete or describe topics."""

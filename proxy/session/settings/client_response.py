@@ -30,7 +30,7 @@ _AUTHORIZATION = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUS
 
 
 class BrokersResponse:
-    """The broker's response to the request that was left for it. Raises MalformedMessage."""
+    """The broker's response to its part of the request. Raises MalformedMessage."""
 
     def __init__(self, api_key: int, version: int, frame: bytearray, give_way: GiveWay) -> None:
         self.frame = frame
@@ -38,7 +38,7 @@ class BrokersResponse:
         self.read: ChangeResponse = read_results(api_key, version, frame, body_at, give_way)
 
     def refusals(self, divided: DividedRequest) -> dict[int, bytes]:
-        """Return the results of the refused items for which the broker finds an error before that of the proxy."""
+        """Return the broker's results for refused items, where the broker's error takes precedence over the proxy's."""
         results = {(each.kind, each.name): each for each in self.read.results}
         found = {}
         for number, refusal in divided.refused.items():
@@ -51,7 +51,7 @@ class BrokersResponse:
         return found
 
     def accepted(self, divided: DividedRequest, give_way: GiveWay) -> dict[int, SettingsChange]:
-        """Return the changes of the items that the broker has accepted, by the numbers of the items."""
+        """Return the changes for the items that the broker accepted, by item number."""
         if divided.request.is_validation:
             return {}
         results = {(each.kind, each.name): each for each in self.read.results}
@@ -74,9 +74,9 @@ def client_response(
     stored: TopicSettings,
     give_way: GiveWay,
 ) -> Parts:
-    """Return the response, in parts, to a request of which the broker got a part.
+    """Return the response, in parts, to a request that was only partly sent to the broker.
 
-    `failures` has the failure of each topic whose settings could not be stored.
+    `failures` contains the failure of each topic whose settings could not be stored.
     """
     merging = _Merging(ApiKey(api_key), version, divided, failures, stored, give_way)
     return in_pieces(with_results(brokers.frame, brokers.read, list(merging.results(brokers))), give_way)
@@ -117,7 +117,7 @@ class _Merging:
         self._give_way = give_way
 
     def results(self, brokers: BrokersResponse) -> Iterator[bytes]:
-        """Yield the results in the order of the request, then those for what the request does not mention."""
+        """Yield the results in the order of the request, then those for items that the request does not mention."""
         waiting: dict[tuple[int, str | None], deque[ChangeResult]] = {}
         for result in brokers.read.results:
             waiting.setdefault((result.kind, result.name), deque()).append(result)
@@ -148,10 +148,10 @@ class _Merging:
         return bytes(memoryview(frame)[result.start : result.end])
 
     def _error(self, number: int, failure: StoreFailure) -> ChangeError:
-        """Return the error. Clients repeat the request after it only if the broker has changed nothing.
+        """Return the error for a failure. It is retriable only if the broker has changed nothing.
 
-        Otherwise the user must get the text, which no client shows after a repetition, and CreateTopics would get
-        TOPIC_ALREADY_EXISTS.
+        Otherwise the user must see the message, which clients do not show if they retry, and a retried CreateTopics
+        would get TOPIC_ALREADY_EXISTS.
         """
         if self._api is ApiKey.CREATE_TOPICS:
             return ChangeError(

@@ -1,4 +1,4 @@
-"""Adds the settings of sluicegate to a broker's response to DescribeConfigs."""
+"""Adds sluicegate's settings to a broker's response to DescribeConfigs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -34,7 +34,7 @@ def listed_settings(stored: TopicSettings, topic: str, values: Mapping[str, str]
 def asked_topics(
     version: int, frame: bytes | bytearray, body_at: int, stored: TopicSettings, give_way: GiveWay
 ) -> Describing:
-    """Read a request. Only topics with settings are returned. Raises MalformedMessage."""
+    """Parse a request. Return only topics with settings. Raises MalformedMessage."""
     return read_describing(frame, version, body_at, lambda topic: bool(stored.settings_of(topic)), PREFIX, give_way)
 
 

@@ -38,9 +38,9 @@ _TOO_LARGE = Refusal(
     After.NO_CHECK,
 )
 REPEATED_LATER = ErrorCode.NOT_CONTROLLER
-"""Of the errors for "not now", the one after which Java's AdminClient and others send the request again.
+"""Of the error codes that mean "not now", the one after which Java's AdminClient and others retry the request.
 
-librdkafka takes REQUEST_TIMED_OUT for a success of CreateTopics.
+librdkafka treats REQUEST_TIMED_OUT as success of CreateTopics.
 """
 _NOT_KNOWN = Refusal(
     ChangeError(
@@ -54,14 +54,15 @@ _NOT_KNOWN = Refusal(
 
 @dataclass(slots=True)
 class DividedRequest:
-    """The parts of a request, whose items have numbers.
+    """A request that is divided into parts. Its items are numbered.
 
-    `refused` has the items that get an error, and `changes` the settings to store for the items that the broker
-    accepts. `for_broker` is the broker's request, or None if no item is left for it. If `is_foreign`, it is a request
-    without settings of sluicegate.
+    `refused` contains the items that get an error, and `changes` the settings to store for the items that the broker
+    accepts. `for_broker` is the broker's request, or None if no item is left for it. If `is_foreign` is true, the
+    request contains no sluicegate settings.
 
-    `to_validate` asks the broker about refused items first, without their settings, because a broker would have found
-    other errors before. `answered` has its results for those with such an error, as they are encoded.
+    `to_validate` is a request that first asks the broker about refused items, without their settings, because a broker
+    would have found other errors earlier. `answered` contains the broker's encoded results for items with such an
+    error.
     """
 
     request: ChangeRequest
@@ -73,7 +74,7 @@ class DividedRequest:
     answered: dict[int, bytes] = field(default_factory=dict)
 
     def refused_by_us(self, give_way: GiveWay) -> "RefusedItems | None":
-        """Return the items with errors of the proxy itself, or None if there are none."""
+        """Return the items with errors from the proxy itself, or None if there are none."""
         codes: Counter[int] = Counter()
         named: list[RequestedItem] = []
         for number, refusal in self.refused.items():
@@ -87,7 +88,7 @@ class DividedRequest:
 
 @dataclass(frozen=True, slots=True)
 class RefusedItems:
-    """The items that the proxy refuses: how many have each error, and the first ones."""
+    """The items that the proxy refuses: the number of items per error, and the first items."""
 
     codes: Counter[int]
     named: list[RequestedItem]
@@ -96,7 +97,7 @@ class RefusedItems:
 def divide(
     api_key: int, version: int, frame: bytes | bytearray, body_at: int, stored: TopicSettings, give_way: GiveWay
 ) -> DividedRequest:
-    """Read and divide a request. Blocks, because it compiles policies. Raises MalformedMessage."""
+    """Parse and divide a request. Blocks, because it compiles policies. Raises MalformedMessage."""
     request = read_change(api_key, version, frame, body_at, PREFIX, give_way)
     return _Division(ApiKey(api_key), frame, request, stored, give_way).divide()
 
@@ -129,7 +130,7 @@ class _Division:
         for number, item in enumerate(request.items):
             self._give_way()
             if item.kind == TOPIC_RESOURCE:
-                # A broker refuses all mentions of what is mentioned several times.
+                # If an item is mentioned several times, a broker refuses all its mentions.
                 self._divide_item(number, item, mentions[item.kind, item.name] == 1)
         if len(divided.refused) < len(request.items):
             only_ours = self._api is ApiKey.INCREMENTAL_ALTER_CONFIGS and self._is_without_broker_settings()
@@ -146,7 +147,7 @@ class _Division:
     def _request_without(
         self, items: Collection[int], settings: Mapping[int, Collection[int]], is_validation: bool
     ) -> bytes:
-        """Return the request in one part, because one about many topics has more parts than one write takes."""
+        """Return the request in one part, because a request about many topics has more parts than one write accepts."""
         dropped = frozenset(items)
         parts = without(self._frame, self._divided.request, dropped, settings, is_validation, self._give_way)
         return b"".join(in_pieces(parts, self._give_way))

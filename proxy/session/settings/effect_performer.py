@@ -1,4 +1,4 @@
-"""Performs the effects of the handler of topic settings: on connections, in the background, on stored settings."""
+"""Performs the effects of the topic settings' handler: on connections, in the background, and on stored settings."""
 
 from collections.abc import Callable
 from contextlib import suppress

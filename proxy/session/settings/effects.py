@@ -1,4 +1,4 @@
-"""The effects that the handler of topic settings yields besides those of the Produce handlers, as values.
+"""The effects that the handler of topic settings yields in addition to those of the Produce handlers, as values.
 
 `sluicegate.proxy.session.settings.effect_performer` performs them.
 """
@@ -30,25 +30,25 @@ class AskClientsBroker(Effect[bytearray]):
 
 @dataclass(frozen=True, slots=True)
 class InBackground(Effect[T]):
-    """Do work that takes long or blocks, and has no effect, in the background. Raises its errors."""
+    """Do work that takes long or blocks, and has no side effects, in the background. Raises its errors."""
 
     work: Callable[[GiveWay], T]
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitFirstRead(Effect[None]):
-    """Wait until this proxy knows the topic settings, for at most some seconds after its start."""
+    """Wait until this proxy knows the topic settings, for at most a few seconds after its start."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings(Effect[Failures]):
-    """Store changes of topic settings. The result has the failure of each topic whose change failed."""
+    """Store changes of topic settings. The result contains the failure of each topic whose change failed."""
 
     changes: Sequence[SettingsChange]
 
 
 @dataclass(frozen=True, slots=True)
 class Deliver(Effect[None]):
-    """Send the client the response to a request after the broker has responded to it. No other request is in flight."""
+    """Send the client the response to a request after the broker has responded. No other request is in flight."""
 
     response: Parts

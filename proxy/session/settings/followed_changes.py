@@ -1,6 +1,6 @@
-"""Finds what topics lose when a broker has accepted a request without a setting of sluicegate.
+"""Finds which settings topics lose when a broker has accepted a request that names no sluicegate setting.
 
-A topic that is deleted or created anew has no settings, and AlterConfigs deletes those that it does not name.
+A topic that is deleted or recreated has no settings, and AlterConfigs deletes those that it does not name.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ GiveWay = Callable[[], None]
 def topics_that_lose_settings(
     api_key: int, version: int, response: bytes | bytearray, stored: TopicSettings, give_way: GiveWay
 ) -> list[SettingsChange]:
-    """Return the changes of the topics that the broker has changed. Raises MalformedMessage."""
+    """Return the changes for the topics that the broker has changed. Raises MalformedMessage."""
     body_at = response_body_at(response, APIS[api_key].response_header_version(version))
     found = []
     for result in read_results(api_key, version, response, body_at, give_way).results:
@@ -36,7 +36,7 @@ def topics_that_lose_settings(
 def with_failures(
     api_key: int, version: int, response: bytes | bytearray, failures: Failures, give_way: GiveWay
 ) -> Parts:
-    """Return the response of AlterConfigs, in parts, with an error for each topic that keeps settings of sluicegate."""
+    """Return the AlterConfigs response, in parts, with an error for each topic that keeps sluicegate settings."""
     body_at = response_body_at(response, APIS[api_key].response_header_version(version))
     read = read_results(api_key, version, response, body_at, give_way)
     view = memoryview(response)

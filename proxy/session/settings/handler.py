@@ -1,7 +1,7 @@
-"""Handles requests of clients that create, alter, delete or describe topics with settings of sluicegate.
+"""Handles clients' requests that create, alter, delete or describe topics with sluicegate settings.
 
 The client's broker decides first, on the client's own connection, so the cluster's own authorization applies. A request
-without such settings, about topics without them, and its response are forwarded as they came.
+that contains no such settings, and concerns only topics without them, is forwarded unchanged, as is its response.
 """
 
 from collections.abc import Callable
@@ -39,12 +39,12 @@ GiveWay = Callable[[], None]
 _PREFIX = PREFIX.encode()
 # Up to this size, walking a message takes less time than waking a thread.
 _SMALL_BYTES = 4096
-# The search for a name takes half a millisecond for a megabyte.
+# The search for a name takes half a millisecond per megabyte.
 _SEARCHED_BYTES = 1 << 20
 
 
 class TopicSettingHandler:
-    """The handler of one session."""
+    """One session's handler."""
 
     def __init__(
         self, stored: TopicSettings, identity: ClientIdentity, clock: RequestClock, reports: SettingReports
@@ -89,10 +89,10 @@ class TopicSettingHandler:
         yield from Deliver(whole)
 
     def _change(self, request: "_Request") -> Steps[None]:
-        """Divide a request that names a setting of sluicegate, and ask the broker about its part first.
+        """Divide a request that names a sluicegate setting, and ask the broker about its part first.
 
-        An error of a setting does not hide an error that a broker would have found before, such as that of a client
-        which may not alter the topic.
+        An error in a setting does not hide an error that a broker would have found earlier, such as a missing
+        permission to alter the topic.
         """
         key, version = request.api.key, request.version
         divided = yield from InBackground(partial(divide, key, version, request.frame, request.body_at, self._stored))
@@ -119,7 +119,7 @@ class TopicSettingHandler:
         yield from Deliver(whole)
 
     def _follow(self, request: "_Request") -> Steps[None]:
-        """Forward a request that names no setting of sluicegate; remove the stored settings that topics lose by it."""
+        """Forward a request that names no sluicegate setting. Then remove the stored settings that topics lose."""
         key, version, frame = request.api.key, request.version, request.frame
         response = yield from request.ask((frame,))
         losing = partial(topics_that_lose_settings, key, version, response, self._stored)
@@ -158,15 +158,15 @@ class _Request:
 
 
 _WITH_SETTINGS = frozenset({ApiKey.CREATE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
-# A request of these APIs depends on settings that it does not name.
+# A request for these APIs depends on settings that it does not name.
 _ABOUT_KNOWN = frozenset({ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS})
 _FOLLOWED = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.ALTER_CONFIGS})
 HANDLED_APIS = _WITH_SETTINGS | _FOLLOWED | {ApiKey.DESCRIBE_CONFIGS}
-"""The APIs of the requests that the handler takes."""
+"""The APIs whose requests the handler takes."""
 
 
 def _may_name_settings(frame: bytearray) -> Steps[bool]:
-    """Return whether a request has the prefix of the names anywhere."""
+    """Return whether the prefix of sluicegate's settings occurs anywhere in a request."""
     if len(frame) <= _SEARCHED_BYTES:
         return _PREFIX in frame
     found = yield from InBackground(partial(_has_prefix, frame))
@@ -182,7 +182,7 @@ def _has_prefix(frame: bytearray, give_way: GiveWay) -> bool:
 
 
 def _read(work: Callable[[GiveWay], T], message: bytes | bytearray) -> Steps[T]:
-    """Do work whose time depends only on the size of a message."""
+    """Do work whose time depends only on a message's size."""
     if len(message) <= _SMALL_BYTES:
         return work(_go_on)
     result = yield from InBackground(work)
@@ -190,7 +190,7 @@ def _read(work: Callable[[GiveWay], T], message: bytes | bytearray) -> Steps[T]:
 
 
 def _read_response(work: Callable[[GiveWay], T], response: bytearray) -> Steps[T]:
-    """Read a broker's response, whose errors are the broker's."""
+    """Parse a broker's response. Its errors count as the broker's."""
     try:
         result = yield from _read(work, response)
     except MalformedMessage as error:

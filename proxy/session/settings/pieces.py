@@ -1,4 +1,4 @@
-"""Joins the parts of a large message to pieces, because joining tens of megabytes at once would delay other work."""
+"""Joins the parts of a large message into pieces. Joining tens of megabytes at once would delay other work."""
 
 from collections.abc import Callable, Iterable, Iterator
 

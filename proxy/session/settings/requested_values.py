@@ -1,6 +1,7 @@
-"""Finds what one topic of a request asks of the topic settings of sluicegate, with a broker's own checks and messages.
+"""Finds the changes of sluicegate's topic settings that a request makes to one topic.
 
-A broker checks all settings of a topic together, so its other settings are checked as well if one is of sluicegate.
+The checks and messages are those of a broker. A broker checks all of a topic's settings together. So if one of them is
+a sluicegate setting, the others are checked too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ class _Operation(IntEnum):
 
 
 class After(IntEnum):
-    """The checks of a broker after which it would find an error of its own settings."""
+    """The broker's checks that precede the one that would find the error."""
 
     NO_CHECK = 0
     AUTHORIZATION = 1
@@ -35,7 +36,7 @@ class After(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why settings are not accepted, and after which checks a broker would say so."""
+    """Why settings are not accepted, and after which checks a broker would report this."""
 
     error: ChangeError
     after: After
@@ -43,7 +44,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class RequestedValues:
-    """The settings of sluicegate that a topic is to have (`values`), and those that are to be deleted."""
+    """The sluicegate settings to set on a topic (`values`), and those to delete."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     removed: frozenset[str] = frozenset()
@@ -55,18 +56,18 @@ Requested = RequestedValues | Refusal
 def requested_values(api_key: int, settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> Requested:
     """Return what a topic's entry in a request asks for, or the error with which a broker would respond.
 
-    `current` has the topic's settings of sluicegate.
+    `current` contains the topic's sluicegate settings.
     """
     return _READERS[ApiKey(api_key)](settings, current)
 
 
 def is_ours(setting: RequestedSetting) -> bool:
-    """Return whether a setting is of sluicegate."""
+    """Return whether a setting is sluicegate's."""
     return setting.name.startswith(PREFIX)
 
 
 def _created(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> Requested:
-    """Return the settings of a new topic, which inherits none. Of equal names the last one counts."""
+    """Return the settings of a new topic, which inherits none. If a name is repeated, the last one counts."""
     missing = [each.name for each in settings if each.value is None]
     if missing:
         text = f"Null value not supported for topic configs: {','.join(missing)}"
@@ -102,12 +103,12 @@ def _changed(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
                 message = f"Can't {operation.name} to key {setting.name} because its type is not LIST."
                 return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, message), After.AUTHORIZATION)
             grown = _list_of(current.get(setting.name, key.default), setting.value or "", operation)
-            if len(grown.encode()) > MAX_STRING_BYTES:  # no response could have it
+            if len(grown.encode()) > MAX_STRING_BYTES:  # no response could contain it
                 message = f"The value of {setting.name} would have more than {MAX_STRING_BYTES} bytes."
                 return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, message), After.ALL_CHECKS)
             if grown:
                 values[setting.name] = grown
-            else:  # an empty list is a value of a broker's settings, and of none of sluicegate
+            else:  # an empty list is valid for some of the broker's settings, but for none of sluicegate's
                 removed.add(setting.name)
         else:
             return Refusal(ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, None), After.AUTHORIZATION)
@@ -126,7 +127,7 @@ def _flaw_in(settings: Sequence[RequestedSetting]) -> Refusal | None:
 
 
 def _list_of(current: str | None, value: str, operation: _Operation) -> str:
-    """Return a list to which items were appended, or from which they were removed, as a broker's controller does."""
+    """Return a list with items appended or removed, as a broker's controller does it."""
     items = [item for item in (current or "").split(",") if item]
     for item in _split(value):
         if operation is _Operation.SUBTRACT:
@@ -138,7 +139,7 @@ def _list_of(current: str | None, value: str, operation: _Operation) -> str:
 
 
 def _split(value: str) -> list[str]:
-    """Split at commas as Java does, without empty items at the end. A text without a comma is one item."""
+    """Split at commas as Java does, without empty items at the end. A string without a comma is one item."""
     return value.rstrip(",").split(",") if value.strip(",") else [value][: "," not in value]
 
 

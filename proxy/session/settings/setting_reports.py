@@ -1,4 +1,4 @@
-"""Counts and logs the changes of topic settings that clients ask for. Log lines name keys, and never values."""
+"""Counts and logs the changes of topic settings that clients request. Log lines name keys, and never values."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -14,7 +14,7 @@ from sluicegate.proxy.session.topic_settings import Failures, SettingsChange
 
 
 class SettingReports:
-    """The reports of one session. One line is logged for all topics of a request."""
+    """One session's reports. One line is logged for all topics in a request."""
 
     def __init__(self, identity: ClientIdentity, counts: SessionCounts, log: SessionLines) -> None:
         self._identity = identity
@@ -22,7 +22,7 @@ class SettingReports:
         self._log = log
 
     def refused(self, api: Api, refused: RefusedItems) -> None:
-        """Report the topics of a request that the proxy refuses."""
+        """Report the topics in a request that the proxy refuses."""
         for code, number in refused.codes.items():
             self._counts.request_errors[api.name, _name_of(code)] += number
         keys = {setting.name for item in refused.named for setting in item.settings if is_ours(setting)}
@@ -31,7 +31,7 @@ class SettingReports:
         self._log.topic_settings_refused(self._identity, api.name, topics, _some(keys, len(keys)), ", ".join(errors))
 
     def stored(self, api: Api, changes: Sequence[SettingsChange], failures: Failures) -> None:
-        """Report changes that were stored, and those that could not be."""
+        """Report changes that were stored, and those that could not be stored."""
         changed = [change for change in changes if change.topic not in failures]
         if changed:
             self._counts.topic_setting_changes[api.name] += len(changed)

@@ -1,4 +1,4 @@
-"""Declares every metric once. Scrapes and docs/metrics.md are made from these declarations."""
+"""Declares every metric once. Scrapes and docs/metrics.md are generated from these declarations."""
 
 from sluicegate.proxy.reporting.metrics.families.broker_names import BROKER_NAMES
 from sluicegate.proxy.reporting.metrics.families.connections import CONNECTIONS
@@ -25,7 +25,7 @@ ROWS: tuple[tuple[str, str, tuple[Family, ...]], ...] = (
     ("Upstream", "Brokers, schema registries and the rules process.", UPSTREAM),
     ("Process", "Version, configuration, workers and resources.", PROCESS),
 )
-"""The title, the description and the metrics of each section of docs/metrics.md."""
+"""Each section of docs/metrics.md: its title, its description and its metrics."""
 
 FAMILIES: tuple[Family, ...] = tuple(family for _, _, families in ROWS for family in families)
 BATCH_COUNTERS: tuple[Family, ...] = tuple(family for family in FAMILIES if family.counted is not None)

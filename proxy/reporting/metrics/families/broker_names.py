@@ -1,4 +1,4 @@
-"""Declares a broker's own metrics under the names that a JMX exporter gives them."""
+"""Declares a broker's own metrics, under the names that a JMX exporter uses."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Declares the metrics of connections, of the reasons for pauses, and of the limits that connections reach."""
+"""Declares the metrics about connections, the reasons for pauses, and the limits that connections reach."""
 
 from sluicegate.proxy.reporting.metrics.family import Family, counter, gauge
 from sluicegate.proxy.session.lifecycle import Stage

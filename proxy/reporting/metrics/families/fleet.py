@@ -1,4 +1,4 @@
-"""Declares the metrics of `sluicegate fleet` at its own /metrics. Scrape a proxy's own metrics from the proxy."""
+"""Declares the metrics that `sluicegate fleet` serves at its own /metrics. A proxy serves its own metrics itself."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Declares the metrics of validated traffic, requests and latencies."""
+"""Declares the metrics about validated traffic, requests and latencies."""
 
 from sluicegate.proxy.reporting.metrics.family import Family, counter, gauge, histogram
 from sluicegate.validation.fallback_reason import FallbackReason

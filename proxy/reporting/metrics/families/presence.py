@@ -1,4 +1,4 @@
-"""Declares the metrics of all proxies with the same presence topic, which each of them serves at `/metrics/fleet`."""
+"""Declares the metrics about all proxies with the same presence topic, which each proxy serves at `/metrics/fleet`."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Declares the metrics of the process, which are its version, configuration, workers and resources."""
+"""Declares the metrics about the process: its version, configuration, workers and resources."""
 
 from platform import python_version
 

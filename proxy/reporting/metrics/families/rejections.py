@@ -1,4 +1,4 @@
-"""Declares the metrics of violations by topic, client and rule, and of their outcomes."""
+"""Declares the metrics about violations by topic, client and rule, and about their outcomes."""
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, counter, gauge

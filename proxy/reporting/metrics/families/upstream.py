@@ -1,4 +1,4 @@
-"""Declares the metrics of brokers, schema registries and the rules process."""
+"""Declares the metrics about brokers, schema registries and the rules process."""
 
 from sluicegate.proxy.reporting.metrics.family import Family, counter, gauge
 
