@@ -7,7 +7,7 @@ from sluicegate.config.files.source import Path, Source
 from sluicegate.config.model import Config
 
 _KEYS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "message.timestamp.difference.max.ms")
-# Ten minutes to 366 days, in seconds. In this range, a number of whole minutes that is not a multiple of 500 probably
+# Ten minutes to 366 days, in seconds. In this range, a whole number of minutes that is not a multiple of 500 probably
 # means seconds: 3600, 86400 and 604800, but not 1500, 30000 or 60000.
 _LEAST, _MOST = 600, 366 * 86_400
 _MINUTE, _HALF_SECOND_MS = 60, 500
@@ -32,7 +32,7 @@ def probable_seconds(config: Config, source: Source) -> Iterator[tuple[Path, str
 
 
 def _at(value: Any, path: Path) -> Any:
-    """Return the value at a path of the file; None if the file has no such path."""
+    """Return the value at a path in the file, or None if the file has no such path."""
     for part in path:
         if isinstance(value, dict):
             value = value.get(part)
@@ -44,7 +44,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _number(written: Any) -> int:
-    """Return a number that is written without a unit; 0 for other values."""
+    """Return a number that is written without a unit, or 0 for other values."""
     if isinstance(written, int):
         return int(written)
     return int(written) if isinstance(written, str) and written.isdecimal() and len(written) <= len(str(_MOST)) else 0

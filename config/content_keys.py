@@ -1,4 +1,4 @@
-"""The sections `key` and `value` of a rule. Each kind of content rule with keys of its own has a section here."""
+"""The sections `key` and `value` of a rule. Each kind of content rule that has its own keys has a section here."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal

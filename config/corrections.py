@@ -1,8 +1,8 @@
 """Suggests the line to write instead of an invalid value or an unknown key.
 
 Most suggestions follow from the model. For example, if a list is expected, a single value becomes a list of one. A key
-declares other suggestions beside its description (`described(corrections=..., misnomers=...)`): words that people write
-as its value, and other names that they use for it.
+can declare further suggestions along with its description (`described(corrections=..., misnomers=...)`): words that
+people write as its value, and other names that people use for it.
 """
 
 import json
@@ -36,9 +36,9 @@ _MAX_TEXT = 80
 
 
 def correction_of(path: Path, value: Any, data: Any, root: type[Any]) -> str | None:
-    """Return the correction of `value` at `path`, as `write KEY: VALUE`; None if no correction is known.
+    """Return the correction of `value` at `path`, as `write KEY: VALUE`, or None if no correction is known.
 
-    `data` is the whole file, which has the other items of a list. `root` is the section that describes the file.
+    `data` is the whole file, which contains a list's other items. `root` is the section that describes the file.
     """
     key = key_at(root, path)
     if key is None:
@@ -46,7 +46,7 @@ def correction_of(path: Path, value: Any, data: Any, root: type[Any]) -> str | N
     if isinstance(path[-1], int):
         return _of_item(path, key, value, _at(data, path[:-1]))
     annotation = annotation_at(root, path)
-    is_declared = path[-1] == key.name and not is_list(annotation)  # a list's corrections are about its items
+    is_declared = path[-1] == key.name and not is_list(annotation)  # a list's corrections apply to its items
     correction = _declared(key, value) if is_declared else None
     if correction is None:
         correction = _derived(key, annotation, value)
@@ -54,7 +54,7 @@ def correction_of(path: Path, value: Any, data: Any, root: type[Any]) -> str | N
 
 
 def misnomer_of(path: Path, value: Any, root: type[Any]) -> str | None:
-    """Return what to write instead of the unknown key `path`; None if no key of its section declares that name."""
+    """Return what to write instead of the unknown key `path`, or None if no key in its section declares that name."""
     section = section_of(annotation_at(root, path[:-1]))
     if section is None:
         return None
@@ -67,7 +67,7 @@ def misnomer_of(path: Path, value: Any, root: type[Any]) -> str | None:
 
 
 def _line(name: str, value: str) -> str:
-    """Return the line `name: value`; `value` itself if it already has a key."""
+    """Return the line `name: value`, or `value` itself if it already contains a key."""
     return f"write {value}" if re.match(r"[a-z_.]+: ", value) else f"write {name}: {value}"
 
 
@@ -80,7 +80,7 @@ def _declared(key: Key, value: Any) -> str | None:
 
 
 def _of_item(path: Path, key: Key, value: Any, items: Any) -> str | None:
-    """Correct one item of a list: return the corrected list of words, or the corrected section."""
+    """Correct one item of a list. Return the corrected list of words, or the corrected section."""
     section = section_of(item_of(key.annotation))
     if section is not None:
         inner = _section_line(section, value)
@@ -116,7 +116,7 @@ def _derived(key: Key, annotation: Any, value: Any) -> str | None:
 
 
 def _section_line(section: type[Any], value: Any) -> str | None:
-    """Return the section that a bare word probably stands for, in braces; None if the word fits no key."""
+    """Return the section that a bare word probably stands for, in braces. Return None if the word fits no key."""
     if not isinstance(value, str):
         return None
     keys = each_key_of(section)
@@ -132,14 +132,14 @@ def _section_line(section: type[Any], value: Any) -> str | None:
 
 
 def _set(key: Key) -> str:
-    """Return an example value of a key: `true` for a flag, `{}` for a section, otherwise a placeholder."""
+    """Return an example value for a key: `true` for a flag, `{}` for a section, otherwise a placeholder."""
     if section_of(key.annotation) is not None:
         return "{}"
     return "true" if unwrapped(key.annotation) is bool else _OPEN
 
 
 def _key_for(keys: Iterable[Key], word: str) -> Key | None:
-    """Return the key that a bare word names or is a value of. Required keys come before others; None if no key fits."""
+    """Return the key that a bare word names, or of which it is a value. Prefers required keys. None if no key fits."""
     ordered = sorted(keys, key=lambda key: not key.is_required)
     for key in ordered:
         if key.name == word and _set(key) != _OPEN:
@@ -178,7 +178,7 @@ def _flow_list(words: list[str]) -> str:
 
 
 def _flow(word: str) -> str:
-    """Return a text as YAML: plain if that is unambiguous, otherwise in quotes."""
+    """Return a string as YAML: plain if that is unambiguous, otherwise in quotes."""
     text = word.strip()
     if len(text) > _MAX_TEXT:
         return _OPEN

@@ -1,4 +1,4 @@
-"""The section `dead_letter_topics`: topics of dead letters of unknown writers, and the meaning of their headers."""
+"""The section `dead_letter_topics`: topics with dead letters of unknown writers, and the meaning of their headers."""
 
 from typing import Literal
 

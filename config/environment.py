@@ -1,8 +1,8 @@
 """Applies overrides from the environment: SLUICEGATE__ADMIN__LISTEN=127.0.0.1:9650 sets admin.listen.
 
 Two underscores separate the parts. One underscore replaces a dot in a key (MESSAGE_TIMESTAMP_TYPE), and a number
-selects an item of a list. A value is used as written; only a list or a whole section is parsed as YAML. An empty
-variable equals a missing variable.
+selects a list item. A value is used as written; only a list or a whole section is parsed as YAML. An empty variable has
+the same effect as a missing one.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _OUT_OF_ORDER = "list items must be numbered consecutively from 0"
 
 
 def apply_environment(source: Source, environment: Mapping[str, str]) -> None:
-    """Apply every override to `source`; unknown keys become problems that name the variable."""
+    """Apply every override to `source`. Unknown keys become problems that name the variable."""
     found = []
     for variable in environment:
         if variable.startswith(PREFIX):
@@ -39,7 +39,7 @@ def apply_environment(source: Source, environment: Mapping[str, str]) -> None:
 
 
 def override(source: Source, path: Path, text: str, place: str) -> None:
-    """Set the value at `path` to the text of a variable or an option. `place` names the variable or option."""
+    """Set the value at `path` to the content of a variable or an option. `place` names the variable or option."""
     value: Any = text or None
     kind = annotation_at(Config, path)
     if value is not None and (section_of(kind) is not None or item_of(kind) is not None):
@@ -51,7 +51,7 @@ def override(source: Source, path: Path, text: str, place: str) -> None:
 
 
 def _structure(text: str, or_text: bool) -> Any:
-    """Return the list or section in a YAML text, the text itself if `or_text` is set, otherwise None."""
+    """Parse a YAML list or section; return None if it is invalid. If `or_text`, return anything but a list unparsed."""
     try:
         root = compose(text)
         value = Reader(lambda _path, _line: None).value(root, ()) if root is not None else None
@@ -61,7 +61,7 @@ def _structure(text: str, or_text: bool) -> Any:
 
 
 def _resolve(parts: list[str], variable: str, source: Source) -> Path | None:
-    """Return the path that the parts of a variable name; None, after adding a problem, if they name no key."""
+    """Return the path that the parts of a variable name. If they name no key, add a problem and return None."""
     path: list[str | int] = []
     for part in parts:
         kind = annotation_at(Config, tuple(path))
@@ -95,7 +95,7 @@ def _report_single_underscores(variable: str, source: Source) -> None:
 
 
 def _parts_of(words: str, section: Any) -> list[str] | None:
-    """Divide words joined by single underscores into the keys that they name; None if they name none."""
+    """Split words joined by single underscores into the keys that they name, or return None if they name none."""
     for name, annotation in keys_of(section).items():
         key = _spelled(name)
         if words == key:

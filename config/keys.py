@@ -1,4 +1,4 @@
-"""Queries on the model by path: allowed keys, their types, and whether they are secret."""
+"""Queries the model by path: allowed keys, their types, and whether they are secret."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -16,7 +16,7 @@ _KEYS: dict[type[Any], tuple["Key", ...]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of the file: its attribute in the section, type annotation, default and description."""
+    """A key in the file: its attribute in the section, type annotation, default and description."""
 
     name: str
     attribute: str
@@ -46,13 +46,13 @@ def unwrapped(annotation: Any) -> Any:
 
 
 def note_of(annotation: Any, kind: type[_Note]) -> _Note | None:
-    """Return the first note of the type `kind` in an annotation, which may be optional; None without such a note."""
+    """Return the first note of type `kind` in an annotation, which may be optional; None if it has no such note."""
     places = [getattr(part, "__metadata__", ()) for part in (annotation, *get_args(annotation))]
     return next((note for notes in places for note in notes if isinstance(note, kind)), None)
 
 
 def takes_none(annotation: Any) -> bool:
-    """Return whether it is an optional number. For those the word `none` equals a missing key."""
+    """Return whether this is an optional number. For these, the word `none` has the same effect as a missing key."""
     quantity = note_of(annotation, Quantity)
     return is_optional(annotation) and quantity is not None and quantity.none is None
 
@@ -63,13 +63,13 @@ def is_optional(annotation: Any) -> bool:
 
 
 def section_of(annotation: Any) -> type[Any] | None:
-    """Return the section class of an annotation; None for anything else."""
+    """Return an annotation's section class, or None for anything else."""
     kind = unwrapped(annotation)
     return kind if isinstance(kind, type) and is_section(kind) else None
 
 
 def each_key_of(section: type[Any]) -> tuple[Key, ...]:
-    """Return the keys of a section, in their order."""
+    """Return a section's keys, in order."""
     if section not in _KEYS:
         hints = get_type_hints(section, include_extras=True)
         _KEYS[section] = tuple(
@@ -89,7 +89,7 @@ def each_key_of(section: type[Any]) -> tuple[Key, ...]:
 
 
 def keys_of(section: type[Any]) -> Mapping[str, Any]:
-    """Return the keys of a section by their names in the file, with their annotations."""
+    """Return the annotations of a section's keys, by their names in the file."""
     return {key.name: key.annotation for key in each_key_of(section)}
 
 
@@ -99,7 +99,7 @@ def renamed(section: type[Any], word: str) -> str | None:
 
 
 def item_of(annotation: Any) -> Any:
-    """Return the item type of a list or mapping; None for other types."""
+    """Return the item type of a list or mapping, or None for other types."""
     kind = unwrapped(annotation)
     if get_origin(kind) is tuple:
         return get_args(kind)[0]
@@ -112,7 +112,7 @@ def is_list(annotation: Any) -> bool:
 
 
 def annotation_at(root: type[Any], path: Path) -> Any:
-    """Return the annotation of `path`; None if the model has no such path."""
+    """Return the annotation of `path`, or None if the model has no such path."""
     annotation: Any = root
     for part in path:
         section = section_of(annotation)
@@ -121,7 +121,7 @@ def annotation_at(root: type[Any], path: Path) -> Any:
 
 
 def key_at(root: type[Any], path: Path) -> Key | None:
-    """Return the key of `path`, or the key of the list or mapping that it is an item of; None for unknown paths."""
+    """Return the key of `path`, or of the list or mapping that contains it. Return None for unknown paths."""
     found: Key | None = None
     annotation: Any = root
     for part in path:
@@ -137,7 +137,7 @@ def key_at(root: type[Any], path: Path) -> Key | None:
 
 
 def holds_secret(annotation: Any) -> bool:
-    """Return whether the type is or contains a secret; an unknown type counts as secret."""
+    """Return whether the type is or contains a secret. An unknown type counts as secret."""
     section = section_of(annotation)
     if section is not None:
         return any(holds_secret(kind) for kind in keys_of(section).values())

@@ -196,7 +196,7 @@ class Listen:
             raise ValueError("listen.ssl.principal.mapping.rules needs listen.tls.client_auth: it maps certificates")
 
     def why_no_client_address(self, node_id: int) -> tuple[str, str] | None:
-        """Return the reason why broker `node_id` can have no address for clients, and the remedy; None if it can."""
+        """Return why broker `node_id` can have no address for clients, and the remedy. Return None if it can."""
         if self.broker_host is not None or node_id in self.broker_port_map:
             return None
         port = self.port_of(node_id)
@@ -209,25 +209,26 @@ class Listen:
         return None
 
     def port_of(self, node_id: int) -> int:
-        """Return the port of broker `node_id`; needs a separate port for each broker."""
+        """Return the port of broker `node_id`. Requires a separate port for each broker."""
         base = self.broker_port_base if self.broker_port_base is not None else self.bootstrap.port + 1
         return self.broker_port_map.get(node_id, base + node_id)
 
     def broker_at(self, port: int, ids: int) -> int | None:
-        """Return the broker with the port, among ids below `ids` and the ids of `broker_port_map`; None if no broker
-        has it.
+        """Return the broker with this port, or None.
+
+        Considers ids below `ids`, and those in `broker_port_map`.
         """
         return next((each for each in (*range(ids), *self.broker_port_map) if self.port_of(each) == port), None)
 
     def address_of(self, node_id: int) -> str:
-        """Return the address that is advertised for broker `node_id`, as text."""
+        """Return the address to advertise for broker `node_id`, as a string."""
         if self.broker_host is None:
             return str(HostPort(self.host_for_clients, self.port_of(node_id)))
         return str(HostPort(self.broker_host.replace(NODE_ID, str(node_id)), self.bootstrap.port))
 
     @property
     def user_claim(self) -> str | None:
-        """Return the claim of an OAUTHBEARER token from which brokers take the principal; None if it is unknown."""
+        """Return the claim of an OAUTHBEARER token from which brokers take the principal, or None if it is unknown."""
         return self.oauth_username_claim or self.oauthbearer_claim
 
     @property
@@ -237,5 +238,5 @@ class Listen:
 
     @property
     def host_for_clients(self) -> str:
-        """Return the host that is advertised to clients."""
+        """Return the host to advertise to clients."""
         return self.advertised_host or self.bootstrap.host

@@ -1,4 +1,4 @@
-"""Loads a file, the environment and command-line options into a Config, or reports every problem at once."""
+"""Loads a file, the environment and command-line options into a Config, or reports all problems at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _READERS: dict[type[Any], TypeAdapter[Any]] = {}  # building an adapter takes mi
 
 
 class ConfigError(Exception):
-    """The configuration is invalid. `problems` lists each reason."""
+    """Raised if the configuration is invalid. `problems` lists all reasons."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -36,7 +36,7 @@ class ConfigError(Exception):
 
 
 class InvalidSection(ValueError):
-    """The data does not fit the section. `details` are pydantic's errors."""
+    """Raised if the data do not fit the section. `details` are pydantic's errors."""
 
     def __init__(self, error: ValidationError) -> None:
         super().__init__(str(error))
@@ -45,7 +45,7 @@ class InvalidSection(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A command-line option that overrides the key at `path`, in the file and in the environment."""
+    """A command-line option. It overrides the key at `path` in the file and in the environment."""
 
     name: str
     path: Path
@@ -54,8 +54,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A valid configuration and its source. `warnings` are about probable mistakes, `hints` about common
-    misunderstandings.
+    """A valid configuration and its source.
+
+    `warnings` are about probable mistakes, and `hints` about common misunderstandings.
     """
 
     config: Config
@@ -74,7 +75,7 @@ def load(
 ) -> Loaded:
     """Validate a source with the environment and options applied. Raises ConfigError with every problem found.
 
-    Relative file names start at `folder`; or, if it is None, at the working directory.
+    Relative file names start at `folder`, or at the working directory if it is None.
     """
     if not source.readable:
         raise ConfigError(source.problems)
@@ -99,7 +100,7 @@ def load(
 
 
 def _check_version(source: Source) -> None:
-    """Raise ConfigError for a file of a newer version, without other problems: its keys may be unknown here."""
+    """Raise ConfigError for a file of a newer version. Reports no other problems: its keys may be unknown here."""
     version = source.data.get(_VERSION)
     if isinstance(version, str) and version.isdecimal() and len(version) <= _MOST_DIGITS:
         version = int(version)
@@ -151,7 +152,7 @@ def config_of(data: Any) -> Config:
 
 
 def read_section(section: type[_Section], data: Any) -> _Section:
-    """Return one section alone. Raises InvalidSection."""
+    """Return a single section. Raises InvalidSection."""
     try:
         return _reader_of(section).validate_python(data)  # type: ignore[no-any-return]  # a cache forgets the type
     except ValidationError as error:
@@ -159,7 +160,7 @@ def read_section(section: type[_Section], data: Any) -> _Section:
 
 
 def json_schema_of(section: type[Any]) -> Schema:
-    """Return pydantic's JSON Schema of a section."""
+    """Return pydantic's JSON Schema for a section."""
     return _reader_of(section).json_schema(by_alias=True)
 
 
@@ -177,8 +178,8 @@ def _checked(config: Config) -> Config:
 def resolve_files(source: Source, folder: FilePath) -> None:
     """Make relative file names absolute, so that every process reads the same files.
 
-    A name is relative to the file that contains it. Names in variables and options are relative to `folder`, the folder
-    of the configuration.
+    A name is relative to the file that contains it. Names in variables and options are relative to `folder`, the
+    configuration's folder.
     """
     source.data = _resolved(source.data, (), source, folder)
 

@@ -1,15 +1,15 @@
-"""Reports all mistakes in one section together."""
+"""Reports all mistakes in a section together."""
 
 from collections.abc import Iterable
 
 from sluicegate.config.files.source import Path
 
 Mistake = tuple[Path, str]
-"""The path from the section that is checked, and the message."""
+"""The path, relative to the section that is checked, and the message."""
 
 
 class SectionMistakes(ValueError):
-    """All mistakes about a section as a whole. `found` lists them."""
+    """Raised for mistakes that concern a section as a whole. `found` lists all of them."""
 
     def __init__(self, found: Iterable[Mistake]) -> None:
         self.found = tuple(found)

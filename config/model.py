@@ -1,6 +1,6 @@
-"""The configuration file: every key with its default, bounds and description. Immutable once read.
+"""Defines the configuration file: every key with its default, bounds and description. Immutable once read.
 
-Keys with dots have Kafka's names and mean the same as on a broker.
+Keys with dots have Kafka's names and the same meaning as on a broker.
 """
 
 import socket
@@ -49,7 +49,7 @@ from sluicegate.config.values.kinds import (
 from sluicegate.config.values.password import Password, check_one_source
 from sluicegate.config.written_topics import mistakes_in_written_topics
 
-# Keys whose changes take effect on a reload. All other keys need a restart.
+# Keys that take effect on a reload. Changes to all other keys need a restart.
 POLICIES = frozenset(
     {
         "client_owners",
@@ -105,7 +105,7 @@ class Admin:
 
     @property
     def web_ui_token(self) -> Password | None:
-        """Return the token of the web UI; None if there is none."""
+        """Return the web UI's token, or None if there is none."""
         if self.token is None and self.token_file is None:
             return None
         return Password("admin.token_file", self.token, self.token_file)
@@ -304,7 +304,7 @@ class Config:
         yield from ((("floor", i), floor) for i, floor in enumerate(self.floor))
 
     def _rules_with_names_of_the_floor(self) -> Iterator[Mistake]:
-        """Yield each rule of a topic that has the name of a floor's rule, because both can apply to one topic."""
+        """Yield each topic rule with the name of a floor rule, because both may apply to the same topic."""
         taken = {rule.name: i for i, floor in reversed(list(enumerate(self.floor))) for rule in floor.rules or ()}
         for path, keys in self.sections_with_rules() if taken else ():
             for i, rule in enumerate(keys.rules or ()):
@@ -340,7 +340,7 @@ class Config:
                     raise ValueError(f"{key}: {'; '.join(unavailable)}")
 
     def why_no_client_address(self, node_id: int) -> tuple[str, str] | None:
-        """Return the reason why broker `node_id` can have no address for clients, and the remedy; None if it can."""
+        """Return why broker `node_id` can have no address for clients, and the remedy. Return None if it can."""
         listen, admin = self.listen, self.admin.listen
         unavailable = listen.why_no_client_address(node_id)
         if unavailable is not None or listen.broker_host is not None:
@@ -357,11 +357,11 @@ class Config:
         )
 
     def with_policies_of(self, other: "Config") -> "Config":
-        """Return this configuration with the policies of another."""
+        """Return this configuration with the policies of another one."""
         return replace(self, **{key: getattr(other, key) for key in POLICIES})
 
     def of_one_worker(self, bootstrap: HostPort) -> "Config":
-        """Return the configuration of one worker, with its share of each limit and without the supervisor's tasks."""
+        """Return one worker's configuration, with its share of each limit and without the supervisor's tasks."""
         limits, share_of = self.limits, self._share_of
         listen = replace(self.listen, bootstrap=bootstrap)
         otel = None if self.otel is None else self.otel.of_one_worker(self.workers)
@@ -379,5 +379,5 @@ class Config:
         return replace(self, listen=listen, admin=Admin(), limits=shared, otel=otel)
 
     def _share_of(self, bound: int | None) -> int | None:
-        """Return one worker's share of a limit, rounded up; None if there is no limit."""
+        """Return one worker's share of a limit, rounded up, or None if there is no limit."""
         return None if bound is None else -(-bound // self.workers)

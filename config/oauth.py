@@ -1,4 +1,4 @@
-"""The sections `oauth`: logins of the proxy with tokens that an authorization server grants."""
+"""The sections `oauth`: the proxy's logins with tokens that an authorization server grants."""
 
 import re
 from typing import Annotated

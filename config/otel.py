@@ -1,4 +1,4 @@
-"""The section `otel`: where and how often metrics and traces are sent by OTLP."""
+"""The section `otel`: where and how often metrics and traces are sent with OTLP."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -52,9 +52,12 @@ class Otel:
 
     @property
     def current_headers(self) -> Password:
-        """Return the headers, to be parsed by `headers_in`. The file is read again each time."""
+        """Return the headers, to be parsed with `headers_in`. Their file is read each time."""
         return Password("otel.headers_file", self.headers, self.headers_file)
 
     def of_one_worker(self, workers: int) -> "Otel":
-        """Return the section for one worker: its share of the traces and no metrics, which the supervisor exports."""
+        """Return the section for one worker, with its share of the traces.
+
+        It has no metrics, which the supervisor exports.
+        """
         return replace(self, metrics=False, traces_per_second=-(-self.traces_per_second // workers))

@@ -117,7 +117,7 @@ class Registry:
 
     @property
     def endpoint(self) -> str:
-        """Return the URL of the API; empty if there is none."""
+        """Return the URL of the API. It is empty if there is none."""
         if self.url is None and self.region is not None:
             return f"https://glue.{self.region}.amazonaws.com"
         return self.url or ""
@@ -136,7 +136,7 @@ class Registry:
         return Password(f"{section}.token_file", self.token, self.token_file)
 
     def secrets(self, section: str) -> tuple[Password, ...]:
-        """Return every secret of the login. `section` is the dotted path of this section, for messages."""
+        """Return all secrets of the login. `section` is the dotted path of this section, for messages."""
         of_oauth = () if self.oauth is None else (self.oauth.secret_of(f"{section}.oauth"),)
         return (self.password_of(section), self.token_of(section), *of_oauth)
 

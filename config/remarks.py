@@ -28,7 +28,7 @@ DECLARE = (
 _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
 _WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
 _DEPRECATED = "message.timestamp.difference.max.ms"
-# The number of patterns with the same prefix that are compared, and the maximum length of a prefix.
+# The maximum number of patterns with the same prefix to compare, and the maximum length of a prefix.
 _MAX_COMPARED, _MAX_BEGINNING = 100, 249
 _MOST_STATEMENTS = 50
 
@@ -69,7 +69,7 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
     yield from _own_addresses(config, source)
     yield from _impossible_principals(config, source)
     named = named_principal(config)
-    is_mapped = config.listen.principal_mapping_rules is not None  # the pattern may mean the principal of a certificate
+    is_mapped = config.listen.principal_mapping_rules is not None  # the pattern may mean a certificate's principal
     if named is not None and not config.listen.declares_principals and not is_mapped:
         yield _message(source, named, f"depends on a principal, and {UNDECLARED}. {DECLARE}")
 
@@ -80,7 +80,7 @@ def _section_to_enforce(path: Path, source: Source) -> str:
 
 
 def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
-    """Yield a warning for each key of an entry of `topics` that is weaker than the floor of all its topics."""
+    """Yield a warning for each key in an entry of `topics` that is weaker than the floor of all the entry's topics."""
     for i, topic in enumerate(config.topics) if config.floor else ():
         place = next((k for k, floor in enumerate(config.floor) if is_within(topic.match, [floor.match])), None)
         floor = None if place is None else config.floor[place]
@@ -112,7 +112,7 @@ def _is_above(bound: int | None, floor: int | None) -> bool:
 
 
 def _is_observed(config: Config, path: Path, keys: TopicKeys) -> bool:
-    """Return whether no topic of the section can be in mode reject."""
+    """Return whether no topic in the section can be in mode reject."""
     if path == ("defaults",):
         return keys.mode == "observe" and all(topic.mode != "reject" for topic in config.topics)
     return (keys.mode or config.defaults.mode) == "observe"
@@ -139,7 +139,7 @@ def _principals(config: Config) -> Iterator[tuple[Path, str]]:
 
 
 def named_principal(config: Config) -> Path | None:
-    """Return the key of the first policy that depends on the principal of a login, None if there is none."""
+    """Return the key of the first policy that depends on a login's principal, or None."""
     for i, exemption in enumerate(config.exempt):
         if exemption.principal is not None and _may_be_a_login(exemption.principal):
             return "exempt", i, "principal"
@@ -161,8 +161,9 @@ def named_principal(config: Config) -> Path | None:
 
 
 def _may_be_a_login(pattern: str) -> bool:
-    """Return whether the pattern can match a SASL login. A certificate's principal begins with an attribute
-    (`User:CN=...`).
+    """Return whether the pattern can match a SASL login.
+
+    A certificate's principal, in contrast, begins with an attribute (`User:CN=...`).
     """
     begins = literal_prefix(pattern)
     return _LOGIN.startswith(begins) or (begins.startswith(_LOGIN) and _OF_A_CERTIFICATE.match(begins) is None)
@@ -184,7 +185,7 @@ def hints_of(config: Config, source: Source) -> Iterator[str]:
 
 
 def _unchecked_statements(source: Source) -> Iterator[str]:
-    """Yield the statements of contracts that nothing checks."""
+    """Yield the statements in contracts that nothing checks."""
     statements = (
         f"{each.place}: contract of {contract.topic}: not checked: {each}"
         for contract in source.contracts.values()
@@ -219,7 +220,7 @@ def _shadowed(config: Config, source: Source) -> Iterator[str]:
 
 
 def _shadowed_quotas(config: Config, source: Source) -> Iterator[str]:
-    """Yield a warning for each topic quota after one that matches the same topics."""
+    """Yield a warning for each topic quota that follows one for the same topics."""
     before: list[tuple[int, str]] = []
     for i, quota in enumerate(config.quotas):
         topic = quota.topic

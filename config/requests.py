@@ -1,4 +1,4 @@
-"""The sections `requests` and `exempt`: rules about Produce requests, and exempt clients (docs/rules.md)."""
+"""The sections `requests` and `exempt`: rules for Produce requests, and exempt clients (docs/rules.md)."""
 
 from typing import Annotated, Literal
 

@@ -22,12 +22,12 @@ def described(
 ) -> Any:
     """Declare a key with its default and its description, which docs/configuration.md shows.
 
-    `name` is the key in the file; None if it is the attribute's name. `formerly` is the key's old name, which is
-    rejected with a message that gives the new one. In a description `{side}` is replaced by `key` or `value`.
+    `name` is the key in the file; None means that it is the attribute's name. `formerly` is the key's old name, which
+    is rejected with a message that gives the new one. In a description, `{side}` is replaced by `key` or `value`.
 
     Two arguments serve error messages. `corrections` maps words that people write as the value, in lower case, to the
-    right value or the whole right line. `misnomers` maps other names that people use for the key to the right line, in
-    which `{value}` is the given value.
+    correct value or the whole correct line. `misnomers` maps other names that people use for the key to the correct
+    line, in which `{value}` stands for the given value.
     """
     names = {"alias": name, "formerly": formerly, "corrections": corrections, "misnomers": misnomers}
     metadata = {"description": description} | {each: given for each, given in names.items() if given is not None}
@@ -56,6 +56,6 @@ def is_unset(section: "DataclassInstance") -> bool:
 
 
 def default_of(each: Any) -> Any:
-    """Return the default of a field of a section; MISSING if the field is required."""
+    """Return the default of a section's field, or MISSING if the field is required."""
     make: Callable[[], Any] | Any = each.default_factory
     return each.default if make is MISSING else make()

@@ -1,7 +1,8 @@
-"""The keys with which a topic's settings in the cluster give its policy, `sluicegate.*`.
+"""Defines the keys with which a topic's settings in the cluster define its policy, `sluicegate.*`.
 
-They are those of an entry of `topics`, flat: a key inside a section has the name of the section before it, and the one
-required key of a section has the name of the section itself (`sluicegate.fix` is `fix.timestamp` of a file).
+They are those of an entry of `topics`, flattened: a key inside a section is prefixed by the section's name. If a
+section has only one required key, that key has the name of the section itself (`sluicegate.fix` is `fix.timestamp` in a
+file).
 """
 
 from dataclasses import dataclass
@@ -14,12 +15,12 @@ from sluicegate.config.topics import Topic
 
 PREFIX = "sluicegate."
 CONTRACT = f"{PREFIX}contract"
-"""The one key that no entry of `topics` has: its value is what a file of `contracts` has."""
+"""The only key that entries of `topics` do not have. Its value is the content of a file in `contracts`."""
 _NOT_SETTINGS = frozenset({"match"})
 
 
 class SettingType(IntEnum):
-    """The types of DescribeConfigs v3 and later that these keys have (KIP-569)."""
+    """The types that these keys have in DescribeConfigs v3 and later (KIP-569)."""
 
     BOOLEAN = 1
     STRING = 2
@@ -30,7 +31,7 @@ class SettingType(IntEnum):
 class SettingKey:
     """A key: its name with the prefix, its path in an entry of `topics`, its type, default and description.
 
-    `is_json` is true if the value is a JSON text.
+    `is_json` is whether the value is JSON.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The section `state`: the topics with the state that the proxies of one cluster share."""
+"""The section `state`: the topics with the state that a cluster's proxies share."""
 
 from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import TopicName, WrittenFileName

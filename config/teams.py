@@ -1,6 +1,6 @@
-"""The sections `topic_files`, `contracts`, `floor`, `owner` and `client_owners`: policies of teams and of the operator.
+"""The sections `topic_files`, `contracts`, `floor`, `owner` and `client_owners`.
 
-See docs/policy-files.md.
+They define policies of teams and of the operator. See docs/policy-files.md.
 """
 
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""The `tls` sections: towards clients (`listen.tls`), brokers (`upstream.tls`) and other servers (registries, OTLP)."""
+"""The `tls` sections: for clients (`listen.tls`), brokers (`upstream.tls`) and other servers (registries, OTLP)."""
 
 from typing import Literal
 
@@ -51,7 +51,7 @@ class ListenTls:
 
     @property
     def password_of_key(self) -> Password:
-        """The password of the private key."""
+        """The private key's password."""
         return Password("listen.tls.key_password_file", self.key_password, self.key_password_file)
 
 
@@ -79,7 +79,7 @@ class UpstreamTls:
 
     @property
     def password_of_key(self) -> Password:
-        """The password of the private key."""
+        """The private key's password."""
         return Password("upstream.tls.key_password_file", self.key_password, self.key_password_file)
 
 
@@ -105,5 +105,5 @@ class ServerTls:
         check_one_source("key_password", self.key_password, self.key_password_file)
 
     def password_of_key(self, section: str) -> Password:
-        """The password of the private key. `section` is the dotted path of this section, for messages."""
+        """The private key's password. `section` is the dotted path of this section, for messages."""
         return Password(f"{section}.key_password_file", self.key_password, self.key_password_file)

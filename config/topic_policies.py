@@ -1,4 +1,4 @@
-"""The section `topic_policies`: which keys of which topics teams set as topic settings of the cluster."""
+"""The section `topic_policies`: which keys teams may set for which topics, as topic settings in the cluster."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -67,7 +67,7 @@ class TopicPolicies:
     )
 
     def covers(self, topic: str) -> bool:
-        """Return whether any key of `topic` is delegated."""
+        """Return whether any of the topic's keys is delegated."""
         return is_within(topic, self.topics)
 
     def names(self, key: SettingKey) -> bool:
@@ -76,7 +76,7 @@ class TopicPolicies:
 
 
 def delegated_keys(delegations: Sequence[TopicPolicies], topic: str) -> dict[str, TopicPolicies]:
-    """Return the keys that the owners of `topic` set, by their names, each with the first item that delegates it."""
+    """Return the keys that the owners of `topic` may set, by name, each with the first item that delegates it."""
     covering = [each for each in delegations if each.covers(topic)]
     found: dict[str, TopicPolicies] = {}
     for key in SETTING_KEYS.values() if covering else ():

@@ -1,6 +1,6 @@
 """The sections `defaults` and `topics`: bounds and rules for topics, and what happens to batches that violate them.
 
-Keys with Kafka's names, dots included, mean the same as on a broker.
+Keys with Kafka's names, dots included, have the same meaning as on a broker.
 """
 
 from typing import Annotated, Literal

@@ -18,7 +18,7 @@ _EXTENSION_VALUE = re.compile(r"[\x20-\x7e\t\r\n]+")
 
 
 def _extensions(given: dict[str, str]) -> dict[str, str]:
-    """Check names and values of SASL extensions against RFC 7628, section 3.1. Raises ValueError."""
+    """Check the names and values of SASL extensions against RFC 7628, section 3.1. Raises ValueError."""
     for name, value in given.items():
         if not _EXTENSION_NAME.fullmatch(name) or name == "auth":
             raise ValueError("the name of an extension consists of letters, and is not auth")
@@ -84,7 +84,7 @@ class Sasl:
 
     @property
     def secrets(self) -> tuple[Password, ...]:
-        """Return every secret of this login."""
+        """Return all secrets of this login."""
         of_client = () if self.oauth is None else (self.oauth.secret_of("upstream.sasl.oauth"),)
         return (self.current_password, self.current_token, *of_client)
 

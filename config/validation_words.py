@@ -31,13 +31,13 @@ def problems_of(details: Iterable[Any], source: Source, root: type[Any]) -> list
 
 
 def _meant(path: Path, root: type[Any]) -> Path | None:
-    """Return the path of the key that was probably meant by an unknown one."""
+    """Return the path of the key that an unknown one probably meant."""
     close = nearest(str(path[-1]), _known_keys(path[:-1], root))
     return None if close is None else (*path[:-1], close)
 
 
 def _problems_of(detail: Any, source: Source, root: type[Any]) -> list[Problem]:
-    """Return the problems in one error. Several mistakes of a section are separate problems."""
+    """Return the problems in one error. Several mistakes in a section are separate problems."""
     error = detail.get("ctx", {}).get("error")
     if isinstance(error, SectionMistakes):
         path = _path_of(detail)
@@ -76,7 +76,7 @@ _SHAPES = frozenset({"dataclass_type", "dict_type", "tuple_type"})
 
 
 def _expected(kind: str, detail: Any, path: Path, root: type[Any], is_brief: bool) -> str:
-    """Return the expected value in words; fewer if `is_brief`, because a correction follows."""
+    """Describe the expected value in words. Use fewer if `is_brief`, because a correction follows."""
     if kind in ("dataclass_type", "tuple_type"):
         return _expected_shape(kind, path, root, is_brief)
     if kind == "dict_type":

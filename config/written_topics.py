@@ -1,4 +1,4 @@
-"""Checks that each topic that the proxy itself writes has one purpose."""
+"""Checks that each topic that the proxy itself writes has only one purpose."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,8 +14,8 @@ def mistakes_in_written_topics(
 ) -> Iterator[Mistake]:
     """Yield each topic with two purposes, and each dead-letter topic that has a dead-letter topic itself.
 
-    `events_topic` is `violations.topic`; None if it is not set. A client that can write to the topics of `state` could
-    decide about all policies, and clients write to dead-letter topics.
+    `events_topic` is `violations.topic`, or None if it is not set. The topics in `state` must have no other purpose: a
+    client that can write to them could control all policies, and clients do write to dead-letter topics.
     """
     purposes: dict[str, str] = {}
     for path, name in _named(events_topic, state):

@@ -1,10 +1,11 @@
-"""Dead letters of any writer: iterate over them, group them, validate them, and redrive them. No Spark.
+"""Iterates over, groups, validates and redrives dead letters, whoever wrote them. Does not need Spark.
 
     from sluicegate.dead_letters import Cluster, RedriveJob, RedriveRequest, group_letters, letters_of
     from sluicegate.proxy.reload.letter_policies import read_policies
 
-`letters_of` iterates, `group_letters` groups, a `LetterValidator` (from `read_policies`) validates, and a `RedriveJob`
-redrives. docs/dead-letters.md has an example. Everything else of the package is internal.
+`letters_of` iterates over letters, `group_letters` groups them, a `LetterValidator` (from `read_policies`) validates
+them, and a `RedriveJob` redrives them. See docs/dead-letters.md for an example. Everything else in the package is
+internal.
 """
 
 from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable, Range

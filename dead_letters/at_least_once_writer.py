@@ -1,4 +1,4 @@
-"""Writes records to another cluster than that of the marks: first the records, and then the marks on them."""
+"""Writes records to a cluster other than that of the marks: first the records, then their marks."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,9 +16,10 @@ _SECONDS = 60.0
 
 
 class AtLeastOnceWriter:
-    """Two producers: one for the records, and one for the marks in the cluster of the dead letters.
+    """A pair of producers: one for the records, and one for the marks in the cluster of the dead letters.
 
-    If the run ends between both, its last records have no mark and are written again. Nothing fences a second run.
+    If the run ends after records were written but before their marks were, a later run writes these records again. Two
+    concurrent runs do not fence each other.
     """
 
     def __init__(self, target: Cluster, source: Cluster, mark_topic: str) -> None:
@@ -29,9 +30,10 @@ class AtLeastOnceWriter:
         self._errors: list[KafkaError] = []
 
     def write(self, records: Sequence[PlannedRecord], marks: Sequence[Mark]) -> str | None:
-        """Write records, and marks if all are written. Return the code of the error if a record is rejected.
+        """Write records, then their marks. If a record is rejected, write no marks and return its error code.
 
-        Then the next call does not repeat the records that were written. Raises ClusterUnavailable.
+        After a rejection, the next call does not repeat the records that were already written. Raises
+        ClusterUnavailable.
         """
         self._errors.clear()
         try:
@@ -56,13 +58,13 @@ class AtLeastOnceWriter:
     def _send(self, record: PlannedRecord, delivered: OnDelivery) -> None:
         try:
             send_record(self._records, record, delivered, self._errors)
-        except KafkaException as failure:  # librdkafka itself rejects the record
+        except KafkaException as failure:  # librdkafka itself rejected the record
             self._errors.append(failure.args[0])
 
     def _rejection(self) -> str | None:
-        """Return the code of a rejection; None without errors. Raises KafkaException if an error blames no record.
+        """Return the code of the first rejection, or None. Raises KafkaException for an error that no record caused.
 
-        A broker rejects the whole batch, and librdkafka reports another error for the other records of the batch.
+        A broker rejects the whole batch. For the batch's other records, librdkafka reports a different error.
         """
         for error in self._errors:
             if error.code() not in REJECTIONS and error.code() != KafkaError._INVALID_DIFFERENT_RECORD:
@@ -78,6 +80,6 @@ class AtLeastOnceWriter:
 
 
 def _flush(producer: Producer, errors: Sequence[KafkaError]) -> None:
-    """Wait until the fate of all records is known, which is at most the delivery timeout of librdkafka (5 minutes)."""
+    """Wait until every record is delivered or has failed: at most librdkafka's delivery timeout (5 minutes)."""
     while len(producer):
         serve(lambda: producer.flush(_SECONDS), errors)

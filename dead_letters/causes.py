@@ -1,4 +1,4 @@
-"""Finds the cause of a letter: the error without the parts of its text that differ from record to record."""
+"""Finds the cause of a letter: its error, without the parts of the message that vary from record to record."""
 
 import re
 from collections.abc import Collection
@@ -11,7 +11,7 @@ from sluicegate.dead_letters.letter import Letter
 _MOST_CHARACTERS = 300
 _CACHED = 10_000
 
-# Each pattern has one quantifier over a class of characters, so the time is linear in the length of the text.
+# Each pattern has a single quantifier over a character class, so matching takes linear time.
 _VARIABLE = re.compile(
     r"""
     (?P<uuid>\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b)
@@ -26,14 +26,14 @@ _QUOTED = re.compile(r"""(?<!\w)'[^']{1,200}'|"[^"]{1,200}"|`[^`]{1,200}`|\[[^\[
 _PART = "<…>"
 _NAMES = {"uuid": "<id>", "hex": "<hex>", "number": "<n>", "braces": _PART}
 MOST_QUOTES = 4
-"""The quotes that are told apart. All further quotes of a text count as one."""
+"""The number of quoted strings in a message that are distinguished. Any further ones count as one."""
 
 
 class Cause(NamedTuple):
-    """The error's class or code, the violated rules, the step that failed, and the text without its variable parts.
+    """The cause of a letter: error class or code, violated rules, failed step, and message without variable parts.
 
-    `exact` still has the text in quotes, which is a name in some messages ("missing field 'tenant'") and part of the
-    record in others.
+    `exact` keeps the quoted strings. In some messages they are names ("missing field 'tenant'"), in others record
+    contents.
     """
 
     error: str
@@ -60,13 +60,13 @@ def _without_variables(text: str) -> tuple[str, str]:
 
 
 def quotes_in(cause: Cause) -> tuple[str, ...]:
-    """Return the texts in quotes by their positions: the first `MOST_QUOTES`, and all further ones as one."""
+    """Return the quoted strings in order: the first `MOST_QUOTES` separately, and all others joined into one."""
     found = _QUOTED.findall(cause.exact)
     return (*found[:MOST_QUOTES], "".join(found[MOST_QUOTES:])) if len(found) > MOST_QUOTES else tuple(found)
 
 
 def without_quotes(cause: Cause, positions: Collection[int]) -> Cause:
-    """Return the cause without the texts in quotes at some positions."""
+    """Return the cause with the quoted strings at the given positions replaced by a placeholder."""
     if not positions:
         return cause
     counted = count()

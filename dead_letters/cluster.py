@@ -1,4 +1,4 @@
-"""Connects to a cluster with librdkafka, with the login of the person who runs the command."""
+"""Connects to a cluster with librdkafka, using the credentials of the person who runs the command."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ _FETCH_WAIT_MS = 20
 
 
 class ClusterUnavailable(Exception):
-    """Raised if the cluster or a topic cannot be read or written. The text gives the reason."""
+    """Raised if the cluster or a topic cannot be read or written. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The offsets of a partition from `start` to before `end`."""
+    """A range of offsets in one partition, from `start` (inclusive) to `end` (exclusive)."""
 
     partition: int
     start: int
@@ -27,15 +27,15 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster. `settings` are librdkafka's for the connection: `bootstrap.servers`, TLS and login."""
+    """A cluster. `settings` are librdkafka's connection settings: `bootstrap.servers`, TLS and SASL."""
 
     settings: Mapping[str, Any]
 
     def consumer_settings(self) -> dict[str, Any]:
-        """Return the settings of a consumer that reads committed records, and commits nothing."""
+        """Return settings for a consumer that reads only committed records and commits no offsets."""
         return {
             **self.settings,
-            "group.id": _GROUP,  # required by librdkafka; no offset is committed and no group is joined
+            "group.id": _GROUP,  # librdkafka requires it; no offset is committed and no group is joined
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
@@ -43,20 +43,23 @@ class Cluster:
             "auto.offset.reset": "earliest",
             "queued.max.messages.kbytes": _FETCHED_KBYTES,
             "allow.auto.create.topics": False,
-            "fetch.wait.max.ms": _FETCH_WAIT_MS,  # the end of a partition is known after this time
+            "fetch.wait.max.ms": _FETCH_WAIT_MS,  # when the end of a partition is reported
         }
 
     def consumer(self) -> Consumer:
-        """Return a consumer with these settings."""
+        """Return a consumer with `consumer_settings`."""
         return Consumer(self.consumer_settings())
 
     def topics(self) -> dict[str, int]:
-        """Return the number of partitions of each topic that the login may describe. Raises ClusterUnavailable."""
+        """Return the number of partitions per topic, for topics that the principal may describe.
+
+        Raises ClusterUnavailable.
+        """
         found = self._metadata().topics
         return {name: len(topic.partitions) for name, topic in sorted(found.items()) if topic.error is None}
 
     def cluster_id(self) -> str:
-        """Return the id of the cluster. Raises ClusterUnavailable."""
+        """Return the cluster id. Raises ClusterUnavailable."""
         return str(self._metadata().cluster_id)
 
     def _metadata(self) -> Any:
@@ -70,7 +73,7 @@ class Cluster:
 
 
 def ranges_of(consumer: Consumer, topic: str, partitions: int) -> list[Range]:
-    """Return the offsets of a topic's partitions. Raises ClusterUnavailable."""
+    """Return the offset range of each of a topic's partitions. Raises ClusterUnavailable."""
     found = []
     for partition in range(partitions):
         try:
@@ -82,7 +85,7 @@ def ranges_of(consumer: Consumer, topic: str, partitions: int) -> list[Range]:
 
 
 def present_ranges(cluster: Cluster, topic: str) -> tuple[Range, ...]:
-    """Return the offsets that a topic has now, without empty partitions. Raises ClusterUnavailable."""
+    """Return the current offset ranges of a topic's non-empty partitions. Raises ClusterUnavailable."""
     partitions = cluster.topics().get(topic)
     if partitions is None:
         raise ClusterUnavailable(f"there is no topic {topic} that this login may read")

@@ -1,6 +1,7 @@
-"""Shows the beginning of a letter's key and value, if the policy of its original topic allows that.
+"""Shows the beginning of a letter's key and value, if the original topic's policy allows it.
 
-The rules are those of samples: nothing is shown without `samples`, and with `sensitive` only the masked value is shown.
+The same rules apply as for samples: without `samples` nothing is shown, and with `sensitive` only the masked value is
+shown.
 """
 
 from sluicegate.dead_letters.letter import Letter
@@ -15,11 +16,11 @@ from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.verdict import Beginning, RecordSample
 
 _NOBODY = Client("", "")
-_OVERHEAD_BYTES = 65_536  # what taking a record counts in addition to its bytes
+_OVERHEAD_BYTES = 65_536  # the memory that a record is assumed to need in addition to its bytes
 
 
 def shown_contents(letter: Letter, policy: TopicPolicy, limits: ValidationLimits) -> RecordSample | None:
-    """Return the beginnings of the key and the value; None if the policy does not allow that."""
+    """Return the beginning of the key and of the value, or None if the policy does not allow that."""
     record = letter.record
     if policy.sensitive is not None:
         masked = _masked_value(letter, policy, limits)
@@ -30,7 +31,7 @@ def shown_contents(letter: Letter, policy: TopicPolicy, limits: ValidationLimits
 
 
 def _masked_value(letter: Letter, policy: TopicPolicy, limits: ValidationLimits) -> bytes | None:
-    """Return the value without sensitive fields; None if it is null or cannot be masked."""
+    """Return the value with its sensitive fields masked, or None if the value is null or cannot be masked."""
     value = letter.record.value
     only_masks = TopicPolicy(sensitive=policy.sensitive)
     record = NewRecord(letter.timestamp or 0, None, value, letter.headers)

@@ -1,4 +1,4 @@
-"""Serves the delivery reports of confluent-kafka's producer, with its fatal errors as exceptions."""
+"""Serves the delivery reports of confluent-kafka's producer, and raises its fatal errors as exceptions."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -7,10 +7,11 @@ from confluent_kafka import KafkaError, KafkaException
 
 
 def serve(call: Callable[[], object], failed: Sequence[KafkaError]) -> None:
-    """Call a function that serves delivery reports, which add to `failed`. Raises KafkaException.
+    """Call a function that serves delivery reports, which append their errors to `failed`. Raises KafkaException.
 
-    The binding raises a fatal error as a KafkaError, which is not an exception, or as the cause of a SystemError. It
-    runs delivery reports while that error is pending, which can lose it: then the SystemError has no cause.
+    confluent-kafka raises a fatal error either as a bare KafkaError, which is not an exception, or as the cause of a
+    SystemError. It also runs delivery reports while that error is pending, which can discard the error. The SystemError
+    then has no cause.
     """
     try:
         call()

@@ -1,4 +1,4 @@
-"""Finds the format of a dead letter by its headers, and reads it."""
+"""Detects the format of a dead letter from its headers, and reads the letter."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,20 +15,20 @@ _READERS: dict[bytes, _Read] = {
     own_format.TOPIC: own_format.read,
     **{each.topic: each.read for each in (CONNECT, STREAMS, SHARE_GROUP, CONFLUENT_RULE, SPRING, SPRING_RETRY_TOPIC)},
 }
-"""Readers by the header that contains the original topic, which all formats have."""
+"""Readers by the name of the header that contains the original topic. Each format has such a header."""
 
 
 class LetterReader:
-    """Reads letters of all known writers, and those of the topics that `mapped` describes; the first entry counts."""
+    """A reader for the formats of all known writers and of the topics in `mapped`. The first matching entry applies."""
 
     def __init__(self, mapped: Sequence[MappedFormat] = ()) -> None:
         self._mapped = mapped
         self._topics: dict[str, MappedFormat | None] = {}
 
     def read(self, record: StoredRecord) -> Letter | None:
-        """Return the letter; None if the record is none.
+        """Return the letter, or None if the record is not a dead letter.
 
-        A record that failed several times has the headers of several writers. The last ones in the record count.
+        A record that failed several times has headers from several writers. The last ones in the record apply.
         """
         mapped = self._mapped_format(record.topic) if self._mapped else None
         topic_header = None if mapped is None else mapped.topic_header
@@ -48,4 +48,4 @@ class LetterReader:
 
 
 read_letter = LetterReader().read
-"""Returns the letter of a known writer; None if the record is none."""
+"""Reads a letter in the format of a known writer. Returns None if the record is not a dead letter."""

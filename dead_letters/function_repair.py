@@ -1,4 +1,4 @@
-"""A repair by a Python function of the person who runs the command."""
+"""Repairs records with a Python function that the person who runs the command provides."""
 
 import sys
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from sluicegate.dead_letters.repairs import LetterContent, RepairFailed
 from sluicegate.dead_letters.value_repairs import BadRepair
 
 RepairFunction = Callable[[LetterContent], LetterContent | None]
-"""Returns the changed record; None if it leaves the record out."""
+"""Returns the changed record, or None to skip the record."""
 _MODULE = "sluicegate_repair"
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionRepair:
-    """Repairs records by a function. `identity` names the text of its file; what it imports is not included."""
+    """A repair that calls a function. `identity` identifies the content of its file, but not the modules it imports."""
 
     name: str
     identity: str
@@ -35,7 +35,7 @@ class FunctionRepair:
 
 
 def read_function(text: str) -> FunctionRepair:
-    """Return the repair by a function that is written as FILE:FUNCTION. Runs the file. Raises BadRepair."""
+    """Return the repair for a function given as FILE:FUNCTION. Executes the file. Raises BadRepair."""
     file, colon, name = text.rpartition(":")
     if not (file and colon and name):
         raise BadRepair(f"{text}: write FILE:FUNCTION, such as repairs.py:rename")
@@ -47,7 +47,7 @@ def read_function(text: str) -> FunctionRepair:
     spec = spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
         raise BadRepair(f"{file}: the name of a Python file ends with .py")
-    module = sys.modules[_MODULE] = module_from_spec(spec)  # dataclasses look their module up
+    module = sys.modules[_MODULE] = module_from_spec(spec)  # dataclasses look up their own module here
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Counts letters in groups by their cause. The memory is bounded, whatever the letters contain."""
+"""Groups letters by cause and counts them. Memory is bounded for any input."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -19,13 +19,13 @@ _SCHEMA_ID_END = 5
 _ID_CHARACTERS = 8
 
 _Kind = tuple[LetterFormat, str, str, int, bytes]
-"""What a group counts of a letter: its format, original topic, client, hour, and schema id in four bytes or b""."""
+"""The properties of a letter that a group counts: format, original topic, client, hour, and 4-byte schema id or b""."""
 _General = tuple[str, tuple[str, ...], str, str]
-"""A cause without the texts in quotes."""
+"""A cause without its quoted strings."""
 
 
 class BoundedCounts(Counter[str]):
-    """Counts values. After 50 different ones, further ones count as `OTHERS`."""
+    """Counts per value. After 50 different values, all new ones are counted as `OTHERS`."""
 
     def add(self, value: str, count: int = 1) -> None:
         """Count a value."""
@@ -33,13 +33,16 @@ class BoundedCounts(Counter[str]):
         self[value if known else OTHERS] += count
 
     def ordered(self) -> list[tuple[str, int]]:
-        """Return the values by their counts, and values with one count by their names."""
+        """Return the values by descending count. Values with equal counts are in alphabetical order."""
         return sorted(self.items(), key=lambda each: (-each[1], each[0]))
 
 
 @dataclass(slots=True)
 class Group:
-    """Letters with one cause. `first` and `last` are their times in the topic (ms). `example` is the first letter."""
+    """Letters with one cause. `first` and `last` are their earliest and latest timestamps in the topic (ms).
+
+    `example` is the first letter that was added.
+    """
 
     cause: Cause
     example: Letter
@@ -55,11 +58,11 @@ class Group:
 
     @property
     def id(self) -> str:
-        """Return a short name of the cause, which is the same in each run."""
+        """Return a short id of the cause. It is the same in every run."""
         return group_id(self.cause)
 
     def add(self, letter: Letter) -> None:
-        """Count a letter. Its values are in the counts after `complete`."""
+        """Count a letter. The counts per value include it only after `complete`."""
         time, value = letter.record.timestamp, letter.record.value
         self.count += 1
         if time < self.first:
@@ -74,7 +77,7 @@ class Group:
             self.complete()
 
     def complete(self) -> None:
-        """Add the values of all letters to the counts."""
+        """Add the pending values of all letters to the counts per value."""
         for (letter_format, topic, client, hour, schema), count in self._kinds.items():
             self.formats.add(letter_format, count)
             self.topics.add(topic, count)
@@ -85,7 +88,7 @@ class Group:
         self._kinds.clear()
 
     def merge(self, other: "Group") -> None:
-        """Add the letters of another group."""
+        """Add another group's letters."""
         self.complete()
         other.complete()
         self.count += other.count
@@ -103,13 +106,13 @@ class Group:
 
 @lru_cache(maxsize=MOST_GROUPS)
 def group_id(cause: Cause) -> str:
-    """Return a short name of a cause."""
+    """Return a short id of a cause."""
     parts = (cause.error, ",".join(cause.rules), cause.stage, cause.exact)
     return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:_ID_CHARACTERS]
 
 
 def ids_of(letter: Letter) -> frozenset[str]:
-    """Return the ids of the groups to which a letter can belong: each combination of its texts in quotes."""
+    """Return the ids of all groups to which a letter may belong: one for each subset of its quoted strings."""
     cause = cause_of(letter)
     positions = range(len(quotes_in(cause)))
     every = (chosen for size in range(len(positions) + 1) for chosen in combinations(positions, size))
@@ -117,7 +120,10 @@ def ids_of(letter: Letter) -> frozenset[str]:
 
 
 class _SimilarGroups:
-    """Groups whose texts differ only in quotes. `_variable` are the positions of quotes with parts of records."""
+    """Groups with messages that differ only in quoted strings.
+
+    `_variable` contains the positions of the quoted strings that are record contents.
+    """
 
     def __init__(self) -> None:
         self.groups: dict[Cause, Group] = {}
@@ -130,7 +136,7 @@ class _SimilarGroups:
         (self._group_of(cause, letter) if group is None else group).add(letter)
 
     def _group_of(self, cause: Cause, letter: Letter) -> Group:
-        """Return the group of a letter, which is new if it would not be one too many."""
+        """Return the group of a letter. Add a group if necessary, and merge groups if there are too many."""
         known = without_quotes(cause, self._variable)
         while known not in self.groups and len(self.groups) >= _MOST_TEXTS:
             self._add_variable(cause)
@@ -143,7 +149,7 @@ class _SimilarGroups:
         return group
 
     def _add_variable(self, cause: Cause) -> None:
-        """Make the position with the most different texts a variable one, and merge the groups that become equal."""
+        """Mark the position with the most different quoted strings as variable, and merge groups that become equal."""
         quotes = [quotes_in(each) for each in (*self._firsts.values(), cause)]
         texts = {
             position: {each[position] for each in quotes if position < len(each)}
@@ -163,11 +169,11 @@ class _SimilarGroups:
 
 
 class LetterGroups:
-    """Counts letters by their cause.
+    """Counts of letters, grouped by cause.
 
-    Letters with texts that differ only in quotes are in separate groups, because a text in quotes may be the name of a
-    field. If there are more than eight such groups, the quotes that differ most are parts of records, and groups that
-    differ only in them become one.
+    A quoted string may be the name of a field, so letters are in separate groups if their messages differ only in
+    quoted strings. There are at most eight such groups. To stay within this limit, the position at which the quoted
+    strings differ most is assumed to contain record contents. Groups that differ only there are then merged.
     """
 
     def __init__(self) -> None:
@@ -184,7 +190,7 @@ class LetterGroups:
         similar.add(cause, letter)
 
     def ordered(self) -> list[Group]:
-        """Return the groups by their counts."""
+        """Return the groups by descending count."""
         groups = [group for similar in self._similar.values() for group in similar.groups.values()]
         for group in groups:
             group.complete()

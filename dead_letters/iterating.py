@@ -1,4 +1,4 @@
-"""Iterates over the dead letters of a topic, and groups them."""
+"""Iterates over a topic's dead letters, and groups them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,9 +10,9 @@ from sluicegate.dead_letters.reading import read_records
 
 
 def letters_of(cluster: Cluster, topic: str) -> Iterator[Letter]:
-    """Yield the dead letters that a topic has now, in the order of each partition. Other records are left out.
+    """Yield the dead letters that a topic contains now, in offset order per partition. Skips other records.
 
-    The memory is constant. Raises ClusterUnavailable.
+    Uses constant memory. Raises ClusterUnavailable.
     """
     ranges = present_ranges(cluster, topic)
     consumer = cluster.consumer()
@@ -26,7 +26,7 @@ def letters_of(cluster: Cluster, topic: str) -> Iterator[Letter]:
 
 
 def group_letters(letters: Iterable[Letter]) -> list[Group]:
-    """Return letters in groups by their cause, the largest first. The memory is bounded."""
+    """Group letters by cause and return the groups, largest first. Memory is bounded."""
     groups = LetterGroups()
     for letter in letters:
         groups.add(letter)

@@ -15,20 +15,20 @@ _NAMES = _WITH_VALUE | _WITH_FROM | {"remove"}
 
 
 class BadPatch(Exception):
-    """Raised if a JSON value is no JSON Patch. The text names the operation."""
+    """Raised if a JSON value is not a JSON Patch. The message names the operation."""
 
 
 class PatchFails(Exception):
-    """Raised if a patch cannot be applied to a value. The text names the operation, and no contents."""
+    """Raised if a patch cannot be applied to a value. The message names the operation, and quotes no contents."""
 
 
 class ConditionFails(PatchFails):
-    """Raised if the value of a `test` operation differs."""
+    """Raised if a `test` operation finds a different value."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchOperation:
-    """One operation. `path` and `source` (the member `from`) are the tokens of the pointers."""
+    """A patch operation. `path` and `source` (the member `from`) are the reference tokens of the pointers."""
 
     name: str
     path: tuple[str, ...]
@@ -37,14 +37,14 @@ class PatchOperation:
 
 
 def operations_of(patch: Any) -> tuple[PatchOperation, ...]:
-    """Return the operations of a JSON Patch. Raises BadPatch."""
+    """Return a JSON Patch's operations. Raises BadPatch."""
     if not isinstance(patch, list):
         raise BadPatch("a JSON Patch is an array of operations (RFC 6902)")
     return tuple(_operation_of(each, i) for i, each in enumerate(patch))
 
 
 def patched(document: Any, operations: Sequence[PatchOperation]) -> Any:
-    """Return the document after all operations, which may change the given document. Raises PatchFails."""
+    """Apply all operations and return the new document. May modify the given document. Raises PatchFails."""
     for i, operation in enumerate(operations):
         try:
             document = _applied(document, operation)
@@ -107,7 +107,7 @@ def _applied(document: Any, operation: PatchOperation) -> Any:
 
 
 def _with(document: Any, path: Sequence[str], value: Any) -> Any:
-    """Return the document with a value added. An element of an array is inserted before the one of its index."""
+    """Return the document with a value added. In an array, the value is inserted before the element at its index."""
     if not path:
         return value
     parent, token = _value_at(document, path[:-1]), path[-1]
@@ -121,7 +121,7 @@ def _with(document: Any, path: Sequence[str], value: Any) -> Any:
 
 
 def _replaced(document: Any, path: Sequence[str], value: Any) -> Any:
-    """Return the document with another value. The member of an object keeps its place."""
+    """Return the document with a value replaced. A member of an object keeps its position."""
     _value_at(document, path)
     if not path:
         return value
@@ -155,7 +155,7 @@ def _index_of(token: str, end: int) -> int:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal. In Python, true is equal to 1."""
+    """Return whether two JSON values are equal. Plain `==` does not suffice: in Python, `True == 1`."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,4 +1,4 @@
-"""Represents a dead letter of any format: the stored record, its origin, and the error that its writer reports."""
+"""Represents a dead letter of any format: the stored record, its origin, and the error that the writer reported."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -8,7 +8,7 @@ Headers = tuple[tuple[bytes, bytes | None], ...]
 
 
 class LetterFormat(StrEnum):
-    """The writers of dead letters with known headers."""
+    """A writer of dead letters with known headers."""
 
     SLUICEGATE = "sluicegate"
     CONNECT = "connect"
@@ -20,7 +20,7 @@ class LetterFormat(StrEnum):
 
 
 class StoredRecord(NamedTuple):
-    """A record of a topic of dead letters. `timestamp` is in ms. None is a null key, value or header value."""
+    """A record in a dead-letter topic. `timestamp` is in ms. A null key, value or header value is None."""
 
     topic: str
     partition: int
@@ -32,22 +32,22 @@ class StoredRecord(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the number of bytes of the key and the value."""
+        """Return the size of the key and the value together (bytes)."""
         return len(self.key or b"") + len(self.value or b"")
 
     @property
     def place(self) -> str:
-        """Return the place of the record, for messages."""
+        """Return the record's topic, partition and offset, for messages."""
         return f"{self.topic}-{self.partition} offset {self.offset}"
 
 
 class Obstacle(StrEnum):
-    """The reasons why a letter does not have the original record, so that it cannot be written back."""
+    """The reasons why a letter does not contain the original record and therefore cannot be redriven."""
 
     text: str
 
     def __new__(cls, code: str, text: str) -> "Obstacle":
-        """Create a member with the value `code`."""
+        """Create a member whose value is `code`."""
         member = str.__new__(cls, code)
         member._value_ = code
         member.text = text
@@ -61,14 +61,14 @@ class Obstacle(StrEnum):
 class Letter(NamedTuple):
     """A dead letter.
 
-    - `topic`, `partition`, `offset`, `timestamp`: the original record's; None if the format does not have them.
+    - `topic`, `partition`, `offset`, `timestamp`: those of the original record; None if the format lacks them.
     - `headers`: the original record's own headers.
     - `error`: the class of the exception, or the code of the violation. `text` is the exception's message. Both are
-      cut, because a client may choose them.
+      truncated, because a client may choose them.
     - `rules`: the violated rules. `stage` is the writer's name for the step that failed.
-    - `attempts`: how often the record was delivered, if the format counts it.
-    - `client`: the producer, for our own format; otherwise the connector, the consumer group or the subject.
-    - `obstacle`: why the letter is not the original record; None if it is.
+    - `attempts`: the number of deliveries, if the format counts them.
+    - `client`: the producer in sluicegate's own format; otherwise the connector, the consumer group or the subject.
+    - `obstacle`: why the letter does not contain the original record; None if it does.
     """
 
     format: LetterFormat
@@ -88,4 +88,4 @@ class Letter(NamedTuple):
 
 
 ReadLetter = Callable[[StoredRecord], Letter | None]
-"""Returns the letter of a record; None if the record is none."""
+"""Returns the letter in a record, or None if the record is not a dead letter."""

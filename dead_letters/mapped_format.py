@@ -1,4 +1,4 @@
-"""Reads the letters of unknown writers, whose headers the configuration describes (`dead_letter_topics`)."""
+"""Reads letters of unknown writers. The configuration describes their headers (`dead_letter_topics`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from sluicegate.validation.requests.name_pattern import NamePattern
 
 @dataclass(frozen=True, slots=True)
 class MappedFormat:
-    """The format of the topics of one entry. `matches` decides whether a topic is one of them."""
+    """The format of the topics to which a configuration entry applies. `matches` tests the name of a topic."""
 
     matches: Callable[[str | None], bool]
     entry: MappedDeadLetters
@@ -20,11 +20,11 @@ class MappedFormat:
 
     @property
     def topic_header(self) -> bytes | None:
-        """Return the name of the header with the original topic; None if all letters have the same one."""
+        """Return the name of the header with the original topic. None if the entry names one topic for all letters."""
         return None if self.entry.headers.topic is None else self.entry.headers.topic.encode()
 
     def read(self, record: StoredRecord, values: Values) -> Letter | None:
-        """Return the letter; None without the name of a topic."""
+        """Return the letter, or None if it does not name its original topic."""
         headers = self.entry.headers
         topic = self.entry.from_topic or text_of(values, _named(headers.topic))
         if not topic:
@@ -52,7 +52,7 @@ class MappedFormat:
 
 
 def mapped_format(entry: MappedDeadLetters) -> MappedFormat:
-    """Return the format that an entry of the configuration describes."""
+    """Return the format that a configuration entry describes."""
     added = frozenset(name.encode() for name in entry.headers.names)
     return MappedFormat(
         NamePattern(entry.match).matches, entry, added, tuple(prefix.encode() for prefix in entry.prefixes)

@@ -1,4 +1,4 @@
-"""Creates and reads the compacted topic with the marks."""
+"""Creates and reads the compacted topic that contains the marks."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ _AS_THE_CLUSTER_SAYS = -1
 
 
 def topic_id_of(cluster: Cluster, topic: str) -> str:
-    """Return the id of a topic, which a new topic of the same name does not have. Raises ClusterUnavailable."""
-    admin = _admin(cluster)  # a result is lost if its client is deleted
+    """Return the id of a topic. A topic that is deleted and created again gets a new id. Raises ClusterUnavailable."""
+    admin = _admin(cluster)  # keeps the client alive: its futures are lost if it is deleted
     future = admin.describe_topics(TopicCollection([topic]), request_timeout=SECONDS)[topic]
     return str(_result(future, topic).topic_id)
 
 
 def create_marks(cluster: Cluster, name: str) -> None:
-    """Create the topic of marks if it does not exist. Raises ClusterUnavailable."""
+    """Create the marks topic unless it exists. Raises ClusterUnavailable."""
     if name in cluster.topics():
         return
     new = NewTopic(name, 1, _AS_THE_CLUSTER_SAYS, config={"cleanup.policy": "compact"})
@@ -30,10 +30,10 @@ def create_marks(cluster: Cluster, name: str) -> None:
 
 
 def read_marks(cluster: Cluster, name: str, topic: str, topic_id: str) -> Marks:
-    """Return the marks of a topic of dead letters.
+    """Return the marks for a dead-letter topic.
 
-    Reads the topic of marks to its end. Waits for the end of open transactions before that, because a mark after them
-    may be committed already. Raises ClusterUnavailable.
+    First waits until open transactions end, because committed marks may follow their records. Then reads the marks
+    topic to its end. Raises ClusterUnavailable.
     """
     marks = Marks(topic_id)
     if name not in cluster.topics():
@@ -51,7 +51,7 @@ def read_marks(cluster: Cluster, name: str, topic: str, topic_id: str) -> Marks:
 
 
 def _all_ranges(cluster: Cluster, name: str) -> list[Range]:
-    """Return the offsets of the topic, with those of open transactions."""
+    """Return the topic's offset ranges, including those of open transactions."""
     consumer = Consumer({**cluster.consumer_settings(), "isolation.level": "read_uncommitted"})
     try:
         return ranges_of(consumer, name, 1)

@@ -1,7 +1,7 @@
-"""Marks record what became of letters: redriven, or given up with the reason.
+"""Marks record what happened to letters: redriven, or given up for a reason.
 
-They are records of one compacted topic. Nothing is deleted from a topic of dead letters. A mark names the topic's id,
-so the marks of a deleted topic do not apply to a new topic of the same name.
+A mark is a record in a compacted topic that contains all marks. The dead letters themselves are never deleted. A mark
+contains the topic id, so the marks of a deleted topic do not apply to a new topic with the same name.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class MarkState(StrEnum):
-    """What became of a letter that is not open any more."""
+    """The states of a letter that is no longer open."""
 
     REDRIVEN = "redriven"
     GIVEN_UP = "given_up"
@@ -22,9 +22,9 @@ class MarkState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A mark on the offsets of a partition of a topic of dead letters.
+    """A mark on some offsets in a partition of a dead-letter topic.
 
-    `ranges` has pairs of a first offset and the offset after the last. `reason` explains why letters were given up.
+    `ranges` are pairs of an inclusive first and an exclusive last offset. `reason` explains why letters were given up.
     `plan` is the digest of the plan, `actor` the person, and `at_ms` the time (Unix time, ms).
     """
 
@@ -39,12 +39,12 @@ class Mark:
     reason: str | None = None
 
     def key(self) -> bytes:
-        """Return the key of the record. Two marks never share a key, so compaction deletes none that applies."""
+        """Return the record key: offsets, plan and state. Compaction never deletes a mark that applies."""
         place = [self.topic, self.topic_id, self.partition, self.ranges[0][0], self.ranges[-1][1], self.plan]
         return json.dumps([*place, self.state.value], separators=(",", ":")).encode()
 
     def value(self) -> bytes:
-        """Return the value of the record."""
+        """Return the record value."""
         content = {
             "topic": self.topic,
             "topic_id": self.topic_id,
@@ -60,7 +60,7 @@ class Mark:
 
 
 def mark_of(value: bytes | None) -> Mark | None:
-    """Return the mark of a record's value; None for anything else."""
+    """Return the mark in a record value, or None if the value is not a mark."""
     try:
         content: dict[str, Any] = json.loads(value or b"")
         ranges = tuple((int(first), int(end)) for first, end in content["ranges"])
@@ -84,7 +84,7 @@ def ranges_of_offsets(offsets: Iterable[int]) -> tuple[tuple[int, int], ...]:
 
 
 class _Ranges:
-    """A set of offsets as ranges that do not touch."""
+    """A set of offsets, stored as ranges that neither overlap nor touch."""
 
     def __init__(self) -> None:
         self._ranges: list[tuple[int, int]] = []
@@ -105,7 +105,7 @@ class _Ranges:
 
 
 class Marks:
-    """The marks of one topic of dead letters, in memory as ranges by state and plan."""
+    """The marks of one dead-letter topic, stored in memory as ranges by state and plan."""
 
     def __init__(self, topic_id: str, marks: Sequence[Mark] = ()) -> None:
         self._topic_id = topic_id
@@ -114,7 +114,7 @@ class Marks:
             self.add(mark)
 
     def add(self, mark: Mark) -> None:
-        """Add a mark. A mark of a deleted topic of the same name changes nothing."""
+        """Add a mark. Ignores a mark of a deleted topic with the same name."""
         if mark.topic_id != self._topic_id:
             return
         of_plan = self._ranges.setdefault((mark.state, mark.plan), defaultdict(_Ranges))
@@ -122,7 +122,7 @@ class Marks:
             of_plan[mark.partition].add(first, end)
 
     def state_of(self, partition: int, offset: int, except_plan: str = "") -> MarkState | None:
-        """Return what became of a letter; None if it is open. Marks of the plan `except_plan` do not count."""
+        """Return a letter's state, or None if the letter is open. Ignores marks of the plan `except_plan`."""
         for (state, plan), of_plan in self._ranges.items():
             if plan != except_plan and partition in of_plan and offset in of_plan[partition]:
                 return state

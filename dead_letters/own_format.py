@@ -1,4 +1,4 @@
-"""Reads the letters of sluicegate's own `quarantine`. `DeadLetterHeader` defines their headers for all modules."""
+"""Reads letters that sluicegate's own `quarantine` wrote. `DeadLetterHeader` defines their headers."""
 
 from sluicegate.dead_letters.header_values import Values, number_of, text_of
 from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, Obstacle, StoredRecord
@@ -13,10 +13,10 @@ _COPY = DeadLetterHeader.COPY.encode()
 
 
 def read(record: StoredRecord, values: Values) -> Letter | None:
-    """Return the letter; None without a reason and the name of a topic.
+    """Return the letter, or None if it lacks a reason or the original topic's name.
 
-    A record that was quarantined twice has the proxy's headers twice. Only the last ones count as the proxy's, and the
-    earlier ones as the record's own.
+    A record that was quarantined twice has the proxy's headers twice. The last ones describe the last quarantine, and
+    the earlier ones count as the record's own headers.
     """
     topic, reason = text_of(values, TOPIC), text_of(values, _REASON)
     if not topic or not reason:
@@ -42,7 +42,7 @@ def read(record: StoredRecord, values: Values) -> Letter | None:
 def split_headers(headers: Headers) -> tuple[Headers, Headers]:
     """Split headers into the record's own and those of the last quarantine.
 
-    Headers that were added later are the record's own.
+    Headers that were added after the quarantine count as the record's own.
     """
     begins = max((i for i, (name, _) in enumerate(headers) if name == _REASON), default=len(headers))
     own, rest = headers[:begins], headers[begins:]

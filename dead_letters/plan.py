@@ -1,4 +1,4 @@
-"""Plans what becomes of each selected letter. A plan has a digest, so that it is applied only as it was printed."""
+"""Plans what happens to each selected letter. A plan is applied only if its digest is that of the printed plan."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,15 @@ from sluicegate.dead_letters.writable import why_unwritable
 from sluicegate.validation.policy import TimeFix
 
 ATTEMPTS_HEADER = b"sluicegate.redrive.attempts"
-"""The header that counts how often a record was redriven. It ends loops."""
+"""The header that counts how often a record was redriven. The count prevents endless loops."""
 
 BY_KEY = -1
-"""The partition of a record that the key decides."""
+"""Selects the partition from the record's key."""
 _DIGEST_CHARACTERS = 16
 
 
 class RemainsBecause(StrEnum):
-    """Reasons for which a letter is not redriven, besides obstacles and the reasons of verdicts."""
+    """Reasons why a letter is not redriven, in addition to obstacles and the reasons of verdicts."""
 
     NO_LETTER = "not_a_dead_letter"
     REDRIVEN = "already_redriven"
@@ -41,9 +41,9 @@ class RemainsBecause(StrEnum):
 class PlannedRecord(NamedTuple):
     """A record to write.
 
-    `source` is the letter's record, with the key and the value to write. `partition` is `BY_KEY` if the key decides.
-    `is_corrected` is whether its time was corrected. `unrepaired` is the letter before repairs have changed it, if any
-    has.
+    `source` is the letter's record with the key and the value to write. `partition` is `BY_KEY` if the key selects it.
+    `is_corrected` is whether the timestamp was corrected. `unrepaired` is the letter before repairs, if any repair
+    changed it.
     """
 
     source: StoredRecord
@@ -57,12 +57,12 @@ class PlannedRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Decides about letters.
+    """Decides what happens to letters.
 
-    - `partitions`: the number of partitions of each topic to which letters may go.
-    - `fix`: the correction of times, or None for that of the policy. `most_attempts` is the limit of attempts.
-    - `keeps_partition`: whether a record goes to its original partition, or to that of its key.
-    - `repairs`: changes of the records before they are validated.
+    - `partitions`: the number of partitions of each topic to which letters may be redriven.
+    - `fix`: the timestamp correction, or None for the policy's. `most_attempts`: the maximum number of attempts.
+    - `keeps_partition`: whether a record goes to its original partition. If not, its key selects the partition.
+    - `repairs`: changes to the records before validation.
     """
 
     validator: LetterValidator
@@ -74,10 +74,10 @@ class Planner:
     repairs: Sequence[LetterRepair] = ()
 
     def decide(self, letters: Sequence[Letter | None], plan: str) -> list[PlannedRecord | str]:
-        """Return for each letter the record to write, or the code of the reason why the letter remains.
+        """Return for each letter the record to write, or the reason code if the letter stays in the dead-letter topic.
 
-        None is a record that is no letter. What the plan with the digest `plan` has done already does not count, so its
-        digest stays the same.
+        A record that is not a letter is None. Marks by the plan with the digest `plan` are ignored, so the digest of a
+        partly applied plan stays the same.
         """
         prepared = [self._prepared(letter, plan) for letter in letters]
         candidates = [each for each in prepared if isinstance(each, _Candidate)]
@@ -85,7 +85,7 @@ class Planner:
         return [self._written(each, next(verdicts)) if isinstance(each, _Candidate) else each for each in prepared]
 
     def _prepared(self, letter: Letter | None, plan: str) -> "_Candidate | str":
-        """Return a letter after its repairs, or the code of the reason why it remains whatever its verdict is."""
+        """Return a repaired letter, or a reason code if the letter cannot be redriven whatever its verdict is."""
         if letter is None:
             return RemainsBecause.NO_LETTER
         state = self.marks.state_of(letter.record.partition, letter.record.offset, plan)
@@ -135,7 +135,7 @@ class Planner:
 
 
 class _Candidate(NamedTuple):
-    """A letter that is redriven if its record after repairs, `changed`, is valid."""
+    """A letter that is redriven if `changed`, its record after repairs, is valid."""
 
     letter: Letter
     changed: Letter
@@ -144,11 +144,11 @@ class _Candidate(NamedTuple):
 
 
 class PlanSummary:
-    """Counts decisions, and computes the digest of a plan.
+    """Counts of a plan's decisions, and the plan's digest.
 
-    `terms` are what the plan depends on besides the letters. The digest does not depend on the moment: it contains
-    whether a time is corrected, not the corrected time. `repaired` is the number of records that repairs have changed,
-    and `example` is the first of them.
+    `terms` is what the plan depends on in addition to the letters. The digest does not depend on the current time: it
+    covers whether a timestamp is corrected, but not the corrected timestamp. `repaired` is the number of records that
+    repairs changed, and `example` is the first of them.
     """
 
     def __init__(self, terms: str) -> None:

@@ -1,4 +1,4 @@
-"""Sends records and marks with confluent-kafka's producer, and names the errors that blame a record."""
+"""Sends records and marks with confluent-kafka's producer, and defines the errors that a record itself causes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,28 +19,28 @@ REJECTIONS = {
     KafkaError.MSG_SIZE_TOO_LARGE: "message_too_large",
     KafkaError.POLICY_VIOLATION: "policy_violation",
 }
-"""Errors that blame the record. All others end the run or are retried."""
+"""Errors that the record causes. All other errors are retried or end the run."""
 
 OnDelivery = Callable[[Any, Any], None]
-"""Is called with the error or None, and with the record, when its fate is known."""
+"""Called with the error or None, and the record, after delivery has succeeded or failed."""
 
 
 def producer_settings(cluster: Cluster) -> dict[str, Any]:
-    """Return the settings of a producer that keeps the order of a partition's records."""
+    """Return the settings of a producer that preserves the order of each partition's records."""
     return {
         **cluster.settings,
         "enable.idempotence": True,
         "acks": "all",
         "compression.type": "lz4",
-        "partitioner": "murmur2_random",  # that of Java's clients
-        "message.max.bytes": _LARGEST_BYTES,  # the topics' own limits apply
+        "partitioner": "murmur2_random",  # the default partitioner of Java's clients
+        "message.max.bytes": _LARGEST_BYTES,  # each topic's own limit applies instead
         "queue.buffering.max.messages": _QUEUED,
         "linger.ms": 20,
     }
 
 
 def send_record(producer: Producer, record: PlannedRecord, delivered: OnDelivery, failed: Sequence[KafkaError]) -> None:
-    """Send a record. Delivery reports, which are served while the queue is full, add to `failed`."""
+    """Send a record. While the queue is full, serve delivery reports, which append their errors to `failed`."""
     headers: list[Any] = [(name.decode(), value) for name, value in record.headers]
     source = record.source
     _send(
@@ -59,7 +59,7 @@ def send_record(producer: Producer, record: PlannedRecord, delivered: OnDelivery
 
 
 def send_mark(producer: Producer, topic: str, mark: Mark, delivered: OnDelivery, failed: Sequence[KafkaError]) -> None:
-    """Send a mark to the topic of marks."""
+    """Send a mark to the marks topic."""
     _send(producer, lambda: producer.produce(topic, mark.value(), mark.key(), 0, delivered), failed)
 
 

@@ -1,4 +1,4 @@
-"""Reads the records of a topic in the order of their offsets, with constant memory."""
+"""Reads a topic's records in offset order, in constant memory."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,13 @@ _AT_ONCE = 1000
 _WAIT_SECONDS = 1.0
 _SILENT_SECONDS = 60.0
 UNREADABLE: Headers = ((b"\xff", None),)
-"""The headers of a record with a name that is not UTF-8, which confluent-kafka cannot return."""
+"""Stands for the headers of a record with a header name that is not UTF-8. confluent-kafka cannot return these."""
 
 
 def read_records(consumer: Consumer, topic: str, ranges: Sequence[Range]) -> Iterator[StoredRecord]:
-    """Yield the records of the ranges, which are of different partitions. Raises ClusterUnavailable.
+    """Yield the records of the given ranges, each of a different partition. Raises ClusterUnavailable.
 
-    Each partition's records come in the order of their offsets. Compaction and aborted transactions leave gaps.
+    Yields each partition's records in offset order. Compaction and aborted transactions leave gaps.
     """
     ends = {each.partition: each.end for each in ranges if each.start < each.end}
     starts = {each.partition: each.start for each in ranges}
@@ -48,7 +48,10 @@ def read_records(consumer: Consumer, topic: str, ranges: Sequence[Range]) -> Ite
 
 
 def _consumed(consumer: Consumer, topic: str) -> list[Any]:
-    """Return the messages that are there, and wait for the first one. `consume` alone would wait for all of them."""
+    """Return the available messages, after waiting for the first.
+
+    `consume` on its own would wait until it has the requested number of messages.
+    """
     try:
         first = consumer.poll(_WAIT_SECONDS)
         return [] if first is None else [first, *consumer.consume(_AT_ONCE, 0)]

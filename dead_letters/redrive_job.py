@@ -1,4 +1,4 @@
-"""Plans the redrive of a topic of dead letters, and applies a plan that was printed."""
+"""Plans the redrive of a dead-letter topic, and applies a plan that was printed before."""
 
 import json
 import time
@@ -22,7 +22,10 @@ _NO_LIMITS = Pace()
 
 
 class PlanChanged(Exception):
-    """Raised if a plan to apply is not the plan of now, whose digest is `digest`. Nothing was written."""
+    """Raised if the current plan differs from the plan to apply. `digest` is that of the current plan.
+
+    Nothing was written.
+    """
 
     def __init__(self, digest: str) -> None:
         super().__init__(f"the plan has changed (its digest is {digest}); print it again")
@@ -30,20 +33,20 @@ class PlanChanged(Exception):
 
 
 class DifferentClusters(Exception):
-    """Raised if the original topics are in another cluster than the dead letters, and a transaction is required."""
+    """Raised if a transaction is required, but the original topics and the dead letters are in different clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedriveRequest:
-    """What to redrive, and how.
+    """The letters to redrive and the options for redriving them.
 
-    - `topic`: the topic of dead letters. `selection`: its letters; None are all that it has when the plan is made.
-    - `fix`: the correction of timestamps; None is that of the policy. `repairs`: changes before validation, in order.
-    - `keeps_partition`: whether records go to their original partition, or to that of their key.
-    - `most_attempts`: records that were redriven this often remain.
-    - `marks`: the topic of marks, in the cluster of the dead letters.
-    - `is_at_least_once`: whether to write without transactions, which another cluster requires.
-    - `read_letter`: returns the letter of a record; the default knows only the formats of known writers.
+    - `topic`: the dead-letter topic. `selection`: the letters; None selects all letters in the topic at planning time.
+    - `fix`: the timestamp correction, or None for the policy's. `repairs`: changes before validation, in order.
+    - `keeps_partition`: whether records go to their original partitions. If not, their keys select the partitions.
+    - `most_attempts`: records that were already redriven this often stay in the dead-letter topic.
+    - `marks`: the marks topic, which is in the cluster of the dead letters.
+    - `is_at_least_once`: whether to write without transactions, which is required if the target is another cluster.
+    - `read_letter`: returns the letter in a record; by default, only formats of known writers are read.
     """
 
     topic: str
@@ -59,22 +62,23 @@ class RedriveRequest:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan: the selected letters, with all offsets, and what becomes of them."""
+    """A plan: the selected letters with all their offsets, and what happens to each of them."""
 
     selection: LetterSelection
     summary: PlanSummary
 
     @property
     def digest(self) -> str:
-        """Return the digest, which is the same for the same plan."""
+        """Return the digest, which is the same for equal plans."""
         return self.summary.digest
 
 
 class RedriveJob:
-    """Redrives the letters of one topic.
+    """A job that redrives letters from one topic.
 
-    `source` has the dead letters and their marks. `validator` validates records by the policies of the original topics.
-    `target` has the original topics, if they are in another cluster. Raises DifferentClusters and ClusterUnavailable.
+    `source` is the cluster of the dead letters and their marks. `validator` validates records against the policies of
+    their original topics. `target` is the cluster of the original topics, if it is another one. Raises
+    DifferentClusters and ClusterUnavailable.
     """
 
     def __init__(
@@ -92,14 +96,13 @@ class RedriveJob:
         return self._planned(self._planner(), "")
 
     def apply(self, digest: str, actor: str, pace: Pace = _NO_LIMITS) -> Redriven:
-        """Write the records of the plan with this digest, and marks with the name of the person `actor`.
+        """Write the records of the plan with this digest, and marks that name the person `actor`.
 
-        Continues if an earlier run with the same plan has ended early. Raises PlanChanged, Fenced and
-        ClusterUnavailable.
+        Resumes if an earlier run of the same plan ended early. Raises PlanChanged, Fenced and ClusterUnavailable.
         """
         request = self._request
         create_marks(self._source, request.marks)
-        writer = self._writer()  # before the marks are read, so that an earlier run adds none after that
+        writer = self._writer()  # fences an earlier run first, so that it adds no marks while they are read
         planner = self._planner()
         plan = self._planned(planner, digest)
         if plan.digest != digest:
@@ -115,7 +118,7 @@ class RedriveJob:
         return Plan(selection, summary)
 
     def _decisions(self, selection: LetterSelection, planner: Planner, done_by: str) -> Iterator[PlannedRecord | str]:
-        """Yield the decisions about the letters, without regard to what the plan `done_by` has done already."""
+        """Yield the decisions about the letters, ignoring marks by the plan `done_by`."""
         request = self._request
         return decisions(self._source, request.topic, selection, planner, done_by, request.read_letter)
 
@@ -132,7 +135,7 @@ class RedriveJob:
         )
 
     def _terms(self, selection: LetterSelection) -> str:
-        """Return what a plan depends on besides the letters and the policies."""
+        """Return what a plan depends on in addition to the letters and the policies."""
         request = self._request
         fix = None if request.fix is None else request.fix.value
         has_own_time = self._validator.time_of is own_time
@@ -147,7 +150,7 @@ class RedriveJob:
         return TransactionalWriter(self._target, request.topic, request.marks)
 
     def _id_of_other_cluster(self) -> str | None:
-        """Return the id of the cluster with the original topics; None if it has the dead letters too."""
+        """Return the id of the original topics' cluster, or None if it is also that of the dead letters."""
         if self._target is self._source:
             return None
         source, target = self._source.cluster_id(), self._target.cluster_id()

@@ -1,4 +1,4 @@
-"""Redrives letters: plans them, and writes them with their marks, each once."""
+"""Plans the redrive of letters, and writes each record and its mark once."""
 
 import time
 from collections import Counter
@@ -21,7 +21,7 @@ _MOST_BYTES = 8 << 20
 def decisions(
     cluster: Cluster, topic: str, selection: LetterSelection, planner: Planner, plan: str, read_letter: ReadLetter
 ) -> Iterator[PlannedRecord | str]:
-    """Yield the decision about each selected letter: partition by partition, in the order of the offsets.
+    """Yield the decision about each selected letter, partition by partition and in offset order.
 
     Raises ClusterUnavailable.
     """
@@ -46,7 +46,7 @@ def decisions(
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the marks of a run have in common: the topic of dead letters and its id, the plan, and the person."""
+    """The properties that all marks of a run share: the dead-letter topic and its id, the plan, and the person."""
 
     topic: str
     topic_id: str
@@ -56,7 +56,7 @@ class Origin:
 
 @dataclass(slots=True)
 class Redriven:
-    """The records that were written, and the rejected ones by the code of the error."""
+    """The number of written records, and the number of rejected records per error code."""
 
     written: int = 0
     given_up: Counter[str] = field(default_factory=Counter)
@@ -64,34 +64,34 @@ class Redriven:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The limits of a run: records per second, and the number of rejections after which it stops. None: no limit."""
+    """The limits of a run: records per second, and the number of rejections at which it stops. None is no limit."""
 
     records_per_second: float | None = None
     most_rejections: int | None = None
 
     @property
     def most_at_once(self) -> int:
-        """Return the largest number of records of one transaction: those of one second, and at most 10,000."""
+        """Return the maximum number of records per transaction: one second's worth, and at most 10,000."""
         rate = self.records_per_second
         return _MOST_RECORDS if rate is None else max(1, min(_MOST_RECORDS, int(rate)))
 
     def is_over(self, result: Redriven) -> bool:
-        """Return whether there are as many rejections as the run accepts."""
+        """Return whether the run has reached its limit of rejections."""
         return self.most_rejections is not None and result.given_up.total() >= self.most_rejections
 
 
 class LetterWriter(Protocol):
-    """Writes records and the marks on their letters."""
+    """A writer of records and of the marks on their letters."""
 
     def write(self, records: Sequence[PlannedRecord], marks: Sequence[Mark]) -> str | None:
-        """Write records and marks. Return the code of the error if a record is rejected, and then write no mark."""
+        """Write records and their marks. If a record is rejected, write no marks and return the error code."""
 
 
 class Redrive:
-    """Writes planned records in steps with the marks on them. A step has records of one partition.
+    """Writes planned records and their marks, in steps of records from one partition.
 
-    A step with a rejected record is repeated in halves, until the rejected record is alone. Then it is marked as given
-    up. `now_ms` is the clock. Every method raises Fenced and ClusterUnavailable.
+    If a record is rejected, its step is divided into halves until the rejected record is on its own. That record is
+    then marked as given up. `now_ms` is the clock. Every method raises Fenced and ClusterUnavailable.
     """
 
     def __init__(self, writer: LetterWriter, origin: Origin, pace: Pace, now_ms: Callable[[], int]) -> None:
@@ -103,7 +103,7 @@ class Redrive:
         self.result = Redriven()
 
     def run(self, planned: Iterator[PlannedRecord | str]) -> Redriven:
-        """Write the records among decisions about letters without marks."""
+        """Write the records among the decisions. Other decisions are skipped; their letters get no marks."""
         pending: list[PlannedRecord] = []
         size = 0
         for record in planned:
@@ -122,7 +122,7 @@ class Redrive:
         return self.result
 
     def _write(self, records: Sequence[PlannedRecord]) -> None:
-        """Write records in their order."""
+        """Write records in order."""
         if self._pace.is_over(self.result):
             return
         error = self._writer.write(records, [self._mark(records, MarkState.REDRIVEN, None)])

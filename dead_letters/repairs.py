@@ -1,4 +1,4 @@
-"""Repairs change the record of a letter before it is validated: a JSON patch, another schema id, a Python function."""
+"""Repairs change a letter's record before validation: a JSON Patch, another schema id, or a Python function."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from sluicegate.dead_letters.letter import Headers, Letter
 
 @dataclass(frozen=True, slots=True)
 class LetterContent:
-    """What a repair may change of a record. `timestamp` is in ms, or None if the letter does not have it.
+    """The parts of a record that a repair may change. `timestamp` is in ms, or None if the letter lacks it.
 
     `topic` is the original topic and cannot be changed.
     """
@@ -22,26 +22,26 @@ class LetterContent:
 
 
 class RepairFailed(Exception):
-    """Raised if a repair cannot be applied to a record. The text has no contents of the record."""
+    """Raised if a repair cannot be applied to a record. The message quotes no record contents."""
 
 
 class LetterRepair(Protocol):
-    """A change of records. It must return the same for the same record."""
+    """A change of records. It must be deterministic."""
 
     @property
     def name(self) -> str:
-        """Return the name for people."""
+        """Return the name to display."""
 
     @property
     def identity(self) -> str:
-        """Return a text that is the same only for the same repair. It is a part of a plan's digest."""
+        """Return a string that is unique to this repair and part of the plan's digest."""
 
     def apply(self, content: LetterContent) -> LetterContent | None:
-        """Return the changed record; None if the repair leaves this record out. Raises RepairFailed."""
+        """Return the changed record, or None if the repair skips it. Raises RepairFailed."""
 
 
 def repaired(letter: Letter, repairs: Sequence[LetterRepair]) -> Letter | None:
-    """Return the letter after all repairs; None if one leaves it out. Raises RepairFailed."""
+    """Apply all repairs and return the letter, or None if a repair skips it. Raises RepairFailed."""
     record = letter.record
     before = LetterContent(letter.topic, record.key, record.value, letter.headers, letter.timestamp)
     content = before

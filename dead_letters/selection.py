@@ -10,12 +10,12 @@ from sluicegate.dead_letters.letter import Letter
 
 @dataclass(frozen=True, slots=True)
 class LetterSelection:
-    """The letters that meet all given conditions.
+    """A selection of the letters that meet all given conditions.
 
-    - `ranges`: the offsets, by partition.
-    - `group`: the id of a group of `show`.
-    - `since_ms`, `until_ms`: times in the topic of dead letters (Unix time, ms); the end is not included.
-    - `key`: the key of the record. `header`: a name and a value among its own headers.
+    - `ranges`: offsets by partition.
+    - `group`: the id of a group, as the command `show` prints it.
+    - `since_ms` (inclusive), `until_ms` (exclusive): timestamps in the dead-letter topic (Unix time, ms).
+    - `key`: the record key. `header`: the name and value of one of the record's own headers.
     """
 
     ranges: tuple[Range, ...]
@@ -26,7 +26,7 @@ class LetterSelection:
     header: tuple[bytes, bytes] | None = None
 
     def takes(self, letter: Letter) -> bool:
-        """Return whether a letter of the ranges is selected."""
+        """Return whether a letter in the ranges is selected."""
         time = letter.record.timestamp
         return (
             (self.since_ms is None or time >= self.since_ms)
@@ -37,7 +37,7 @@ class LetterSelection:
         )
 
     def text(self) -> str:
-        """Return the selection as a text that is the same for the same selection."""
+        """Return a string that is the same for equal selections."""
         ranges = sorted((each.partition, each.start, each.end) for each in self.ranges)
         header = None if self.header is None else [each.hex() for each in self.header]
         key = None if self.key is None else self.key.hex()

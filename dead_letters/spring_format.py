@@ -1,8 +1,8 @@
-"""Reads the letters of Spring Kafka's DeadLetterPublishingRecoverer, with numbers in big-endian bytes.
+"""Reads letters of Spring Kafka's DeadLetterPublishingRecoverer, which encodes numbers as big-endian bytes.
 
-With its default settings each further failure appends headers of the same names; the last ones are of the last failure.
-Retry topics (`@RetryableTopic`) have other names for most headers. Source: KafkaHeaders, RetryTopicHeaders and
-DeadLetterPublishingRecoverer of Spring Kafka.
+By default, each further failure appends headers with the same names, so the last ones describe the last failure. Retry
+topics (`@RetryableTopic`) use other names for most headers. Source: KafkaHeaders, RetryTopicHeaders and
+DeadLetterPublishingRecoverer in Spring Kafka.
 """
 
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ _OTHERS = frozenset(
         b"springDeserializerExceptionValue",
     }
 )
-"""Headers of retry topics, and those that a listener's container adds to the record before the listener fails."""
+"""Headers of retry topics, and headers that a listener container adds to the record before the listener fails."""
 _INT, _LONG = 4, 8
 
 
 def is_added(name: bytes) -> bool:
-    """Return whether Spring Kafka has added a header of this name."""
+    """Return whether Spring Kafka added the header with this name."""
     return name.startswith(_PREFIXES) or name in _OTHERS
 
 
 @dataclass(frozen=True, slots=True)
 class SpringFormat:
-    """The format with one prefix of names: `kafka_dlt-`, or `kafka_` of retry topics."""
+    """The format with one prefix of header names: `kafka_dlt-`, or `kafka_` in retry topics."""
 
     prefix: bytes
 
@@ -44,7 +44,7 @@ class SpringFormat:
         return self.prefix + b"original-topic"
 
     def read(self, record: StoredRecord, values: Values) -> Letter | None:
-        """Return the letter; None without the name of a topic."""
+        """Return the letter, or None if it does not name its original topic."""
         topic = text_of(values, self.topic)
         if not topic:
             return None
@@ -72,10 +72,10 @@ SPRING_RETRY_TOPIC = SpringFormat(b"kafka_")
 
 
 def _attempts(values: Values) -> int | None:
-    """Return the number of attempts that failed.
+    """Return the number of failed attempts.
 
-    A retry topic has the number of the next attempt. A container with `deliveryAttemptHeader` adds one header with each
-    attempt.
+    In retry topics, the header contains the number of the next attempt. A container with `deliveryAttemptHeader` adds
+    one header per attempt.
     """
     following = number_in_bytes(values, _RETRY)
     return number_in_bytes(values, _DELIVERY) if following is None else following - 1

@@ -1,4 +1,4 @@
-"""Finds the topics with dead letters, by the headers of their newest records."""
+"""Finds topics that contain dead letters, from the headers of each topic's newest records."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ _INTERNAL = "__"
 class LetterTopic:
     """A topic with dead letters.
 
-    `records` is the number of offsets between its ends, `sampled` the number of records that were read, and `letters`
-    are those of them that are dead letters. `oldest` and `newest` are times in the topic (ms) of the oldest stored and
-    the newest read record.
+    `records` is the difference between its first and last offsets. `sampled` is the number of records that were read,
+    and `letters` is the number of dead letters among them. `oldest` and `newest` are the timestamps in the topic (ms)
+    of the oldest stored record and the newest read record.
     """
 
     name: str
@@ -29,12 +29,12 @@ class LetterTopic:
 
     @property
     def formats(self) -> list[str]:
-        """Return the formats of the letters."""
+        """Return the formats of the sampled letters."""
         return sorted({letter.format.value for letter in self.letters})
 
     @property
     def sources(self) -> list[tuple[str, int]]:
-        """Return the original topics of the read letters, with their counts."""
+        """Return the original topics of the sampled letters, with their counts."""
         counts = BoundedCounts()
         for letter in self.letters:
             counts.add(letter.topic)
@@ -44,7 +44,7 @@ class LetterTopic:
 def topics_with_letters(
     cluster: Cluster, names: dict[str, int], sample: int, read_letter: ReadLetter
 ) -> Iterator[LetterTopic]:
-    """Yield the topics of `names` with dead letters. `names` has the numbers of partitions.
+    """Yield the topics in `names` that contain dead letters. `names` maps topics to their numbers of partitions.
 
     Reads the oldest record and the newest `sample` records of each topic. Raises ClusterUnavailable.
     """

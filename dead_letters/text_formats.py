@@ -1,7 +1,7 @@
-"""Reads the formats with text headers: those of Kafka Connect, Kafka Streams, share groups and Confluent's rules.
+"""Reads formats with text headers: Kafka Connect, Kafka Streams, share groups, and Confluent's data quality rules.
 
 Sources: Connect's DeadLetterQueueReporter (KIP-298), Streams' ExceptionHandlerUtils (KIP-1034), the broker's
-ShareGroupDLQStateManager (KIP-1191), and DlqAction of Confluent's clients.
+ShareGroupDLQStateManager (KIP-1191), and DlqAction in Confluent's clients.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ _READ = "READ"
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """The names of a format's headers. `topic` identifies it. A name that is None does not exist in the format.
+    """The header names of one format. `topic` identifies the format. A name is None if the format lacks the header.
 
-    `prefix` is the beginning of all its names. `keeps_time` is whether the letter has the timestamp of the original.
+    All names begin with `prefix`. `keeps_time` is whether the letter has the original record's timestamp.
     """
 
     format: LetterFormat
@@ -34,7 +34,7 @@ class TextFormat:
     keeps_time: bool = False
 
     def read(self, record: StoredRecord, values: Values) -> Letter | None:
-        """Return the letter; None without the name of a topic."""
+        """Return the letter, or None if it does not name its original topic."""
         topic = text_of(values, self.topic)
         if not topic:
             return None

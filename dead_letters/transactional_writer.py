@@ -25,9 +25,9 @@ class Fenced(Exception):
 
 
 class TransactionalWriter:
-    """A producer with a transactional id that is fixed for each topic of dead letters, which fences an earlier run.
+    """A producer with one transactional id per dead-letter topic, so that it fences earlier runs.
 
-    Creating it aborts the open transaction of an earlier run and waits until that is done. Raises ClusterUnavailable.
+    Creating it aborts an earlier run's open transaction and waits for the abort to complete. Raises ClusterUnavailable.
     """
 
     def __init__(self, cluster: Cluster, topic: str, mark_topic: str) -> None:
@@ -42,10 +42,10 @@ class TransactionalWriter:
         self._until_done(lambda: self._producer.init_transactions(_SECONDS))
 
     def write(self, records: Sequence[PlannedRecord], marks: Sequence[Mark]) -> str | None:
-        """Write records and marks in one transaction. Return the code of the error if a record is rejected.
+        """Write records and their marks in one transaction. If a record is rejected, return its error code.
 
-        Then nothing was written. Repeats the transaction after errors that do not blame a record. Raises Fenced and
-        ClusterUnavailable.
+        After a rejection, nothing is written. Retries the transaction after errors that no record caused. Raises Fenced
+        and ClusterUnavailable.
         """
         end = time.monotonic() + _GIVE_UP_SECONDS
         while True:
@@ -61,7 +61,7 @@ class TransactionalWriter:
                     return rejection
                 if time.monotonic() > end or not _may_pass(self._errors or [failure.args[0]]):
                     raise ClusterUnavailable(str((self._errors or [failure.args[0]])[0].str())) from failure
-                time.sleep(_PAUSE_SECONDS)  # the cluster does not announce that it works again
+                time.sleep(_PAUSE_SECONDS)  # the cluster does not announce its recovery
             else:
                 return None
 
@@ -90,7 +90,7 @@ class TransactionalWriter:
             self._errors.append(error)
 
     def _until_done(self, call: Callable[[], object]) -> None:
-        """Repeat a call that may be repeated until it has a result. Raises Fenced, KafkaException."""
+        """Retry a retriable call until it succeeds. Raises Fenced and KafkaException."""
         end = time.monotonic() + _GIVE_UP_SECONDS
         while True:
             try:
@@ -105,6 +105,6 @@ class TransactionalWriter:
 
 
 def _may_pass(errors: Sequence[KafkaError]) -> bool:
-    """Return whether the errors may be those of an outage."""
+    """Return whether all errors may be due to an outage."""
     outages = {KafkaError._MSG_TIMED_OUT, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._TRANSPORT}
     return all(error.retriable() or error.txn_requires_abort() or error.code() in outages for error in errors)

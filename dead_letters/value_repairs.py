@@ -1,4 +1,4 @@
-"""Repairs of values: a JSON patch, and another schema id in a serializer's prefix."""
+"""Repairs values: with a JSON Patch, or with another schema id in a serializer's prefix."""
 
 import json
 import math
@@ -25,14 +25,14 @@ _ID_END = 2**31
 
 
 class BadRepair(Exception):
-    """Raised if a repair cannot be used. The text names the file and the reason."""
+    """Raised if a repair cannot be used. The message names the file and gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPatch:
-    """Applies a JSON Patch (RFC 6902) to values in JSON. The prefix of a serializer with the schema id remains.
+    """A JSON Patch (RFC 6902) for JSON values. It keeps a serializer's prefix with the schema id.
 
-    A record for which a `test` operation fails is left out.
+    Records for which a `test` operation fails are skipped.
     """
 
     name: str
@@ -58,9 +58,9 @@ class JsonPatch:
 
 @dataclass(frozen=True, slots=True)
 class SchemaId:
-    """Replaces the schema id of values that begin with a serializer's prefix: the byte 0 and the id in four bytes.
+    """A repair that replaces the schema id in a serializer's prefix: the byte 0 and the id in four bytes.
 
-    The value itself remains as it is, so the other schema must be able to read it.
+    The rest of the value does not change, so it must be readable with the new schema.
     """
 
     schema_id: int
@@ -81,7 +81,7 @@ class SchemaId:
 
 
 def read_patch(file: Path) -> JsonPatch:
-    """Return the JSON Patch of a file. Raises BadRepair."""
+    """Read a JSON Patch from a file. Raises BadRepair."""
     try:
         text = file.read_bytes()
         operations = operations_of(_value_of(text))
@@ -95,14 +95,14 @@ def read_patch(file: Path) -> JsonPatch:
 
 
 def schema_id_of(number: int) -> SchemaId:
-    """Return the repair with a schema id. Raises BadRepair."""
+    """Return the repair that sets this schema id. Raises BadRepair."""
     if not 0 <= number < _ID_END:
         raise BadRepair(f"{number} is no schema id")
     return SchemaId(number)
 
 
 def _value_of(text: bytes) -> Any:
-    """Return a JSON value. Raises ValueError if it could not be written again without a loss."""
+    """Parse a JSON value. Raises ValueError if the value could not be serialized again without loss."""
     return json.loads(
         text.decode(),
         object_pairs_hook=_object,

@@ -1,4 +1,4 @@
-"""Counts the verdicts on letters, with the corrections and repairs that would help. The memory is bounded."""
+"""Counts verdicts on letters, and the corrections and repairs that would help. Memory is bounded."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ Kind = tuple[bool, str, tuple[str, ...]]
 
 
 class VerdictCounts:
-    """Counts verdicts.
+    """Counts of verdicts.
 
-    `fixes` has the number of letters of each kind that each correction of times, and each of the repairs, makes valid.
+    For each kind of letter, `fixes` counts the letters that each timestamp correction and each repair would make valid.
     """
 
     def __init__(self, validator: LetterValidator, repairs: Sequence[LetterRepair] = ()) -> None:
@@ -26,7 +26,7 @@ class VerdictCounts:
         self.obstacles: Counter[str] = Counter()
 
     def add(self, letter: Letter) -> LetterVerdict | None:
-        """Count a letter and return its verdict; None if it does not have the original record."""
+        """Count a letter and return its verdict, or None if the letter does not contain the original record."""
         if letter.obstacle is not None:
             self.obstacles[letter.obstacle.value] += 1
             return None
@@ -41,7 +41,7 @@ class VerdictCounts:
         return verdict
 
     def _helpful_repairs(self, letter: Letter, verdict: LetterVerdict) -> Iterator[str]:
-        """Yield the names of the repairs after which a letter that is not valid now is valid."""
+        """Yield the names of the repairs that would make an invalid letter valid."""
         if verdict.is_valid:
             return
         for repair in self._repairs:
@@ -54,5 +54,5 @@ class VerdictCounts:
 
     @property
     def accepted(self) -> int:
-        """Return the number of letters that a proxy accepts."""
+        """Return the number of letters that a proxy would accept."""
         return sum(count for (is_accepted, _, _), count in self.counts.items() if is_accepted)

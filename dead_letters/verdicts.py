@@ -1,4 +1,4 @@
-"""Validates letters as a proxy would validate their records now, and finds corrections of times that would help."""
+"""Validates letters as a proxy would validate their records now, and finds timestamp corrections that would help."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ TimeOf = Callable[[Letter], int]
 
 
 def own_time(letter: Letter) -> int:
-    """Return the original timestamp, or that of the letter if it does not have the original one."""
+    """Return the original record's timestamp, or the letter's own if the original is unknown."""
     return letter.record.timestamp if letter.timestamp is None else letter.timestamp
 
 
@@ -36,11 +36,11 @@ def own_time(letter: Letter) -> int:
 class LetterVerdict:
     """The verdict on a letter's record.
 
-    - `is_accepted`: whether a proxy forwards it.
-    - `code`: `VALID`, or the reason of the violation, also if it is only observed or marked. `rules` are the violated
-      rules, and `message` is the text that the client gets.
-    - `timestamp`: the timestamp (ms) with which it is accepted, which differs after a fix.
-    - `is_masked`: whether the proxy replaces sensitive fields.
+    - `is_accepted`: whether a proxy would forward the record.
+    - `code`: `VALID`, or the reason of the violation, even if the violation is only observed or marked. `rules` are the
+      violated rules, and `message` is the message for the client.
+    - `timestamp`: the timestamp (ms) with which the record is accepted. A fix may have changed it.
+    - `is_masked`: whether the proxy would mask sensitive fields.
     """
 
     is_accepted: bool
@@ -57,7 +57,7 @@ class LetterVerdict:
 
 
 class LetterValidator:
-    """Validates letters at the time `now_ms` by the policies of their original topics."""
+    """A validator of letters at the time `now_ms`, against the policies of their original topics."""
 
     def __init__(self, policy_of: PolicyOf, limits: ValidationLimits, now_ms: int, time_of: TimeOf) -> None:
         self._policy_of = policy_of
@@ -66,7 +66,7 @@ class LetterValidator:
         self.time_of = time_of
 
     def verdict(self, letter: Letter, fix: TimeFix | None = None) -> LetterVerdict:
-        """Return the verdict on a letter, by the policy of its topic or after another correction of its time."""
+        """Return the verdict on a letter. `fix` replaces the policy's timestamp correction if it is given."""
         validated = self._validated([letter], fix)
         finding = _finding(validated)
         time = self.time_of(letter)
@@ -79,8 +79,8 @@ class LetterValidator:
     def verdicts(self, letters: Sequence[Letter], fix: TimeFix | None = None) -> list[LetterVerdict]:
         """Return the verdict on each letter.
 
-        Successive letters of a topic are validated in one batch. If the proxy would not forward that batch as it is,
-        each of them is validated alone.
+        Validates consecutive letters of a topic as one batch. If the proxy would not forward that batch unchanged,
+        validates its letters one by one.
         """
         found: list[LetterVerdict] = []
         for _, same in groupby(letters, _topic_of):
@@ -104,7 +104,7 @@ class LetterValidator:
         return validate_batch(topic, records, policy, self._limits, self._now_ms, _ANYONE)
 
     def helpful_fixes(self, letter: Letter, verdict: LetterVerdict) -> list[TimeFix]:
-        """Return the corrections of the time after which a rejected letter is valid."""
+        """Return the timestamp corrections that would make a rejected letter valid."""
         if verdict.is_accepted or verdict.code not in TIMED:
             return []
         return [fix for fix in _FIXES if self.verdict(letter, fix).is_valid]
@@ -115,7 +115,7 @@ def _topic_of(letter: Letter) -> str:
 
 
 def _batches(letters: Iterator[Letter]) -> Iterator[list[Letter]]:
-    """Yield letters in batches of a bounded size."""
+    """Yield letters in batches of bounded size."""
     batch: list[Letter] = []
     size = 0
     for letter in letters:
@@ -129,7 +129,7 @@ def _batches(letters: Iterator[Letter]) -> Iterator[list[Letter]]:
 
 
 def _is_clean(validated: ValidatedRequest) -> bool:
-    """Return whether the batch is forwarded unchanged and without a finding."""
+    """Return whether the batch would be forwarded unchanged and without findings."""
     return not any(
         PLACE in changed
         for changed in (

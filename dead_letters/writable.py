@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 
 def why_unwritable(timestamp: int, headers: Sequence[tuple[bytes, bytes | None]]) -> str | None:
-    """Return why librdkafka would change the record; None if it would not.
+    """Return why librdkafka would change the record, or None if it would not.
 
-    It reads a timestamp of 0 as no timestamp, and header names as UTF-8 C strings.
+    librdkafka treats a timestamp of 0 as no timestamp, and header names as UTF-8 C strings.
     """
     if timestamp == 0:
         return "client libraries cannot write a timestamp of 0"

@@ -1,10 +1,12 @@
 """Defines the API table: every request that a client may send to a broker, and how the proxy handles it.
 
 Keys, versions and first flexible versions are those of Kafka 4.4. The proxy never offers a client a key or version that
-is not in this table, because its response might contain addresses (ApiVersions responses are reduced to this table).
+is missing from this table, because its response might contain addresses. (ApiVersions responses are reduced to this
+table.)
 
 Fetch ends at version 15. From version 16 on, node endpoints follow the records, so the proxy could rewrite them only by
-buffering whole responses (docs/design.md has the measurement). Consumers only lose faster leader discovery (KIP-951).
+buffering whole responses (docs/design.md contains the measurement). All that consumers lose is faster leader discovery
+(KIP-951).
 """
 
 from collections.abc import Iterable
@@ -35,7 +37,7 @@ from sluicegate.protocol.layout import (
 
 NOT_FLEXIBLE = 32767
 MAX_BYTES_BEFORE_LOGIN = 524_288
-"""The largest frame that a broker accepts before a login (Kafka's default of sasl.server.max.receive.size, KIP-223)."""
+"""The largest frame that a broker accepts before a login: Kafka's default sasl.server.max.receive.size (KIP-223)."""
 
 
 class ApiKey(IntEnum):
@@ -82,7 +84,7 @@ class ApiHandling(Enum):
 class CodeAt:
     """The position of an error code at the start of a response, in versions `since` to `until`.
 
-    From version `throttled` on, a throttle time comes before the code.
+    From version `throttled` on, a throttle time precedes the code.
     """
 
     since: int
@@ -91,16 +93,16 @@ class CodeAt:
 
 
 _FIRST, _AFTER_THROTTLE = CodeAt(0, NOT_FLEXIBLE), CodeAt(0, 0)
-"""The response begins with the code; with a throttle time, then the code."""
+"""The code at the very start of the response, and the code after a throttle time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API. `max_version` is the highest supported version, `flexible_since` the first flexible version.
+    """An API. `max_version` is the highest supported version, `flexible_since` the first flexible version.
 
-    `code` is the position of the error code for the whole request; None if the response has no such code, or one for
-    each topic or partition. `codes` is the layout of a response with such codes, up to the last code. `layout` has the
-    fields of a response that the proxy rewrites (see `rewritten`).
+    `code` is the position of the error code for the whole request. It is None if the response has no such code, or one
+    per topic or partition. `codes` is the layout of a response with such codes, up to the last code. `layout` contains
+    the fields of a response that the proxy rewrites (see `rewritten`).
     """
 
     key: int
@@ -117,11 +119,14 @@ class Api:
         return version >= self.flexible_since
 
     def request_header_version(self, version: int) -> int:
-        """Return the header version of a request: 2 if flexible, else 1."""
+        """Return the header version of a request: 2 if flexible, otherwise 1."""
         return 2 if self.is_flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """Return the header version of a response: 1 if flexible, else 0. It is always 0 for ApiVersions (KIP-511)."""
+        """Return the header version of a response: 1 if flexible, otherwise 0.
+
+        For ApiVersions, it is always 0 (KIP-511).
+        """
         if self.key == ApiKey.API_VERSIONS:
             return 0
         return 1 if self.is_flexible(version) else 0
@@ -131,7 +136,7 @@ _VALIDATE, _WATCH, _GUARD = ApiHandling.VALIDATE, ApiHandling.WATCH, ApiHandling
 
 
 def rewritten(api: Api, *layout: LayoutField) -> Api:
-    """Return an API whose response the proxy rewrites: its own addresses replace those in `layout`.
+    """Return an API whose responses the proxy rewrites: the proxy's addresses replace those in `layout`.
 
     Raises ValueError if the layout does not allow this.
     """
@@ -148,7 +153,7 @@ _PRODUCE_CODES = (
         array(
             *(INT32, ERROR, INT64),  # partition, base offset
             *(since(2, INT64), since(5, INT64)),  # append time, log start
-            *(since(8, array(INT32, STRING)), since(8, STRING)),  # errors of records, message
+            *(since(8, array(INT32, STRING)), since(8, STRING)),  # record errors, message
         ),
     ),
     REST,
@@ -184,7 +189,7 @@ _TXN_OFFSET_COMMIT_CODES = (INT32, array(until(5, STRING), since(6, UUID), array
 
 
 def apis_by_key(apis: Iterable[Api]) -> dict[int, Api]:
-    """Return APIs by their keys. Raises ValueError if two have the same key."""
+    """Return the APIs by key. Raises ValueError if two have the same key."""
     found: dict[int, Api] = {}
     for api in apis:
         if api.key in found:
@@ -200,7 +205,7 @@ APIS = apis_by_key(
         Api(2, "ListOffsets", 11, 6, codes=_LIST_OFFSETS_CODES),
         rewritten(
             Api(3, "Metadata", 13, 9),
-            # Throttle time, then the brokers with their racks; topics follow.
+            # Throttle time, followed by the brokers with their racks; topics come later.
             since(3, INT32),
             nodes(ADDRESS, since(1, STRING)),
             REST,
@@ -262,7 +267,7 @@ APIS = apis_by_key(
             Api(60, "DescribeCluster", 2, 0, code=_AFTER_THROTTLE),
             *(INT32, INT16, STRING),  # throttle time, error code and message
             since(1, INT8),
-            *(STRING, INT32),  # the cluster's id, the controller
+            *(STRING, INT32),  # cluster id, controller
             nodes(ADDRESS, STRING, since(2, INT8)),
             INT32,
         ),
@@ -280,7 +285,7 @@ APIS = apis_by_key(
         Api(77, "ShareGroupDescribe", 1, 0),
         rewritten(
             Api(78, "ShareFetch", 2, 0, code=_AFTER_THROTTLE),
-            *(INT32, INT16, STRING, since(1, INT32)),  # throttle time, error code and message, the lock's timeout
+            *(INT32, INT16, STRING, since(1, INT32)),  # throttle time, error code and message, lock timeout
             array(
                 UUID,
                 array(
@@ -292,7 +297,7 @@ APIS = apis_by_key(
         ),
         rewritten(
             Api(79, "ShareAcknowledge", 2, 0, code=_AFTER_THROTTLE),
-            *(INT32, INT16, STRING, since(2, INT32)),  # throttle time, error code and message, the lock's timeout
+            *(INT32, INT16, STRING, since(2, INT32)),  # throttle time, error code and message, lock timeout
             array(UUID, array(INT32, INT16, STRING, struct(INT32, INT32))),
             NODE_ENDPOINTS,
         ),

@@ -1,8 +1,8 @@
 """Reads the messages before a login without construct, because any client may send any number of them.
 
-These are ApiVersions requests v3 to v5, SaslHandshake and SaslAuthenticate requests, and SaslAuthenticate responses.
-In requests only the fields that the proxy reports are read, because brokers ignore unknown tags and bytes after the
-last field. Tests compare the results with the construct schemas.
+These are ApiVersions requests v3 to v5, SaslHandshake and SaslAuthenticate requests, and SaslAuthenticate responses. In
+requests, only the fields that the proxy reports are read, because brokers ignore unknown tags and bytes after the last
+field. Tests compare the results with the construct schemas.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,9 @@ _LIFETIME_SINCE = 1
 
 @dataclass(frozen=True, slots=True)
 class LoginResponse:
-    """A broker's response to a SASL token. `error_code` is 0 if the exchange continues, or if the client is
-    logged in.
+    """A broker's response to a SASL token.
+
+    `error_code` is 0 if the exchange continues or the client is now logged in.
     """
 
     error_code: int

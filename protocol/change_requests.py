@@ -1,6 +1,7 @@
-"""Reads requests to create topics or to alter settings, and removes settings or topics from them. Other bytes stay.
+"""Reads requests that create topics or alter settings, and removes settings or topics from them.
 
-`give_way` is called between small pieces, because a request with many topics and settings may take long.
+All other bytes stay unchanged. `give_way` is called between small pieces, because a request with many topics and
+settings may take long.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -17,7 +18,7 @@ from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
 
 TOPIC_RESOURCE = 2
 MOST_NAMED = 200_000
-"""The maximum number of topics, partitions and settings in a request that can be read."""
+"""The maximum number of topics, partitions and settings in a readable request."""
 MOST_READ = 20_000
 """The maximum number of topics, other resources and settings in a request whose settings are read."""
 _INT32 = Struct(">i")
@@ -43,7 +44,7 @@ GiveWay = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class RequestedSetting:
-    """A setting in a request, which is data[start:end]. `operation` is that of KIP-339, and 0 (SET) elsewhere."""
+    """A setting in a request, at data[start:end]. `operation` is that of KIP-339, or 0 (SET) in other requests."""
 
     name: str
     operation: int
@@ -54,10 +55,10 @@ class RequestedSetting:
 
 @dataclass(frozen=True, slots=True)
 class RequestedItem:
-    """A topic to create, or a resource to alter, which is data[start:end]. `kind` is the type of the resource.
+    """A topic to create, or a resource to alter, at data[start:end]. `kind` is the type of the resource.
 
-    Its settings are data[first_at:last_end], after their count at `count_at`. `has_prefix` is true if the name of one
-    of them has the prefix. Without settings, in a request that is too large, the positions are 0.
+    Its settings are data[first_at:last_end], preceded by their count at `count_at`. `has_prefix` is whether the name of
+    any of them has the prefix. The positions are 0 if the request is too large for its settings to be read.
     """
 
     kind: int
@@ -75,8 +76,8 @@ class RequestedItem:
 class ChangeRequest:
     """A request. If `is_too_large`, it has more than MOST_READ elements, and its settings were not read.
 
-    Its items are data[first_at:last_end], after their count at `count_at`. `validate_only_at` is 0 if the version does
-    not have that field.
+    Its items are data[first_at:last_end], preceded by their count at `count_at`. `validate_only_at` is 0 if the version
+    lacks that field.
     """
 
     items: list[RequestedItem]
@@ -94,7 +95,7 @@ def read_change(
 ) -> ChangeRequest:
     """Read a request of CreateTopics, AlterConfigs or IncrementalAlterConfigs.
 
-    `prefix` is that of the settings that are looked for. Raises MalformedMessage, also if the request has more than
+    `prefix` is the prefix of the settings to find. Raises MalformedMessage, also if the request has more than
     MOST_NAMED elements.
     """
     api = ApiKey(api_key)
@@ -192,10 +193,10 @@ def without(
     is_validation: bool,
     give_way: GiveWay,
 ) -> Parts:
-    """Return the frame of a request, in parts, without some items, and without some settings of other items.
+    """Return a request's frame, in parts, without some items, and without some settings of other items.
 
-    Items are given by their numbers in the request, and settings by their numbers in their item. The request is not too
-    large.
+    Items are given by their position in the request, and settings by their position in their item. The request must not
+    be too large.
     """
     view = memoryview(frame)
     parts: list[bytes | memoryview] = [view[: request.count_at]]

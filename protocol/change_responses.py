@@ -1,4 +1,4 @@
-"""Reads and changes responses to requests that create, delete or alter topics. Other bytes stay.
+"""Reads and modifies responses to requests that create, delete or alter topics. All other bytes stay unchanged.
 
 `give_way` is called between topics, because a response about many topics may take long.
 """
@@ -20,7 +20,7 @@ from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
 
 GiveWay = Callable[[], None]
 TOPIC_RESOURCE = 2
-# The bytes of a response limit the counts in it.
+# No limit, because the size of a response limits its counts.
 _ANY_NUMBER = 1 << 40
 _COUNT_BYTES = 4
 _NO_ID = bytes(16)
@@ -35,10 +35,11 @@ _NO_PARTITIONS_AND_REPLICAS = _INT32.pack(-1) + _INT16.pack(-1)
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
-    """The result for one topic or other resource, which is data[start:end].
+    """The result for one topic or other resource, at data[start:end].
 
-    `topic_id` is None if the response does not have it. `kind` is the type of the resource. The settings of a created
-    topic end before `settings_end` and begin with their count at `count_at`; both are 0 if the response has none.
+    `topic_id` is None if the response does not contain it. `kind` is the type of the resource. The settings of a
+    created topic end before `settings_end`, and are preceded by their count at `count_at`; both are 0 if the response
+    contains none.
     """
 
     kind: int
@@ -53,7 +54,7 @@ class ChangeResult:
 
 @dataclass(frozen=True, slots=True)
 class ChangeResponse:
-    """A response. Its results are encoded after their count at `count_at`, and end before `last_end`."""
+    """A response. Its encoded results are preceded by their count at `count_at`, and end before `last_end`."""
 
     results: list[ChangeResult]
     flexible: bool
@@ -63,7 +64,7 @@ class ChangeResponse:
 
 @dataclass(frozen=True, slots=True)
 class ChangeError:
-    """The error that a client gets for one topic or other resource."""
+    """The error that a client receives for one topic or other resource."""
 
     code: int
     message: str | None
@@ -126,7 +127,7 @@ def _created_settings(version: int) -> Program:
 
 
 def with_results(frame: bytes | bytearray, response: ChangeResponse, results: Sequence[bytes | memoryview]) -> Parts:
-    """Return a response, in parts, with other results, which are encoded."""
+    """Return a response, in parts, with its results replaced by other encoded results."""
     view = memoryview(frame)
     return [
         view[: response.count_at],
@@ -151,7 +152,7 @@ def own_response(api_key: int, version: int, correlation_id: int, results: Seque
 
 
 def encode_error(api_key: int, version: int, kind: int, name: str, error: ChangeError) -> bytes:
-    """Return the result of a topic or other resource that was not created or altered."""
+    """Return the result for a topic or other resource that was not created or altered."""
     api, flexible = ApiKey(api_key), APIS[api_key].is_flexible(version)
     code, tags = _INT16.pack(error.code), b"\0" if flexible else b""
     if api is not ApiKey.CREATE_TOPICS:
@@ -172,9 +173,9 @@ def encode_error(api_key: int, version: int, kind: int, name: str, error: Change
 def with_created_settings(
     frame: bytes | bytearray, result: ChangeResult, flexible: bool, settings: Sequence[bytes]
 ) -> Sequence[bytes | memoryview]:
-    """Return the result of a created topic, in parts, with more settings, which are encoded.
+    """Return a created topic's result, in parts, with additional encoded settings.
 
-    It stays as it is if the broker returns no settings, because the client may not read them.
+    If the broker returns no settings, the result stays unchanged, because the client may not be allowed to read them.
     """
     view = memoryview(frame)
     if not result.count_at:
@@ -192,7 +193,7 @@ def with_created_settings(
 
 
 def encode_created_setting(name: str, value: str | None, source: int) -> bytes:
-    """Return a setting as CreateTopics responses have it from version 5 on, which are all flexible."""
+    """Return a setting as CreateTopics responses encode it from version 5 on. All these versions are flexible."""
     return b"".join((encode_string(name, True), encode_string(value, True), b"\0", bytes([source]), b"\0", b"\0"))
 
 

@@ -1,4 +1,4 @@
-"""Reads DescribeConfigs requests, and adds settings of topics to DescribeConfigs responses. All other bytes stay.
+"""Reads DescribeConfigs requests, and adds topic settings to DescribeConfigs responses. Other bytes stay unchanged.
 
 A response about ten thousand topics has tens of megabytes, so it is walked and not parsed. `give_way` is called between
 topics, because either message may take long.
@@ -23,9 +23,9 @@ DYNAMIC_TOPIC_CONFIG, DEFAULT_CONFIG = 1, 5
 MOST_DESCRIBED = 200_000
 """The maximum number of resources and key names in a request."""
 MOST_ADDED_BYTES = 64 * 1024 * 1024
-"""The maximum size of all settings that are added to a response."""
+"""The maximum total size of the settings that are added to a response."""
 _TOO_LARGE = "the sluicegate settings of this request's topics are too large for one response: describe fewer topics"
-# A response is as large as a broker makes it. Its bytes limit the counts in it.
+# No limit, because the size of a broker's response limits its counts.
 _ANY_NUMBER = 1 << 40
 _INT16, _INT32 = Struct(">h"), Struct(">i")
 _COUNT_BYTES = 4
@@ -43,9 +43,10 @@ _SETTINGS = array(
 
 @dataclass(frozen=True, slots=True)
 class Describing:
-    """What a request asks for.
+    """The topic settings that a request asks for.
 
-    `topics` has the names of settings for each mention of a topic, in their order; None for all settings.
+    `topics` contains the names of the requested settings for each mention of a topic, in order; None means all
+    settings.
     """
 
     topics: dict[str, list[frozenset[str] | None]]
@@ -55,7 +56,7 @@ class Describing:
 
 @dataclass(frozen=True, slots=True)
 class DescribedSetting:
-    """A setting of a topic. It is a default if `value` is None. `type` is a number of KIP-569."""
+    """A topic setting. If `value` is None, it has its default. `type` is a number from KIP-569."""
 
     name: str
     value: str | None
@@ -76,7 +77,7 @@ def read_describing(
     prefix: str,
     give_way: Callable[[], None],
 ) -> Describing:
-    """Read a request. Of the topics only those that are wanted are returned, and of the names those with `prefix`.
+    """Read a request. Returns only those topics that are wanted, and only those setting names that have `prefix`.
 
     Raises MalformedMessage.
     """
@@ -120,10 +121,10 @@ def with_settings(
     added: Callable[[str], Sequence[bytes]],
     give_way: Callable[[], None],
 ) -> Parts:
-    """Return a response, in parts, with more settings for topics that were described without an error.
+    """Return a response, in parts, with additional settings for topics that were described without an error.
 
-    `added` returns the settings of one topic, as `encode_setting` encodes them. Topics whose settings would make the
-    response too large (MOST_ADDED_BYTES) get an error. Raises MalformedMessage.
+    `added` returns a topic's settings, as `encode_setting` encodes them. Topics whose settings would make the response
+    too large (MOST_ADDED_BYTES) get an error. Raises MalformedMessage.
     """
     walk = _walk(frame, version, body_at, _ANY_NUMBER)
     view = memoryview(frame)
@@ -167,7 +168,7 @@ def with_settings(
 def encode_setting(
     setting: DescribedSetting, version: int, include_synonyms: bool, include_documentation: bool
 ) -> bytes:
-    """Return a setting as it is encoded in a response. Raises SchemaMisuse if a string is too long."""
+    """Return a setting as responses encode it. Raises SchemaMisuse if a string is too long."""
     flexible = APIS[ApiKey.DESCRIBE_CONFIGS].is_flexible(version)
     is_default = setting.value is None
     tags = b"\0" if flexible else b""

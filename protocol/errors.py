@@ -1,6 +1,6 @@
-"""Kafka's error codes and their names, and the exceptions of this layer.
+"""Kafka's error codes and their names, and this layer's exceptions.
 
-The codes are those on the wire (Kafka 4.3). KIP-467 says 85 for INVALID_RECORD, but the code on the wire is 87.
+The codes are those on the wire (Kafka 4.3). KIP-467 lists 85 for INVALID_RECORD, but the code on the wire is 87.
 """
 
 from enum import IntEnum
@@ -38,13 +38,13 @@ class ErrorCode(IntEnum):
 
 
 class SenderError(Exception):
-    """The sender's bytes break Kafka's protocol."""
+    """Raised if the sender's bytes violate Kafka's protocol."""
 
 
 class FrameSizeError(SenderError):
-    """A size prefix that is negative, too small for a header, or larger than allowed.
+    """Raised if a size prefix is negative, too small for a header, or larger than allowed.
 
-    `size` is the claimed size (bytes). `head` has the first bytes as they arrived, with the prefix.
+    `size` is the claimed size (bytes). `head` contains the first bytes as they arrived, including the prefix.
     """
 
     def __init__(self, reason: str, size: int, head: bytes) -> None:
@@ -54,18 +54,18 @@ class FrameSizeError(SenderError):
 
 
 class MalformedMessage(SenderError):
-    """The bytes of a request or response do not follow its schema."""
+    """Raised if a request or response does not follow its schema."""
 
 
 class MalformedResponse(MalformedMessage):
-    """A response cannot be parsed, and its broker sent it. A handler raises it after the frame was read."""
+    """Raised if a broker's response cannot be parsed. A handler raises it after the frame was read."""
 
 
 class ResponseOutOfOrder(MalformedMessage):
-    """A broker's response that does not belong to the oldest in-flight request.
+    """Raised if a broker's response does not belong to the oldest in-flight request.
 
-    `expected` is that request's correlation id; None if no request is in flight. `received` is the response's
-    correlation id; None if the response is too short to have one.
+    `expected` is that request's correlation id, or None if no request is in flight. `received` is the response's
+    correlation id, or None if the response is too short to contain one.
     """
 
     def __init__(self, expected: int | None, received: int | None) -> None:
@@ -75,15 +75,15 @@ class ResponseOutOfOrder(MalformedMessage):
 
 
 class RequestTooLarge(SenderError):
-    """A request that needs more work than is allowed. The text names the configuration key."""
+    """Raised if a request needs more work than is allowed. The message names the configuration key."""
 
 
 class TooManyRecords(SenderError):
-    """A request with more records than are allowed. The text names the configuration key."""
+    """Raised if a request has more records than allowed. The message names the configuration key."""
 
 
 class UnknownApi(SenderError):
-    """An API key or version that the proxy does not know. `api` is the API's name, or `unknown`."""
+    """Raised for an API key or version that the proxy does not know. `api` is the API's name, or `unknown`."""
 
     def __init__(self, reason: str, api: str = "unknown") -> None:
         super().__init__(reason)
@@ -91,15 +91,15 @@ class UnknownApi(SenderError):
 
 
 class RequestBeforeLogin(SenderError):
-    """A request came before the login that brokers require for it."""
+    """Raised for a request that brokers only accept after a login."""
 
 
 class UpstreamIsThisProxy(SenderError):
-    """A request that this proxy itself sent, because the configured cluster address leads back to it."""
+    """Raised for a request that this proxy itself sent, because the configured cluster address leads back to it."""
 
 
 class SchemaMisuse(Exception):
-    """A value or version that a schema cannot encode, which is a bug of the proxy."""
+    """Raised for a value or version that a schema cannot encode. This is a bug in the proxy."""
 
 
 _NAMES = """
@@ -177,10 +177,10 @@ RETRIABLE_CODES = frozenset(
         *(122, 123, 133),
     }
 )
-"""The codes after which Kafka's clients send a request again (`RetriableException`, Kafka 4.3)."""
+"""The codes after which Kafka's clients retry a request (`RetriableException`, Kafka 4.3)."""
 
 
 def error_name(code: int) -> str:
-    """Return the name and the code of an error; for an unknown code, only the code."""
+    """Return the name and the code of an error, or only the code if it is unknown."""
     name = ERROR_NAMES.get(code)
     return f"error {code}" if name is None else f"{name} ({code})"

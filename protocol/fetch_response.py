@@ -4,7 +4,8 @@
     partition: index int32 | error_code int16 | high_watermark int64 | last_stable_offset int64 | log_start int64 |
         count + 1 | { producer_id int64 | first_offset int64 | tags } | preferred_read_replica int32 | records | tags
 
-A reader fetches one partition at a time, so a response contains only one. A test compares it with the construct schema.
+A reader fetches one partition at a time, so a response contains only one. A test compares the result with the construct
+schema.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ _INT32 = Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """One partition of the response. `records` may be empty. `aborted` has pairs of producer id and first offset."""
+    """A partition in the response. `records` may be empty. `aborted` contains pairs of producer id and first offset."""
 
     error_code: int
     high_watermark: int
@@ -33,7 +34,7 @@ class FetchedPartition:
 
 
 def fetched_partition(body: memoryview) -> tuple[int, FetchedPartition | None]:
-    """Return the error code of the response, and its one partition; None if it has no partition.
+    """Return the response's error code and its only partition, or None if it has no partition.
 
     Raises MalformedMessage.
     """

@@ -1,7 +1,7 @@
-"""Reuses the buffers of gathered frames, because allocating and clearing one costs more than reading a large frame.
+"""Reuses the buffers of gathered frames. Allocating and clearing a buffer costs more than reading a large frame.
 
 Buffers are kept by size class (powers of two), so that a buffer seldom has to grow for its next frame. The pool is
-bounded. It contains only memory that a frame has really filled.
+bounded. It contains only memory that a frame has actually filled.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _at_once(step: Callable[[], None]) -> None:
 
 
 class FramePool:
-    """The pool of one event loop. `later` schedules a callback after other work."""
+    """The pool for one event loop. `later` schedules a callback after other work."""
 
     def __init__(self, later: Later = _at_once) -> None:
         self._later = later
@@ -32,7 +32,7 @@ class FramePool:
         self._kept_bytes = 0
 
     def take(self, size: int, at_hand: int) -> bytearray:
-        """Return a buffer for a frame that claims `size` bytes, of which `at_hand` bytes have arrived.
+        """Return a buffer for a frame that claims `size` bytes. `at_hand` bytes of it have arrived.
 
         A reused buffer has the claimed size. A new buffer is not much larger than the bytes that have arrived, because
         memory is never allocated for a mere claim. The contents are arbitrary.
@@ -49,7 +49,7 @@ class FramePool:
         return bytearray(min(size, max(_SMALLEST_MADE, 2 * at_hand)))
 
     def free(self, buffer: bytearray) -> None:
-        """Free the buffer of an incomplete frame, half of it at a time."""
+        """Free an incomplete frame's buffer, half of it at a time."""
         if len(buffer) > _FREE_LATER_BYTES:
             self._later(partial(self._halve, buffer))
 
@@ -66,7 +66,7 @@ class FramePool:
         if not _SMALLEST_POOLED <= size <= _LARGEST_POOLED or self._kept_bytes + size > _MOST_KEPT_BYTES:
             return
         try:
-            del buffer[size - 1 :]  # raises while a view of it exists
+            del buffer[size - 1 :]  # raises BufferError while a view of it exists
         except BufferError:
             return
         self._kept.setdefault(size.bit_length(), []).append(buffer)

@@ -1,9 +1,9 @@
-"""Splits a byte stream into Kafka's size-prefixed frames. No sockets: the caller passes bytes, a handler gets frames.
+"""Splits a byte stream into Kafka's size-prefixed frames, without sockets.
 
-A frame is an int32 size (bytes, big-endian) and that many bytes. When its first bytes have arrived, the handler decides
-whether the frame is gathered whole or streamed as it arrives. So streamed frames of any size are never buffered, and a
-gathered frame is read directly into its own buffer (`gathering_view`). Compiled with the types in framing.pxd if a C
-compiler is installed.
+The caller passes bytes, and a handler receives frames. A frame is an int32 size (bytes, big-endian), followed by that
+many bytes. When its first bytes have arrived, the handler decides whether the frame is gathered as a whole or streamed
+as it arrives. Streamed frames of any size are therefore never buffered, and a gathered frame is read directly into its
+own buffer (`gathering_view`). Compiled with the types in framing.pxd if a C compiler is installed.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _SIZE_BYTES = SIZE_BYTES
 
 
 class Disposition(Enum):
-    """What the reader does with a frame whose first bytes have arrived."""
+    """What the reader does with a frame after its first bytes have arrived."""
 
     STREAM = "pass its bytes on as they arrive"
     GATHER = "collect the whole frame"
@@ -35,26 +35,27 @@ _NOWHERE = memoryview(bytearray())
 
 
 class FrameHandler(Protocol):
-    """Receives frames. An exception stops the reader at its current position."""
+    """A receiver of frames. An exception stops the reader at its current position."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """Decide about a frame of `size` bytes that starts with `head` (at most the reader's head size)."""
+        """Decide what to do with a frame of `size` bytes. `head` is its beginning, up to the reader's head size."""
 
     def on_pass(self, data: memoryview) -> None:
-        """Take the next bytes of streamed frames, with size prefixes; valid only during the call."""
+        """Receive the next bytes of streamed frames, with size prefixes. They are valid only during the call."""
 
     def on_room(self, more: int, size: int) -> None:
-        """Account for `more` bytes of a frame of `size`; suspend the reader if there is no memory for them."""
+        """Account for `more` bytes of a frame of `size`. Suspend the reader if there is no memory for them."""
 
     def on_frame(self, frame: bytearray) -> None:
-        """Take a gathered frame, without its size prefix; the handler may keep it, or return it to the pool."""
+        """Receive a gathered frame, without its size prefix. The handler may keep it, or return it to the pool."""
 
 
 class OrdinaryFrames:
-    """Forwards ordinary frames before a FrameHandler receives them.
+    """A fast path that forwards ordinary frames before a FrameHandler receives them.
 
-    `taken` is the number of frames that the last call forwarded. `settled` is whether nothing is left to do for them.
-    `left` is the number of bytes that are missing from a frame whose beginning is kept and that a handler would gather.
+    `taken` is the number of frames that the last call forwarded. `settled` is whether these frames need no further
+    work. If the beginning of a frame is kept because a handler would gather the frame, `left` is the number of missing
+    bytes.
     """
 
     def __init__(self) -> None:
@@ -72,13 +73,13 @@ class OrdinaryFrames:
         return position
 
     def rest_buffer(self) -> memoryview:
-        """Return the buffer for the bytes that are `left`."""
+        """Return the buffer for the missing bytes (`left`)."""
         return _NOWHERE
 
     def take_rest(self, count: int) -> bytearray | None:
         """Process `count` bytes that were read into `rest_buffer()`.
 
-        Returns the whole frame without its size if a handler must receive it, otherwise None.
+        Returns the whole frame, without its size, if a handler must receive it. Otherwise returns None.
         """
         return None
 
@@ -88,7 +89,7 @@ class OrdinaryFrames:
 
 
 class _NoHandler:
-    """Ignores the frames of a reader without a handler."""
+    """A handler that ignores all frames, for a reader without a handler."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.STREAM
@@ -104,13 +105,15 @@ NO_HANDLER = _NoHandler()
 
 
 class FrameReader:
-    """Reads one direction of one connection.
+    """A reader of one direction of one connection.
 
-    `head_bytes` is the number of bytes that the handler needs for its decision. Frames larger than `max_frame_bytes`
-    raise FrameSizeError. `ordinary` forwards frames before the handler receives them. The handler may set `suspended`
-    in a callback. The reader then stops after that frame, or within the frame that it gathers. `frames_ended` counts
-    whole frames of both kinds. `settled` is whether the last call received only ordinary frames and nothing is left to
-    do for them.
+    - `head_bytes`: the number of bytes that the handler needs for its decision.
+    - `max_frame_bytes`: larger frames raise FrameSizeError.
+    - `ordinary`: forwards frames before the handler receives them.
+    - `suspended`: the handler may set it in a callback. The reader then stops after that frame, or within the frame
+      that it gathers.
+    - `frames_ended`: the number of whole frames of both kinds.
+    - `settled`: whether the last call received only ordinary frames, which need no further work.
     """
 
     def __init__(
@@ -152,14 +155,16 @@ class FrameReader:
         return self._frame is not None or self._ordinary_has_begun()
 
     def begun(self) -> memoryview | None:
-        """Return the received part of the frame that is being gathered, without its size prefix; None without such a
-        frame.
+        """Return the received part of the frame that is being gathered, without its size prefix.
+
+        Returns None if no frame is being gathered.
         """
         return None if self._frame is None else memoryview(self._frame)[: self._filled]
 
     def receive(self, data: memoryview, end: int) -> int:
-        """Process data[:end] from the wire; return the number of bytes used, which is less only if `suspended`
-        was set.
+        """Process data[:end] from the wire. Return the number of bytes used.
+
+        It is less than `end` only if `suspended` was set.
         """
         position = 0
         self.settled = False
@@ -197,7 +202,7 @@ class FrameReader:
         self._prefix = b""
 
     def deliver_to(self, handler: FrameHandler, ordinary: OrdinaryFrames | None = None) -> None:
-        """Switch to another handler and `ordinary` path. Not allowed in the middle of a frame."""
+        """Switch to another handler and `ordinary` path. Must not be called in the middle of a frame."""
         self._handler = handler
         self._ordinary = ordinary
 
@@ -207,7 +212,7 @@ class FrameReader:
         self._ordinary = None
 
     def gathering_view(self) -> memoryview | None:
-        """Return the buffer for the next bytes of the frame that is being gathered; None if there is none."""
+        """Return the buffer for the next bytes of the frame that is being gathered, or None if there is none."""
         ordinary = self._ordinary
         if ordinary is not None and ordinary.left > 0:
             return ordinary.rest_buffer()
@@ -241,7 +246,7 @@ class FrameReader:
             self._handler.on_frame(frame)
 
     def _begin(self, data: memoryview, position: int, end: int) -> int:
-        """Start a frame whose size and head have arrived. A frame that has arrived whole is gathered at once."""
+        """Start a frame whose size and head have arrived. A frame that has arrived completely is gathered at once."""
         start = position + _SIZE_BYTES
         size: int = _SIZE.unpack_from(data, position)[0]
         if size < 0 or size > self._max_frame_bytes:
@@ -315,9 +320,7 @@ class FrameReader:
         return count
 
     def _finish_or_grow(self) -> None:
-        """Deliver a whole frame, or grow the buffer that the frame has filled, so that only arrived bytes use
-        memory.
-        """
+        """Deliver a whole frame, or grow a full buffer. Memory is used only for bytes that have arrived."""
         if self._frame is None or self._filled < len(self._frame):
             return
         if self._filled == self._size:
@@ -335,7 +338,7 @@ Parts = Sequence[bytes | bytearray | memoryview]
 
 
 def frame_of(*parts: bytes | bytearray | memoryview) -> bytes:
-    """Return a frame of these parts, with its size prefix."""
+    """Return a frame that consists of these parts, with its size prefix."""
     return b"".join((size_prefix(parts), *parts))
 
 

@@ -1,7 +1,7 @@
 """Reads and writes request headers v0, v1, v2 and response headers v0, v1.
 
 Requests: version 0 has no client id (only ControlledShutdown v0 used it). Version 1 adds the client id. Version 2
-(flexible requests) ends with tagged fields, and keeps the int16 length of the client id, so that any broker can read
+(flexible requests) ends with tagged fields, but keeps the int16 length of the client id, so that any broker can read
 the header of any ApiVersions request.
 
 Responses: version 0 is only the correlation id. Version 1 (flexible) adds tagged fields.
@@ -21,7 +21,7 @@ _CORRELATION_ID = Struct(">i")
 
 HEAD_BYTES = _FIXED.size
 CORRELATION_ID_BYTES = _CORRELATION_ID.size
-# No header has a tagged field in Kafka 4.4.
+# In Kafka 4.4, no header contains a tagged field.
 MAX_TAGGED_BYTES = 65_536
 
 
@@ -42,7 +42,7 @@ def read_request_head(head: bytes | bytearray | memoryview) -> tuple[int, int, i
 
 
 def parse_request_header(frame: bytes | bytearray | memoryview, header_version: int) -> RequestHeader:
-    """Parse the header of a whole request frame (without its size). Raises MalformedMessage if it is cut."""
+    """Parse the header of a whole request frame (without its size). Raises MalformedMessage if it is truncated."""
     if len(frame) < _FIXED.size:
         raise MalformedMessage(f"a request of {len(frame)} bytes is shorter than its header")
     api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
@@ -82,7 +82,7 @@ def build_response_header(correlation_id: int, header_version: int) -> bytes:
 def skip_tagged_fields(data: bytes | bytearray | memoryview, position: int) -> int:
     """Return the position after a header's tagged fields, which begin at `position`.
 
-    Raises MalformedMessage if they are cut, or if there are more than any header has.
+    Raises MalformedMessage if they are truncated, or if there are more than any header has.
     """
     if data[position : position + 1] == b"\0":  # the usual case
         return position + 1

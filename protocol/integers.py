@@ -1,6 +1,6 @@
 """Reads and writes varints, and defines the constants of Java's long.
 
-Flexible versions (KIP-482) have unsigned varints of at most five bytes. Records (KIP-98) have zig-zag varints.
+Flexible versions (KIP-482) use unsigned varints of at most five bytes. Records (KIP-98) use zigzag varints.
 """
 
 from sluicegate.protocol.errors import MalformedMessage
@@ -10,7 +10,7 @@ _ONE_BYTE = tuple(bytes([value]) for value in range(0x80))
 
 
 def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) -> tuple[int, int]:
-    """Read a varint; return (value, position after it). Raises MalformedMessage if it is cut or too long."""
+    """Read a varint. Return (value, position after it). Raises MalformedMessage if it is truncated or too long."""
     value = shift = 0
     try:
         while True:
@@ -27,7 +27,7 @@ def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) ->
 
 
 def unsigned_varint(value: int) -> bytes:
-    """Return the shortest encoding of `value`, which must not be negative. Below 2^32 it has at most five bytes."""
+    """Return the shortest encoding of `value`, which must not be negative. Values below 2^32 take up to five bytes."""
     if value <= 0x7F:
         return _ONE_BYTE[value]
     out = bytearray()
@@ -39,7 +39,7 @@ def unsigned_varint(value: int) -> bytes:
 
 
 def signed_varint(value: int) -> bytes:
-    """Return the zig-zag encoding of an int64."""
+    """Return the zigzag encoding of an int64."""
     return unsigned_varint(((value << 1) ^ (ALL_64 if value < 0 else 0)) & ALL_64)
 
 

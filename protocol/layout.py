@@ -1,8 +1,8 @@
 """Describes the layout of a response, so that broker addresses and error codes can be found in it.
 
-An API whose response contains addresses, or error codes of partitions, declares the fields of its layout in order, in
-`sluicegate.protocol.api`, with Kafka's names of types. `program_of` compiles the layout into the steps of one version,
-which `sluicegate.protocol.response_walks` executes.
+If an API's responses contain addresses, or error codes of partitions, `sluicegate.protocol.api` declares the fields of
+their layout in order, with Kafka's type names. `program_of` compiles the layout into the steps for one version, which
+`sluicegate.protocol.response_walks` executes.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from enum import IntEnum, auto
 
 _NEWEST = 32767
 MAX_NODES = 2000
-"""The most brokers in one list; no cluster has as many."""
+"""The maximum number of brokers in one list; no cluster has this many."""
 MAX_COORDINATORS = 20_000
-"""The most coordinators in one response: one for each group in an admin client's request."""
+"""The maximum number of coordinators in one response: one per group in an admin client's request."""
 
 
 class LayoutStep(IntEnum):
@@ -32,9 +32,9 @@ class LayoutStep(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LayoutField:
-    """One field in versions `since` to `until`.
+    """A field in versions `since` to `until`.
 
-    `size` is its size in bytes, or the maximum number of items. `fields` are those of a struct or of an array's item.
+    `size` is its size in bytes, or the maximum number of items. `fields` are those of a struct or of an array's items.
     """
 
     step: LayoutStep | None
@@ -49,9 +49,9 @@ STRING, BYTES = LayoutField(LayoutStep.STRING), LayoutField(LayoutStep.BYTES)
 ADDRESS = LayoutField(LayoutStep.ADDRESS)
 """A broker's id (int32), host (string) and port (int32)."""
 ERROR = LayoutField(LayoutStep.ERROR)
-"""An int16 error code. If it belongs to an address: COORDINATOR_NOT_AVAILABLE if the broker has no listener."""
+"""An int16 error code. Next to an address, it is set to COORDINATOR_NOT_AVAILABLE if the broker has no listener."""
 REST = LayoutField(LayoutStep.END)
-"""The rest is not read."""
+"""The rest of the response, which is not read."""
 
 
 def array(*fields: LayoutField) -> LayoutField:
@@ -60,33 +60,33 @@ def array(*fields: LayoutField) -> LayoutField:
 
 
 def struct(*fields: LayoutField) -> LayoutField:
-    """Return a struct, which ends with its own tagged fields in flexible versions."""
+    """Return a struct. In flexible versions, it ends with its own tagged fields."""
     return LayoutField(None, fields=fields)
 
 
 def nodes(*fields: LayoutField, most: int = MAX_NODES) -> LayoutField:
     """Return an array of items with an ADDRESS.
 
-    If the items have no ERROR, brokers without a listener are left out.
+    If the items have no ERROR, brokers without a listener are omitted.
     """
     return LayoutField(LayoutStep.NODES, most, fields)
 
 
 def since(version: int, field: LayoutField) -> LayoutField:
-    """Return the field as it exists from `version` on."""
+    """Return the field, limited to versions from `version` on."""
     return replace(field, since=version)
 
 
 def until(version: int, field: LayoutField) -> LayoutField:
-    """Return the field as it exists up to `version`."""
+    """Return the field, limited to versions up to `version`."""
     return replace(field, until=version)
 
 
 NODE_ENDPOINTS = nodes(ADDRESS, STRING)
-"""Node endpoints (KIP-951); the string is the rack."""
+"""Node endpoints (KIP-951). The string is the rack."""
 
 Program = tuple[tuple[int, int, "Program"], ...]
-"""The steps of one version: the step, its most bytes or items, and the steps for each item."""
+"""The steps for one version: each has its kind, its maximum number of bytes or items, and the steps for each item."""
 
 
 def program_of(fields: tuple[LayoutField, ...], version: int) -> Program:
@@ -96,7 +96,7 @@ def program_of(fields: tuple[LayoutField, ...], version: int) -> Program:
 
 
 def flaw_in(fields: tuple[LayoutField, ...]) -> str | None:
-    """Return why the addresses in a response of this layout cannot be rewritten; None if they can be."""
+    """Return why the addresses in a response with this layout cannot be rewritten, or None if they can."""
     lists = [field.fields for field in fields if field.step is LayoutStep.NODES]
     steps = {field.step for field in fields}
     if any(_names_brokers(field) for each in fields if each.step is not LayoutStep.NODES for field in each.fields):

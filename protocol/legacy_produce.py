@@ -1,7 +1,7 @@
-"""Turns Produce requests of versions 0 to 2 into version 3, and responses of version 3 into those older versions.
+"""Converts Produce requests of versions 0 to 2 to version 3, and responses of version 3 to the older versions.
 
-Version 3 adds a transactional id to the request, and allows exactly one batch of magic 2 for each partition. Its
-response equals that of version 2. Version 1 has no append time, and version 0 no throttle time.
+Version 3 adds a transactional id to the request, and allows exactly one batch of magic 2 per partition. Its response is
+the same as that of version 2. Version 1 has no append time, and version 0 no throttle time.
 """
 
 from collections.abc import Mapping, Set
@@ -26,7 +26,10 @@ _THROTTLE_BYTES = 4
 
 
 def with_batches(request: ProduceRequest, batches: Mapping[tuple[int, int], bytes]) -> ProduceRequest:
-    """Return a request of version 3 with the batches for all (topic position, partition position) of an older one."""
+    """Return a request of version 3 that contains these batches.
+
+    There is one for each (topic position, partition position) in the older request.
+    """
     body_at = parse_request_header(request.frame, _HEADER_VERSION).body_at
     frame = bytearray(b"".join(request.with_records(batches)))
     frame[body_at:body_at] = _NO_TRANSACTION
@@ -36,10 +39,10 @@ def with_batches(request: ProduceRequest, batches: Mapping[tuple[int, int], byte
 
 
 def with_successes(frame: bytearray, empty: Set[tuple[str, int]], most_entries: int) -> bytearray:
-    """Set the result of `empty` partitions to success in a broker's response of version 3, if their batch was corrupt.
+    """Report success for the `empty` partitions in a broker's response of version 3, if their batch was corrupt.
 
-    A broker up to 3.9 stores nothing of an empty set and reports success without an offset. Changes the frame, and
-    raises MalformedMessage.
+    A broker up to 3.9 stores nothing of an empty set and reports success without an offset. Modifies the frame. Raises
+    MalformedMessage.
     """
     response = walk_produce_response(frame, _VERSION, produce_body_at(frame, _VERSION), most_entries)
     for entry in response.entries:

@@ -1,8 +1,8 @@
-"""Requests the log start offsets of partitions from a broker, with ListOffsets version 1 for the earliest offset.
+"""Requests partitions' log start offsets from a broker, with ListOffsets version 1 for the earliest offset.
 
-Version 1 is the first version with one offset for each partition, and the last that all brokers know (Kafka 0.10.1 to
-4.3). Any broker that accepts Produce v5, whose responses contain log start offsets, supports it. The code does not use
-construct, because a request may have as many partitions as a Produce request.
+Version 1 is the first version with one offset per partition, and the last that all brokers support (Kafka 0.10.1 to
+4.3). Every broker that accepts Produce v5, whose responses contain log start offsets, supports it. The code does not
+use construct, because a request may have as many partitions as a Produce request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ def log_start_request(partitions: Mapping[str, Iterable[int]], correlation_id: i
 
 
 def log_starts_in(frame: bytes | bytearray, requested: int) -> dict[tuple[str, int], int]:
-    """Return the offset of each (topic, partition) for which the response has no error.
+    """Return the offset of each (topic, partition) for which the response reports no error.
 
     Raises MalformedMessage, also if the response has more than `requested` partitions, because reading hundreds of
     thousands would block the event loop.

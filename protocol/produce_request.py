@@ -1,8 +1,8 @@
-"""Walks a Produce request, versions 0 to 13, and finds each partition's records without a copy.
+"""Walks a Produce request, versions 0 to 13, and finds each partition's records without copying them.
 
 A property test compares it with the schema `sluicegate.protocol.messages.produce.PRODUCE_REQUEST`.
-`ProduceRequest.with_records` replaces the records of some partitions; every other byte stays. Compiled with the types
-in produce_request.pxd if a C compiler is installed.
+`ProduceRequest.with_records` replaces the records of some partitions; all other bytes stay unchanged. Compiled with the
+types in produce_request.pxd if a C compiler is installed.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _NAME_BYTES = 65_536
 
 
 class PartitionData:
-    """One partition. Its entry starts at frame[entry_at], and its records are frame[records_at:records_end].
+    """A partition. Its entry starts at frame[entry_at], and its records are frame[records_at:records_end].
 
     `records_at` is -1 if the records are null.
     """
@@ -43,8 +43,9 @@ class TopicData:
         self.partitions = partitions
 
     def name_by(self, names: Mapping[bytes, str]) -> str | None:
-        """Return the topic's name, if necessary from `names`, which has names by topic id; None if the id has no name
-        there.
+        """Return the topic's name.
+
+        If the request contains only the topic id, looks the name up in `names`, and returns None if it is not there.
         """
         return self.name if self.name is not None else names.get(self.topic_id or b"")
 
@@ -63,7 +64,7 @@ class ProduceRequest:
         self._view = memoryview(frame)
 
     def records(self, topic: int, partition: int) -> memoryview | None:
-        """Return the records of a partition by its position in the request; None if they are null."""
+        """Return a partition's records by its position in the request, or None if they are null."""
         found = self.topics[topic]
         data = found.partitions[partition]
         return None if data.records_at < 0 else self._view[data.records_at : data.records_end]
@@ -86,7 +87,7 @@ class ProduceRequest:
 def walk_produce_request(frame: bytearray, version: int, body_at: int, max_partitions: int) -> ProduceRequest:
     """Walk a gathered Produce frame from `body_at`. `max_partitions` limits topics and partitions together.
 
-    Raises MalformedMessage if it does not follow the schema, RequestTooLarge for more than `max_partitions`.
+    Raises MalformedMessage if the frame does not follow the schema, and RequestTooLarge for more than `max_partitions`.
     """
     walk = _Walk()
     walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, max_partitions, MAX_TAGGED_FIELDS)
@@ -103,7 +104,7 @@ def walk_produce_request(frame: bytearray, version: int, body_at: int, max_parti
 
 
 class _OverBound(Exception):
-    """Raised if a request exceeds a limit. The text is a sentence up to the limit's name."""
+    """Raised if a request exceeds a limit. The message is a sentence that the name of the limit completes."""
 
 
 class _Walk(Walk):

@@ -1,8 +1,8 @@
 """Walks and writes Produce responses, versions 0 to 13, without construct, because they are on the hot path.
 
 Property tests compare the results with the schema `sluicegate.protocol.messages.produce.PRODUCE_RESPONSE`. The walk
-finds each partition's entry in a broker's response, so that some entries can be replaced and every other byte stays.
-Compiled with the types in produce_response.pxd if a C compiler is installed.
+finds each partition's entry in a broker's response, so that some entries can be replaced while all other bytes stay
+unchanged. Compiled with the types in produce_response.pxd if a C compiler is installed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,19 +32,19 @@ _INDEX_CODE_OFFSET = Struct(">ihq")
 _UUID_BYTES = 16
 _INT32_BYTES = 4
 _INT64_BYTES = 8
-# The maximum number of topics, partitions and record errors: about 20 ms of walking, and more than fit into a frame
-# with brokers' texts.
+# The maximum number of topics, partitions and record errors. Walking this many takes about 20 ms, and they do not fit
+# into a frame with brokers' messages.
 _MAX_ELEMENTS = 2_000_000
 
 _LOG_START_AT = _INDEX_CODE_OFFSET.size + _INT64_BYTES  # after index, code, base offset and append time
 _NO_OFFSET = -1
 
 TopicKey = str | bytes
-"""How a response names a topic: by name up to version 12, by its 16-byte id from 13 on."""
+"""How a response identifies a topic: by name up to version 12, by its 16-byte id from 13 on."""
 
 
 class RecordError(NamedTuple):
-    """The rejection of one record (KIP-467), with the record's position in the batch and the reason."""
+    """The rejection of one record (KIP-467): the record's position in the batch, and the reason."""
 
     batch_index: int
     message: str | None
@@ -62,7 +62,7 @@ class PartitionRejection:
 
 @dataclass(frozen=True, slots=True)
 class PartitionResponse:
-    """One partition's entry in a broker's response, frame[start:end], and its fields."""
+    """One partition's entry in a broker's response, at frame[start:end], and its fields."""
 
     topic: TopicKey
     index: int
@@ -74,7 +74,7 @@ class PartitionResponse:
 
 @dataclass(slots=True)
 class WalkedResponse:
-    """A walked response. `entries` has its entries in order. The throttle time and the tags begin at `tail_at`."""
+    """A walked response. `entries` are its entries in order. The throttle time and the tags begin at `tail_at`."""
 
     frame: bytes | bytearray
     entries: list[PartitionResponse]
@@ -99,7 +99,7 @@ class WalkedResponse:
 
 
 def encode_rejection(index: int, rejection: PartitionRejection, version: int) -> bytes:
-    """Return the partition entry of a rejection. Versions before 8 contain only the code."""
+    """Return a rejection's partition entry. Versions before 8 contain only the code."""
     parts = [_INDEX_CODE_OFFSET.pack(index, rejection.code, _NO_OFFSET)]
     if version >= APPEND_TIME_SINCE:
         parts.append(_INT64.pack(_NO_OFFSET))
@@ -116,7 +116,7 @@ def encode_rejection(index: int, rejection: PartitionRejection, version: int) ->
 
 
 def response_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> bytes:
-    """Return the body of a whole response from entries of `encode_rejection`, by topic."""
+    """Return the body of a whole response, from entries that `encode_rejection` has encoded, by topic."""
     flexible = version >= FLEXIBLE_SINCE
     tags = b"\0" if flexible else b""
     parts = [_count(len(topics), flexible)]
@@ -129,17 +129,17 @@ def response_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> byt
 
 
 def with_log_start(entry: bytes, log_start_offset: int) -> bytes:
-    """Return an entry of `encode_rejection`, version 5 or later, with another log start offset."""
+    """Return an entry from `encode_rejection`, version 5 or later, with another log start offset."""
     return entry[:_LOG_START_AT] + _INT64.pack(log_start_offset) + entry[_LOG_START_AT + _INT64_BYTES :]
 
 
 def produce_body_at(frame: bytes | bytearray, version: int) -> int:
-    """Return the position of the body in the frame of a Produce response. Raises MalformedMessage."""
+    """Return the position of the body in a Produce response's frame. Raises MalformedMessage."""
     return response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
 
 
 def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, max_entries: int) -> WalkedResponse:
-    """Find the entries of a broker's response. `max_entries` limits topics and partitions together.
+    """Find the entries in a broker's response. `max_entries` limits topics and partitions together.
 
     Raises MalformedMessage if the response does not follow the schema or exceeds the limit.
     """
@@ -170,12 +170,12 @@ def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, 
 
 
 def tail_at(frame: bytes | bytearray, version: int, body_at: int) -> int:
-    """Return where the tail of a response begins. Raises MalformedMessage."""
+    """Return where a response's tail begins. Raises MalformedMessage."""
     return _after_topics(frame, version, body_at).position
 
 
 def tail_with_endpoints(frame: bytes | bytearray, version: int, body_at: int) -> int:
-    """Return the position at which the tail of a broker's response begins, or -1 if it has no node endpoints (KIP-951).
+    """Return where the tail of a broker's response begins, or -1 if it contains no node endpoints (KIP-951).
 
     Raises MalformedMessage.
     """
@@ -194,7 +194,7 @@ def _after_topics(frame: bytes | bytearray, version: int, body_at: int) -> "_Wal
 
 
 class _Walk(Walk):
-    # The fields of the last entry:
+    # The last entry's fields.
     index: int
     code: int
     log_start_offset: int
@@ -248,7 +248,7 @@ def _count(count: int, flexible: bool) -> bytes:
 
 
 def _string(text: str, flexible: bool) -> bytes:
-    data = text.encode(errors="backslashreplace")  # names in schemas may have lone surrogates
+    data = text.encode(errors="backslashreplace")  # names in schemas may contain lone surrogates
     return (unsigned_varint(len(data) + 1) if flexible else _INT16.pack(len(data))) + data
 
 

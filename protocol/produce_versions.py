@@ -1,16 +1,16 @@
-"""The first Produce version of each field or rule, from Kafka's ProduceRequest.json and ProduceResponse.json."""
+"""The first Produce version with each field or rule, from Kafka's ProduceRequest.json and ProduceResponse.json."""
 
 THROTTLE_SINCE = 1
 APPEND_TIME_SINCE = 2
 ONE_BATCH_SINCE = 3
-"""One batch of magic 2 for each partition, and a transactional id (KIP-98)."""
+"""Exactly one batch of magic 2 per partition, and a transactional id (KIP-98)."""
 LOG_START_SINCE = 5
 ZSTD_SINCE = 7
 RECORD_ERRORS_SINCE = 8
-"""KIP-467."""
+"""Record errors and an error message (KIP-467)."""
 FLEXIBLE_SINCE = 9
-"""KIP-482."""
+"""Compact types and tagged fields (KIP-482)."""
 NODE_ENDPOINTS_SINCE = 10
-"""KIP-951."""
+"""Node endpoints (KIP-951)."""
 TOPIC_ID_SINCE = 13
-"""KIP-516."""
+"""Topic ids instead of names (KIP-516)."""

@@ -1,4 +1,4 @@
-"""Patches brokers' responses with other addresses, or with a longer throttle time. Every other byte stays unchanged.
+"""Patches brokers' responses with other addresses, or with a longer throttle time. Other bytes stay unchanged.
 
 The end of a Produce response, versions 10 to 13, is walked here without construct:
 
@@ -27,18 +27,18 @@ _THROTTLE_BYTES = 4
 _ENDPOINTS_TAG = 0
 
 NewAddress = tuple[str, int] | None
-"""The host and port that clients get for one broker; None: the broker has no listener here."""
+"""The host and port that clients receive for a broker. None if the broker has no listener here."""
 
 AddressOf = Callable[[int, str, int], NewAddress]
-"""From (node id, host, port) to the new address; None: the endpoint is left out."""
+"""Maps (node id, host, port) to the new address, or to None if the endpoint is omitted."""
 
 
 def with_nodes(
     data: bytes | bytearray, found: NodeList, addresses: Sequence[NewAddress], flexible: bool
 ) -> tuple[Parts, int]:
-    """Return `data`, in parts, with each listed broker at its new address, and the number of brokers that are left.
+    """Return `data`, in parts, with each listed broker at its new address, and the number of brokers that remain.
 
-    Brokers without a new address are left out.
+    Brokers without a new address are omitted.
     """
     view = memoryview(data)
     kept = len(addresses) - addresses.count(None)
@@ -60,7 +60,7 @@ def with_coordinators(
 ) -> Parts:
     """Return `data`, in parts, with each coordinator at its new address.
 
-    A coordinator without one is replaced by the error COORDINATOR_NOT_AVAILABLE.
+    A coordinator without a new address is replaced by the error COORDINATOR_NOT_AVAILABLE.
     """
     view = memoryview(data)
     nowhere = _INT32.pack(_NO_NODE) + _address("", -1, flexible)
@@ -81,9 +81,9 @@ def with_coordinators(
 
 
 def with_throttle_time(response: bytearray, version: int, throttle_ms: int) -> bytearray:
-    """Set the throttle time of a Produce response (a frame without its size) to at least `throttle_ms`.
+    """Set the throttle time in a Produce response (a frame without its size) to at least `throttle_ms`.
 
-    Version 0 has no throttle time and stays as it is. Raises MalformedMessage.
+    Version 0 has no throttle time and stays unchanged. Raises MalformedMessage.
     """
     if version >= THROTTLE_SINCE:
         at = tail_at(response, version, produce_body_at(response, version))
@@ -95,7 +95,7 @@ def with_throttle_time(response: bytearray, version: int, throttle_ms: int) -> b
 
 
 def with_addresses(tail: bytes, address_of: AddressOf) -> bytes:
-    """Return the tail of a Produce response with other addresses in its node endpoints. Raises MalformedMessage."""
+    """Return a Produce response's tail with other addresses in its node endpoints. Raises MalformedMessage."""
     parts: list[bytes] = []
     for tag, start, value_at, end in tagged_fields(tail, _THROTTLE_BYTES):
         field = tail[start:end] if tag != _ENDPOINTS_TAG else _endpoints_field(tail[value_at:end], address_of)
@@ -105,7 +105,7 @@ def with_addresses(tail: bytes, address_of: AddressOf) -> bytes:
 
 
 def _endpoints_field(value: bytes, address_of: AddressOf) -> bytes:
-    """Return the tagged field with its tag and size; empty if no endpoint is left."""
+    """Return the tagged field with its tag and size. It is empty if no endpoint is left."""
     found = endpoints_in_tag(value)
     addresses = [address_of(node.node_id, node.host, node.port) for node in found.nodes]
     parts, kept = with_nodes(value, found, addresses, flexible=True)

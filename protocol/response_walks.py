@@ -1,9 +1,9 @@
-"""Walks over brokers' responses: finds broker addresses, topic ids and error codes without building whole messages.
+"""Walks over brokers' responses to find broker addresses, topic ids and error codes.
 
-`sluicegate.protocol.api` declares the layout of the responses with addresses; tag 0 of Produce responses (KIP-951) is
-walked here too. Only the addresses are rewritten (`sluicegate.protocol.response_patches`). Topic ids are read from
-Metadata responses. Error codes are at a response's head, or at the positions in its layout. Tests compare all three
-with Kafka's definitions.
+It does not build whole messages. `sluicegate.protocol.api` declares the layout of the responses with addresses; tag 0
+of Produce responses (KIP-951) is walked here, too. Only the addresses are rewritten
+(`sluicegate.protocol.response_patches`). Topic ids are read from Metadata responses. Error codes are at a response's
+head, or at the positions in its layout. Tests compare all three with Kafka's definitions.
 
 All counts are bounded, so even a broken response takes only a few ms. Compiled with the types in response_walks.pxd if
 a C compiler is installed.
@@ -32,10 +32,10 @@ _ERROR = int(LayoutStep.ERROR)
 
 
 class NodeAddress:
-    """One broker in a response. Its entry is data[start:end], and its id begins at `node_at`.
+    """A broker in a response. Its entry is data[start:end], and its id begins at `node_at`.
 
-    Its host (with the length) and port are data[host_at:port_end]. `error_at` is the position of the error code that
-    belongs to the address, or -1 if there is none.
+    Its host (with the length) and port are data[host_at:port_end]. `error_at` is the position of the error code next to
+    the address, or -1 if there is none.
     """
 
     def __init__(self) -> None:
@@ -51,9 +51,9 @@ class NodeAddress:
 
 
 class NodeList:
-    """A list whose count is data[count_at:first_at]. A single broker has no count (-1).
+    """A list whose count is data[count_at:first_at]. `count_at` is -1 for a single broker, which has no count.
 
-    `codes` has the distinct error codes of the whole response, without 0.
+    `codes` contains the distinct error codes in the whole response, without 0.
     """
 
     def __init__(self, count_at: int, first_at: int, nodes: list[NodeAddress], codes: set[int]) -> None:
@@ -64,7 +64,7 @@ class NodeList:
 
 
 def addresses_in(api_key: int, version: int, data: bytes | bytearray, body_at: int) -> NodeList:
-    """Return the brokers in a response of `api_key`; its body begins at `body_at`. Raises MalformedMessage."""
+    """Return the brokers in a response of `api_key`. Its body begins at `body_at`. Raises MalformedMessage."""
     api = APIS[api_key]
     walk = ResponseWalk()
     walk.begin(data, version, api.is_flexible(version), body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
@@ -79,12 +79,12 @@ def _program(api_key: int, version: int) -> Program:
     return program_of(APIS[api_key].layout, version)
 
 
-# The steps without those for tagged fields and the end of a message.
+# The steps without those for tagged fields and for the end of a message.
 _ENDPOINTS = program_of((NODE_ENDPOINTS,), 0)[:1]
 
 
 def endpoints_in_tag(value: bytes | bytearray) -> NodeList:
-    """Return the node endpoints in the value of a Produce response's tag 0. Raises MalformedMessage."""
+    """Return the node endpoints in the value of tag 0 in a Produce response. Raises MalformedMessage."""
     walk = ResponseWalk()
     walk.begin(value, 0, True, 0, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     found = walk.nodes_of(_ENDPOINTS)
@@ -93,7 +93,7 @@ def endpoints_in_tag(value: bytes | bytearray) -> NodeList:
 
 
 class ResponseWalk(Walk):
-    """Runs the steps of a layout. `codes` has the distinct error codes so far, without 0."""
+    """A walk that follows a layout's steps. `codes` contains the distinct error codes so far, without 0."""
 
     def __init__(self) -> None:
         self.codes: set[int] = set()
@@ -132,7 +132,7 @@ class ResponseWalk(Walk):
                 self.expect_end()
 
     def nullable_count(self) -> int:
-        """Read the number of items; 0 for null, such as the aborted transactions of a Fetch response."""
+        """Read the number of items. It is 0 for null, such as a Fetch response's aborted transactions."""
         count = self.length(_INT32_BYTES)
         if count > self.elements_left:
             self.reject_count(count)
@@ -188,9 +188,9 @@ _MAX_ELEMENTS = 200_000
 
 
 def topics_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[list[tuple[bytes | None, str]], set[int]]:
-    """Read a Metadata response; return its topics, and the distinct error codes of the topics with an error.
+    """Read a Metadata response. Return its topics, and the distinct error codes of topics with an error.
 
-    A topic is a pair (topic id or None, name); only topics with a name and error code 0 are returned. Raises
+    A topic is a pair (topic id or None, name). Only topics with a name and error code 0 are returned. Raises
     MalformedMessage if the response does not follow the schema up to the end of its topics.
     """
     walk = _MetadataWalk()
@@ -271,7 +271,7 @@ _THROTTLE_BYTES = 4
 
 
 def code_at(api_key: int, version: int) -> int | None:
-    """Return the position (bytes) of the error code in a response's body; None if the API has no such code."""
+    """Return the position (bytes) of the error code in a response's body, or None if the API has no such code."""
     api = APIS.get(api_key)
     code = api.code if api is not None else None
     if code is None or not code.since <= version <= code.until:
@@ -281,15 +281,15 @@ def code_at(api_key: int, version: int) -> int | None:
 
 @cache
 def codes_program(api_key: int, version: int) -> Program:
-    """Return the steps to all error codes of a response; empty if its API does not declare them."""
+    """Return the steps to all error codes in a response. They are empty if its API does not declare them."""
     codes = APIS[api_key].codes
     return program_of(codes, version) if codes else ()
 
 
 def codes_in(api_key: int, version: int, response: bytes | bytearray, body_at: int) -> tuple[int, ...]:
-    """Return the distinct error codes of a response, or of its beginning if it is cut; (0,) if there is no error.
+    """Return the distinct error codes in a response, or in its beginning if it is truncated; (0,) if there is no error.
 
-    For an API with `codes` they are the codes of partitions, for Metadata those of topics, and for FindCoordinator
+    For an API with `codes`, these are the codes of partitions; for Metadata, those of topics; for FindCoordinator,
     those of coordinators.
     """
     api = APIS[api_key]

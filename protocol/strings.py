@@ -1,4 +1,4 @@
-"""Encodes strings of messages."""
+"""Encodes the strings in messages."""
 
 from struct import Struct
 
@@ -10,7 +10,7 @@ _INT16 = Struct(">h")
 
 
 def encode_string(text: str | None, flexible: bool) -> bytes:
-    """Return a string, or null, after its length. Raises SchemaMisuse if it is longer than Kafka allows."""
+    """Return a string, or null, preceded by its length. Raises SchemaMisuse if it is longer than Kafka allows."""
     if text is None:
         return b"\0" if flexible else _INT16.pack(-1)
     data = text.encode()

@@ -1,4 +1,4 @@
-"""Legal topic names (Kafka: org.apache.kafka.common.internals.Topic)."""
+"""Checks topic names as Kafka does (org.apache.kafka.common.internals.Topic)."""
 
 import re
 

@@ -1,21 +1,21 @@
-"""The base of the readers without construct. It walks over a message's bytes without going past the end.
+"""Provides the base of readers without construct. It walks over a message's bytes without passing the end.
 
 A subclass walks one message. Counts are checked before memory is allocated: array items against the remaining bytes and
-`elements_left`, tagged fields against `tags_left`, both for the whole message. Compiled with the types in walk.pxd if a
-C compiler is installed. `data` is then a C pointer without bounds checks, so call `skip` before reading.
+`elements_left`, and tagged fields against `tags_left`, both for the whole message. Compiled with the types in walk.pxd
+if a C compiler is installed. `data` is then a C pointer without bounds checks, so call `skip` before reading.
 """
 
 from sluicegate.protocol.errors import MalformedMessage
 
 MAX_TAGGED_FIELDS = 10_000
 MAX_STRING_BYTES = 32_767
-"""The maximum of an int16 length; Kafka's own classes apply it to compact strings too."""
+"""The maximum of an int16 length. Kafka's own classes apply it to compact strings, too."""
 
 _LONGEST_STRING = MAX_STRING_BYTES  # typed in the .pxd, which hides a name from other modules
 _INT16_BYTES = 2
 _INT32_BYTES = 4
 _MAX_VARINT_SHIFT = 28
-# A named constant, because Cython makes an object of a literal this large.
+# A named constant, because Cython creates an object for a literal this large.
 _SIGN_16 = 0x8000
 _SIGN_32 = 0x8000_0000
 _LOW_32 = 0xFFFF_FFFF
@@ -95,7 +95,7 @@ class Walk:
         return length
 
     def count(self) -> int:
-        """Read the number of items of an array, and count them against `elements_left`."""
+        """Read the number of items in an array, and count them against `elements_left`."""
         count = self.length(_INT32_BYTES)
         if count < 0:
             raise MalformedMessage("an array is null")

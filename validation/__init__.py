@@ -1,1 +1,1 @@
-"""Policies, rules and the validation of Produce requests, without I/O and without a clock."""
+"""Policies, rules, and the validation of Produce requests. Does no I/O and reads no clock."""

@@ -24,7 +24,7 @@ _NUMBER = re.compile("[0-9]{1,19}")
 class ClusterSettings:
     """A topic's settings on its brokers. The fields are those of TopicPolicy; None if the brokers returned no value.
 
-    `set_on_topic` has the keys that are set for this topic. The others are defaults of the cluster.
+    `set_on_topic` contains the keys that are set on the topic itself. Other keys are cluster defaults.
     """
 
     timestamp_type: TimestampType | None = None
@@ -38,7 +38,7 @@ class ClusterSettings:
 def settings_from(values: Mapping[str, str | None], set_on_topic: Collection[str] = ()) -> ClusterSettings:
     """Return the settings from Kafka's names and values.
 
-    `set_on_topic` has the names that are set for the topic itself. Raises ValueError for an impossible value.
+    `set_on_topic` contains the names that are set on the topic itself. Raises ValueError for an impossible value.
     """
     difference = _number(values, DIFFERENCE_MAX)
     return ClusterSettings(
@@ -52,7 +52,7 @@ def settings_from(values: Mapping[str, str | None], set_on_topic: Collection[str
 
 
 def stricter_of(policy: TopicPolicy, settings: ClusterSettings) -> TopicPolicy:
-    """Return the configured policy, tightened by the cluster's settings. The cluster decides the timestamp type."""
+    """Return the configured policy, tightened by the cluster's settings. The timestamp type is always the cluster's."""
     sizes = [size for size in (policy.max_message_bytes, settings.max_message_bytes) if size is not None]
     return replace(
         policy,
@@ -66,7 +66,7 @@ def stricter_of(policy: TopicPolicy, settings: ClusterSettings) -> TopicPolicy:
 
 
 def _overriding(policy: TopicPolicy, settings: ClusterSettings) -> Iterator[tuple[str, OverridingSetting]]:
-    """Yield the settings that apply instead of the configuration's values, or of the proxy's defaults."""
+    """Yield the cluster settings that override the configuration's values or the proxy's defaults."""
     paths = policy.origins.paths
     bounds = (
         (BEFORE_MAX, policy.before_max_ms, settings.before_max_ms),

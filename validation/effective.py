@@ -1,6 +1,6 @@
-"""Returns the effective policy of a topic: the value of each key that is in force, and its source.
+"""Returns a topic's effective policy: the value of each key that is in force, and its source.
 
-All displays use it: `sluicegate explain` and `try`, the API of the web UI, and violation events.
+Every display uses this module: `sluicegate explain` and `try`, the web UI's API, and violation events.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ KEYS_BY_REASON = {
     Reason.DEPENDENCY_UNAVAILABLE: "rules",
     Reason.SCHEMA_UNUSABLE: "rules",
 }
-"""The key that a violation is about; reasons about a broker's format have none."""
+"""The key that a violation is about. Violations of a broker's format checks have none."""
 
 _BEFORE_RULES: Mapping[str, Callable[[TopicPolicy], Value]] = {
     TIMESTAMP_TYPE: lambda policy: policy.timestamp_type.value,
@@ -56,7 +56,7 @@ _AFTER_RULES: Mapping[str, Callable[[TopicPolicy], Value]] = {
     "sensitive": lambda policy: None if policy.sensitive is None else str(policy.sensitive),
     "owner": lambda policy: None if policy.owner is None else str(policy.owner),
 }
-"""The value of each key that is not a list, in the order of the file's keys."""
+"""The value of each key that is not a list, in the order of the configuration reference."""
 
 # Keys that a suspension disables.
 _SUSPENDED = frozenset({"enforce", "fix", "quarantine"})
@@ -66,10 +66,9 @@ _SUSPENDED = frozenset({"enforce", "fix", "quarantine"})
 class EffectiveValue:
     """The value of one key.
 
-    `place` is the place (`file:line`) of the key `path` in the configuration, if the configuration sets the key. If a
-    topic setting sets it, `path` is the name of that setting, and `place` is None. If a stricter setting of the
-    cluster applies instead, `configured` is the value of the configuration or of the topic setting, to which `place`
-    and `path` then refer.
+    If the configuration sets the key, `path` is the key's path there, and `place` its position (`file:line`). If a
+    topic setting sets it, `path` is the name of that setting, and `place` is None. If a stricter cluster setting
+    overrides either, `configured` is the overridden value, and `place` and `path` refer to that value.
     """
 
     key: str
@@ -81,7 +80,7 @@ class EffectiveValue:
 
     @property
     def source(self) -> str:
-        """Return the source for people, for example `sluicegate.yaml:5, topics[0].mode` or `cluster topic setting`."""
+        """Return the source for display, for example `sluicegate.yaml:5, topics[0].mode` or `cluster topic setting`."""
         if self.kind is OriginKind.CONFIGURATION:
             return f"{self.place}, {self.path}"
         if self.kind is OriginKind.TOPIC_SETTING:
@@ -92,7 +91,7 @@ class EffectiveValue:
         return f"{self.kind.value}, instead of {self.configured} in {where}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of events and of the API (docs/violations.md). An unlimited bound becomes null."""
+        """Return the JSON object for events and the API (docs/violations.md). An unlimited bound becomes null."""
         fields: dict[str, Any] = {
             "key": self.key,
             "value": None if self.value == LONG_MAX else self.value,
@@ -106,7 +105,7 @@ class EffectiveValue:
 
 
 def effective_policy(policy: TopicPolicy) -> tuple[EffectiveValue, ...]:
-    """Return the value and the source of each key and rule that applies to a topic, in the order of the file's keys."""
+    """Return the value and source of each key and rule that applies to a topic, in the order of the configuration."""
     found = [_value(policy, key, of(policy)) for key, of in _BEFORE_RULES.items()]
     found += _rules(policy)
     found += [_value(policy, key, of(policy)) for key, of in _AFTER_RULES.items()]
@@ -117,9 +116,9 @@ def effective_policy(policy: TopicPolicy) -> tuple[EffectiveValue, ...]:
 
 
 def violated_value(policy: TopicPolicy, reason: Reason, rule: str | None = None) -> EffectiveValue | None:
-    """Return the value that a violation is about; None if no key sets it, because it is a broker's format check.
+    """Return the value that a violation is about; None for a broker's format check, which no key sets.
 
-    `rule` is the violated rule; None for other violations.
+    `rule` is the violated rule, or None for other violations.
     """
     key = KEYS_BY_REASON.get(reason)
     if key is None:
@@ -132,7 +131,7 @@ def violated_value(policy: TopicPolicy, reason: Reason, rule: str | None = None)
 def value_of(policy: TopicPolicy, key: str) -> EffectiveValue | None:
     """Return the value of a key. For a list such as `rules`, return its first item."""
     of = _BEFORE_RULES.get(key) or _AFTER_RULES.get(key)
-    if of is not None:  # only the first item, because events need one value for each key
+    if of is not None:  # only the first item, because events need one value per key
         return _value(policy, key, of(policy))
     return next((value for value in effective_policy(policy) if value.key == key), None)
 
@@ -175,7 +174,7 @@ def _of_request_rule(policy: TopicPolicy, name: str) -> EffectiveValue:
 
 
 def _named(policy: TopicPolicy, key: str, name: str, position: int | None) -> EffectiveValue:
-    """Return an item of a list of the configuration, by its position in the list."""
+    """Return an item of one of the configuration's lists, by its position in the list."""
     if position is None:
         return EffectiveValue(key, name, OriginKind.BUILT_IN)
     return _from_path(policy, key, name, (key, position))

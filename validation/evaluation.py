@@ -1,4 +1,4 @@
-"""Evaluates the operator's rules for one partition's batch, after the checks of a broker have accepted it.
+"""Evaluates the operator's rules for a partition's batch after it has passed a broker's checks.
 
 Compiled with the types in evaluation.pxd if a C compiler is installed.
 """
@@ -33,41 +33,41 @@ from sluicegate.validation.rules.rule import (
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.verdict import Broken, Finding, Reason
 
-# The minimum cost of evaluating a rule, and the cost of a step, in bytes of work. Most steps take less.
+# The minimum cost of evaluating a rule, and the cost of a step, both in bytes of work. Most steps cost less.
 _RULE_WORK = 672
 _STEP_WORK = 16
 _MOST_STEPS = INLINE_STEPS
-# More work than the event loop may do at once, so that slow rules always run in a thread.
+# More work than the event loop may do at once, so slow rules always run in a thread.
 _SLOW_WORK = 1 << 40
 _MOST_HEADERS = MOST_HEADERS
-# The maximum number of observed records of a batch that events report.
+# The maximum number of observed records per batch that events report.
 _MOST_OBSERVED = 100
-# The maximum number of steps of explanations for each rule and batch (20 ms), and the minimum that one explanation
-# counts. About a thousand are explained.
+# The maximum number of steps for explanations per rule and batch (20 ms), and the minimum that one explanation counts.
+# So at most about a thousand records are explained.
 _MOST_EXPLAINING, _LEAST_EXPLAINING = 200_000, 200
-# For rules that look ahead: the maximum number of records, and of their bytes, to read before the first is evaluated.
+# For rules that look ahead: the maximum number of records to read before the first is evaluated, and of their bytes.
 _MOST_AHEAD = 64
 _MOST_AHEAD_BYTES = 256 << 10
-# The maximum number of request rules that the message of a rejection names.
+# The maximum number of request rules that a rejection message names.
 _MOST_NAMED = 8
 
 
 class MayBeSlow(Protocol):
-    """A rule or other work on records that may be slow."""
+    """A rule, or other work on records, that may be slow."""
 
     @property
     def is_slow(self) -> bool:
-        """Return whether the work never runs on the event loop."""
+        """Return whether the work must never run on the event loop."""
 
 
 def check_may_run_here(work: MayBeSlow, budget: DecompressionBudget) -> None:
-    """Raise OutOfTime on the event loop if rules, or other work on records, may be slow."""
+    """Raise OutOfTime on the event loop if the rules, or other work on records, may be slow."""
     if work.is_slow:
         budget.check_at_once(_SLOW_WORK)
 
 
 class RuleResult:
-    """The result for one partition: the finding of rules that reject, and the finding of rules that only observe."""
+    """The result for one partition: the findings of rules that reject, and of rules that only observe."""
 
     def __init__(self, rejecting: Finding | None, observing: Finding | None) -> None:
         self.rejecting = rejecting
@@ -87,8 +87,8 @@ def evaluate_rules(
 ) -> RuleResult:
     """Evaluate every rule for every record, in the order of the configuration.
 
-    `observed` limits the record errors of observed violations that the request may still list. `broken`, if given,
-    receives the records that a rejecting rule rejects, up to `most_broken`. Raises the errors of `budget`.
+    `observed` limits how many record errors of observed violations the request may still list. `broken`, if given,
+    receives up to `most_broken` records that a rejecting rule rejects. Raises the errors of `budget`.
     """
     most_observed = min(_MOST_OBSERVED, observed.record_errors)
     evaluation = _Evaluation(rules, batch, client, budget, most_observed, broken, most_broken)
@@ -104,9 +104,9 @@ def evaluate_rules(
 
 
 def evaluate_request_rules(rules: Sequence[RequestCheck], sent: SentBatch, client: Client, records: int) -> RuleResult:
-    """Evaluate all request rules about this client, in the order of the configuration.
+    """Evaluate all request rules that apply to this client, in the order of the configuration.
 
-    `records` is the number of records of the batch.
+    `records` is the number of records in the batch.
     """
     broken: dict[Mode, list[tuple[str, str]]] = {Mode.REJECT: [], Mode.OBSERVE: []}
     for rule in rules:
@@ -131,7 +131,7 @@ def _finding_about_rules(broken: list[tuple[str, str]], records: int) -> Finding
 
 
 class _WorkBudget(StepBudget):
-    """Counts the steps of rules as work of the validation."""
+    """A step budget that counts the steps of rules as work of the validation."""
 
     def __init__(self, work: DecompressionBudget) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class _Evaluation:
             self._evaluate(record)
 
     def _evaluate_records(self, of: RecordContents) -> None:
-        """Evaluate the records of a magic 2 batch, with C types."""
+        """Evaluate the records of a magic 2 batch, using C types."""
         record = self._record
         while of.read_next():
             record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
@@ -194,7 +194,7 @@ class _Evaluation:
                 record.header_count, record.header_bytes = of.header_count, of.header_bytes
             if of.header_count > _MOST_HEADERS:
                 self._note_headers(record, of.header_count)
-            if record.value is not None:  # a rule reads the whole value without letting other work run
+            if record.value is not None:  # a rule reads the whole value without yielding to other work
                 self._budget.check_at_once(of.value_size)
             self._evaluate(record)
 
@@ -218,12 +218,12 @@ class _Evaluation:
             self._evaluate_read(read)
 
     def _evaluate_read(self, read: list[tuple[RuledRecord, int]]) -> None:
-        """Evaluate records, each with its number of headers."""
+        """Evaluate records, each given with its number of headers."""
         records = [record for record, _ in read]
         ahead: list[SupportsLookAhead[RuledRecord]] = []
         for at, (record, headers) in enumerate(read):
             for named, rule in self._looking_ahead:
-                if id(named) in self._costly and rule not in ahead:  # most batches have records of one kind
+                if id(named) in self._costly and rule not in ahead:  # in most batches, all records are of one kind
                     ahead.append(rule)
                     rule.look_ahead(records[at:], self._steps)
             if headers > _MOST_HEADERS:
@@ -254,7 +254,7 @@ class _Evaluation:
             self._budget.worked(work)
 
     def _explained(self, named: NamedRule, record: RuledRecord, text: str) -> str:
-        """Return the text to report. Explains the bad records of a batch for each rule as long as this is cheap."""
+        """Return the text to report. For each rule, explains a batch's bad records as long as this is cheap."""
         spent = self._explaining.get(id(named), 0)
         if spent > _MOST_EXPLAINING:
             return text
@@ -273,7 +273,7 @@ class _Evaluation:
             self._note(self._of_headers, record, f"{count} headers, more than rules read ({MOST_HEADERS})")
 
     def _note_schema_error(self, named: NamedRule, record: RuledRecord, error: SchemaError) -> None:
-        """Note the error, but keep the rule, because other records may name another schema."""
+        """Note the error, but keep the rule in use, because other records may name other schemas."""
         if named.on_schema_error is OnSchemaError.REJECT:
             self._note(named, record, str(error))
         elif named.mode is Mode.REJECT and named.on_schema_error is OnSchemaError.RETRIABLE:
@@ -282,7 +282,7 @@ class _Evaluation:
             self.observing.note_schema_error(named, error)
 
     def _note_outage(self, named: NamedRule, outage: Outage) -> None:
-        """Note the outage, and skip the rule for the following records."""
+        """Note the outage, and skip the rule for the remaining records."""
         rejects = named.mode is Mode.REJECT and named.on_outage is not OnOutage.FORWARD
         (self.rejecting if rejects else self.observing).note_outage(named, outage)
         self._rules = [entry for entry in self._rules if entry[1] is not named]

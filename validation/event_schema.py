@@ -1,7 +1,7 @@
 """Defines the fields of a violation event.
 
-The proxy writes them, `sluicegate-spark violations` reads them, and docs/violation-event.schema.json is their JSON
-Schema.
+The proxy writes these events, and `sluicegate-spark violations` reads them. Their JSON Schema is
+docs/violation-event.schema.json.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,9 @@ class FieldType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EventField:
-    """One field. `fields` are those of its objects. `is_nullable` allows null, `is_optional` allows the field's
-    absence.
+    """A field. `fields` are those of its objects.
+
+    `is_nullable` allows null; `is_optional` allows the field to be absent.
     """
 
     name: str
@@ -108,11 +109,11 @@ EVENT_FIELDS: Final = (
     EventField("enforced", FieldType.BOOLEAN, is_optional=True),
     EventField("rehearsed", FieldType.OBJECTS, _REHEARSED, is_optional=True),
 )
-"""The fields of an event, in its order."""
+"""The fields of an event, in the order in which events contain them."""
 
 
 def event_in(document: Any) -> Any:
-    """Return the event of a line or a record: the data of a CloudEvent (`violations.format`), else the document itself.
+    """Return the event in a line or record: a CloudEvent's data (`violations.format`), or else the document itself.
 
     Raises TypeError or KeyError if it is neither.
     """
@@ -120,7 +121,10 @@ def event_in(document: Any) -> Any:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12). It accepts further fields, which later versions of sluicegate add."""
+    """Return the JSON Schema (draft 2020-12).
+
+    It accepts additional fields, because later versions of sluicegate may add some.
+    """
     schema = _object(EVENT_FIELDS)
     schema["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
     schema["properties"]["time"]["format"] = "date-time"

@@ -1,6 +1,6 @@
-"""Builds the finding about a batch of any magic, with its texts (KIP-467), from the notes of the scan or of a decoder.
+"""Builds findings about batches of any magic, with their messages (KIP-467), from the notes of a scan or decoder.
 
-The texts about framing (docs/framing.md) and limits are the proxy's own, because a broker does not check these.
+The messages about framing (docs/framing.md) and limits are the proxy's own, because a broker has no such checks.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ NULL_KEY, OUT_OF_WINDOW, APPEND_TIME, OTHER_MAGIC = 1, 2, 3, 4
 
 @dataclass(frozen=True, slots=True)
 class FlawedMessage:
-    """A bad message, with its position in the set, its flaw, and its time (ms), which may be the wrapper's."""
+    """A bad message: its position in the set, its flaw, and its timestamp (ms), which may be the wrapper's."""
 
     index: int
     flaw: int
@@ -39,14 +39,17 @@ class FlawedMessage:
 
 @dataclass(frozen=True, slots=True)
 class LegacyErrors:
-    """Describes the bad messages of one set. `window` is None if the broker sets the time itself."""
+    """Descriptions of a message set's bad messages. `window` is None if the broker sets timestamps."""
 
     topic: str
     partition: int
     window: TimeWindow | None
 
     def describe(self, flawed: FlawedMessage, outer: Message, base: int) -> BadRecord:
-        """Return a flawed message as a bad record. `base` is added to its offset. `outer` has the timestamp type."""
+        """Return a flawed message as a bad record. `base` is added to its offset.
+
+        `outer` determines the timestamp type.
+        """
         message, timestamp = flawed.message, flawed.timestamp
         offset = base + message.offset
         if flawed.flaw == NULL_KEY:
@@ -67,7 +70,7 @@ class LegacyErrors:
 
 
 def _render(message: Message, timestamp: int, claims_append_time: bool) -> str:
-    """Return a magic 0 or 1 message as a broker prints it."""
+    """Return a message of magic 0 or 1 as a broker prints it."""
     sizes = f"key={max(message.key_size, 0)} bytes, value={max(message.value_size, 0)} bytes"
     head = f"magic={message.magic}, attributes={message.attributes}, compression=NONE, crc={message.crc}"
     if message.magic == 0:
@@ -76,19 +79,19 @@ def _render(message: Message, timestamp: int, claims_append_time: bool) -> str:
     return f"Record({head}, {kind}={timestamp}, {sizes})"
 
 
-# So many record errors are described even if no more can be listed, because the batch's message shows them.
+# The batch's error message quotes this many record errors, so they are described even if no more may be listed.
 TEXTS_AT_LEAST = wording.FIRST_SHOWN
 DESCRIBED_WORK = 4096
-"""The cost of the text about one bad record, in bytes of work."""
+"""The cost of describing one bad record, in bytes of work."""
 
 
 def finding_about_records(
     bad: Sequence[BadRecord], bad_count: int, first_time: Reason | None, records: int, budget: DecompressionBudget
 ) -> Finding:
-    """Return the finding about a batch of `records` records, of which `bad_count` are bad.
+    """Return the finding about a batch of `records` records, `bad_count` of them bad.
 
-    `bad` has the first of the bad records. `first_time` is the fault of the first bad time; None if there is none. A
-    single bad time makes the error INVALID_TIMESTAMP.
+    `bad` contains the first bad records. `first_time` is the violation of the first record with a bad timestamp; None
+    if there is none. A single bad timestamp makes the error INVALID_TIMESTAMP.
     """
     if first_time is not None:
         code, message, reason = ErrorCode.INVALID_TIMESTAMP, wording.INVALID_TIMESTAMPS, first_time
@@ -108,12 +111,12 @@ def finding_over_limit(topic: str, partition: int, over: OverLimit, records: int
 
 
 FlawedRecord = tuple[int, int, int, int, int, int]
-"""(index, reason, timestamp delta, offset delta, key size, value size), from `scan_records`."""
+"""(index, reason, timestamp delta, offset delta, key size, value size), as `scan_records` returns them."""
 
 
 @dataclass(slots=True)
 class RecordErrors:
-    """Describes the bad records of one magic 2 batch. `window` is None if the broker sets the time itself."""
+    """Descriptions of a magic 2 batch's bad records. `window` is None if the broker sets timestamps."""
 
     topic: str
     partition: int
@@ -139,7 +142,7 @@ class RecordErrors:
 
 
 def scan_checks_of(batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> int:
-    """Return the checks for the scan of a batch. `window` is None if the broker sets the time itself."""
+    """Return the checks for the scan of a batch. `window` is None if the broker sets timestamps."""
     keys = scan.NULL_KEY if compacted else 0
     claimed = _time_of_all(batch)
     if claimed is None:
@@ -150,9 +153,9 @@ def scan_checks_of(batch: RecordBatch, window: TimeWindow | None, compacted: boo
 
 
 def _time_of_all(batch: RecordBatch) -> int | None:
-    """Return the header's maximum timestamp (ms) if the batch claims LogAppendTime, because all records then have it.
+    """Return the timestamp (ms) that all records share if the batch claims LogAppendTime; None for other batches.
 
-    Returns None otherwise.
+    It is the header's maximum timestamp.
     """
     return batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
 
@@ -174,7 +177,7 @@ _ENDS = {
 
 
 def finding_about_ambiguity(topic: str, partition: int, index: int, found: Ambiguity, records: int) -> Finding:
-    """Return the finding about a batch for the first record (`index`) that clients read differently than brokers."""
+    """Return the finding about the first record (`index`) that clients and brokers read differently."""
     flaw = _FLAWS[found.why].format(stated=found.stated, expected=found.expected)
     text = (
         f"Record {index} of the batch for {topic}-{partition} {flaw}: brokers store the record, but clients read other "

@@ -1,4 +1,4 @@
-"""The operator's floor: a policy that the policies of topics cannot weaken."""
+"""The operator's floor: a policy that topics' own policies cannot weaken."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,20 +32,20 @@ _RAISED = {
     "mode": "mode",
     "framing": "framing",
 }
-"""The fields of a policy that a floor may raise, and their keys."""
+"""The policy fields that a floor may raise, and their keys."""
 
 _KEYS_OF_POLICIES = frozenset({TIMESTAMP_TYPE, "checks"})
-"""Keys that a floor does not have."""
+"""Keys that a floor does not contain."""
 
 _KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples", "owner"})
 
 
 @dataclass(frozen=True, slots=True)
 class FloorPolicy:
-    """The weakest policy of a topic. The fields are those of TopicPolicy.
+    """The weakest policy that a topic may have. The fields are those of TopicPolicy.
 
-    `rules` is None if the floor has no rules. `path` is the path of its entry, and `rule_paths` has those of its rules,
-    by name.
+    `rules` is None if the floor has no rules. `path` is the path of the floor's entry, and `rule_paths` maps the names
+    of its rules to their paths.
     """
 
     before_max_ms: int = LONG_MAX
@@ -59,11 +59,11 @@ class FloorPolicy:
     rule_paths: Mapping[str, Path] = field(default_factory=dict)
 
     def with_floor(self, policy: TopicPolicy) -> TopicPolicy:
-        """Return the policy, with the floor's value of each key for which the floor is stricter.
+        """Return the policy, using the floor's value for each key for which the floor is stricter.
 
-        A floor that rejects does so for all clients. The topic's `enforce` applies only to its own stricter values. For
-        a topic without checks only the floor applies. If the floor bounds timestamps, they are validated for every
-        timestamp type of the policy; only the cluster's own setting can disable this.
+        A floor that rejects applies to all clients. The topic's `enforce` applies only to the topic's own stricter
+        values. Only the floor applies to a topic without checks. If the floor bounds timestamps, they are validated
+        whatever the policy's timestamp type is; only the cluster's own setting can disable this.
         """
         given = policy
         if not policy.checked:
@@ -93,7 +93,7 @@ class FloorPolicy:
         return self.mode if policy.dead_letters is None else Mode.QUARANTINE
 
     def _origins(self, given: TopicPolicy, raised: TopicPolicy) -> PolicyOrigins:
-        """Return the origins, changed for each value that this floor raised."""
+        """Return the origins, updated for each value that this floor raised."""
         changed = (key for name, key in _RAISED.items() if getattr(given, name) != getattr(raised, name))
         own = {key: self.path if key in _KEYS_OF_POLICIES else (*self.path, key) for key in changed}
         paths = {**raised.origins.paths, **own}
@@ -101,7 +101,7 @@ class FloorPolicy:
 
 
 def _without_checks(policy: TopicPolicy) -> TopicPolicy:
-    """Return a policy that bounds nothing, and take only fields that bound nothing from `policy`."""
+    """Return a policy without bounds. It keeps only those fields of `policy` that bound nothing."""
     paths = {key: path for key, path in policy.origins.paths.items() if key in _KEPT_WITHOUT_CHECKS}
     return TopicPolicy(
         policy.timestamp_type,
@@ -118,12 +118,10 @@ def _strictness_of_framing(framing: Framing) -> int:
 
 
 class Floors:
-    """The floors of a configuration. The first pattern that matches the whole topic name applies. Thread-safe."""
+    """A configuration's floors. The first pattern that matches the whole topic name applies. Thread-safe."""
 
     def __init__(self, keys: Sequence[FloorKeys], defaults: TopicKeys, maker: RuleMaker) -> None:
-        """Compile floors. `defaults` has the `mode` and the `framing` for floors without these keys. Raises
-        RuleUnusable.
-        """
+        """Compile floors. `defaults` provides a missing `mode` or `framing`. Raises RuleUnusable."""
         self._matches = [each.match for each in keys]
         self._patterns = TopicPatterns(self._matches)
         self._floors = [_floor(each, ("floor", i), defaults, maker) for i, each in enumerate(keys)]
@@ -135,19 +133,17 @@ class Floors:
         return any(floor is not None and floor.rules is not None for floor in self._floors)
 
     def with_floor(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
-        """Return the policy of a topic with its floor applied. Equal arguments return the same object."""
+        """Return a topic's policy with its floor applied. Equal arguments return the same object."""
         return self._raised_by(self._patterns.first_match(topic), policy)
 
     def with_floor_once(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
-        """Return the same as `with_floor`, without keeping the policy, which topic settings replace at any time."""
+        """Return the same as `with_floor`, but without caching. Policies from topic settings change at any time."""
         place = self._patterns.first_match(topic)
         floor = None if place is None else self._floors[place]
         return policy if floor is None else floor.with_floor(policy)
 
     def with_floor_of_pattern(self, pattern: str, policy: TopicPolicy) -> TopicPolicy:
-        """Return the policy of the topics that a pattern matches, with the first floor that provably covers
-        them all.
-        """
+        """Return the policy of a pattern's topics, with the first floor that provably covers all of them."""
         found = (i for i, match in enumerate(self._matches) if is_within(pattern, [match]))
         return self._raised_by(next(found, None), policy)
 
@@ -156,7 +152,7 @@ class Floors:
         if place is None or floor is None:
             return policy
         known = self._raised.get((id(policy), place))
-        if known is None:  # the policy is kept too, so that its id is not reused
+        if known is None:  # the policy is kept alive, so that its id is not reused
             known = self._raised[id(policy), place] = (policy, floor.with_floor(policy))
         return known[1]
 

@@ -1,4 +1,4 @@
-"""Compiles the keys of a configuration to policies and to the first rulebook."""
+"""Compiles a configuration's keys to policies and to the initial rulebook."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ from sluicegate.validation.units import PLAUSIBLE_MS
 
 
 class PolicyUnusable(RuleUnusable):
-    """Raised if the policy of a section is invalid, or names a file that cannot be used. `path` is the key at fault."""
+    """Raised if a section's policy is invalid, or names a file that cannot be used. `path` is the key at fault."""
 
     def __init__(self, words: str, path: Path) -> None:
         super().__init__(words)
@@ -59,9 +59,9 @@ def compile_policies(
     first: int = 0,
     client_owners: Iterable[ClientOwner] = (),
 ) -> FilePolicies:
-    """Compile keys to policies. Missing keys of a topic come from `defaults`.
+    """Compile keys to policies. Keys that a topic does not set come from `defaults`.
 
-    `source` has the places of the keys, and `first` is the position there of the first entry of `topics`. Raises
+    `source` contains the places of the keys, and `first` is the position there of the first entry of `topics`. Raises
     RuleUnusable.
     """
     requests, quotas, topics = tuple(requests), tuple(quotas), tuple(topics)
@@ -84,7 +84,7 @@ def compile_policies(
 
 
 def _origins(source: Source, requests: Sequence[RequestKeys], quotas: Sequence[QuotaKeys]) -> PolicyOrigins:
-    """Return the part of the origins that all policies of a configuration share."""
+    """Return the origins that all policies of a configuration share."""
     return PolicyOrigins(
         source,
         requests={rule.name: i for i, rule in enumerate(requests)},
@@ -95,9 +95,9 @@ def _origins(source: Source, requests: Sequence[RequestKeys], quotas: Sequence[Q
 def file_policies_of(
     config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE, only: int | None = None
 ) -> FilePolicies:
-    """Return the policies of a configuration.
+    """Return a configuration's policies.
 
-    If `only` is given, return only this entry of `topics`, and the defaults. Raises RuleUnusable.
+    If `only` is given, compile only this entry of `topics`, and the defaults. Raises RuleUnusable.
     """
     first, end = (0, len(config.topics)) if only is None else (only, only + 1)
     topics = [(topic.match, topic) for topic in config.topics[first:end]]
@@ -108,8 +108,10 @@ def file_policies_of(
 def policy_of_entry(
     config: Config, entry: TopicEntry, base: int | None, maker: RuleMaker, source: Source
 ) -> TopicPolicy:
-    """Return the policy of a topic with topic settings. `base` is the position of the entry of `topics` that they are
-    merged with, or None. Raises SettingUnusable, and RuleUnusable if the configuration itself is at fault.
+    """Return the policy of a topic with topic settings.
+
+    `base` is the position of the `topics` entry with which the settings are merged, or None. Raises SettingUnusable,
+    and RuleUnusable if the configuration itself is at fault.
     """
     origins = _origins(source, config.requests, config.quotas)
     compiling = _Compiling(config.defaults, maker, origins, client_owners_of(config.client_owners))
@@ -126,12 +128,12 @@ def policy_of_entry(
 
 
 def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE) -> Rulebook:
-    """Return the initial rulebook of a configuration, before cluster settings are applied. Raises RuleUnusable."""
+    """Return a configuration's initial rulebook, without cluster settings. Raises RuleUnusable."""
     return Rulebook(file_policies_of(config, maker, source))
 
 
 def unusable_policies(config: Config, maker: RuleMaker, source: Source = NOWHERE) -> Iterator[PolicyUnusable]:
-    """Yield the errors with which `file_policies_of` raises PolicyUnusable, for all sections, without their rules."""
+    """Yield each PolicyUnusable error that `file_policies_of` may raise, for all sections, except those of rules."""
     defaults = replace(config.defaults, rules=None)
     compiling = _Compiling(defaults, maker, PolicyOrigins(source), ())
     seen = set()
@@ -145,7 +147,7 @@ def unusable_policies(config: Config, maker: RuleMaker, source: Source = NOWHERE
 
 
 def limits_of(config: Config) -> ValidationLimits:
-    """Return the validation limits of a configuration."""
+    """Return a configuration's validation limits."""
     limits = config.limits
     return ValidationLimits(
         limits.max_decompressed_bytes,
@@ -162,7 +164,7 @@ _NAMED = tuple((key.attribute, key.name) for key in each_key_of(Topic) if key.na
 
 
 class _Compiling:
-    """Compiles one configuration. `origins` is the part of the origins that all its policies share."""
+    """The compilation of one configuration. `origins` contains the origins that all its policies share."""
 
     def __init__(
         self, defaults: TopicKeys, maker: RuleMaker, origins: PolicyOrigins, client_owners: tuple[OwnedClients, ...]
@@ -182,8 +184,8 @@ class _Compiling:
     def policy(self, keys: TopicKeys, section: Path, settings: Mapping[str, str] = MappingProxyType({})) -> TopicPolicy:
         """Return the policy of `defaults` or of an entry of `topics`, at the path `section`.
 
-        `settings` has the name of the topic setting for each key that a topic setting gives. Raises PolicyUnusable, and
-        RuleUnusable for one of its rules.
+        `settings` maps keys to the names of the topic settings that set them. Raises PolicyUnusable, and RuleUnusable
+        for one of its rules.
         """
 
         def given(name: str) -> Any:
@@ -198,7 +200,7 @@ class _Compiling:
         mode = Mode(given("mode") or "reject")
         if dead_letters is not None:
             paths["checks"] = paths["quarantine"]
-            if keys.mode != "observe":  # a mode of `defaults` is ignored
+            if keys.mode != "observe":  # a mode from `defaults` is ignored
                 mode, paths["mode"] = Mode.QUARANTINE, paths["quarantine"]
         fix = _fix(given("fix")) if dead_letters is None else None
         widest = PLAUSIBLE_MS if fix is TimeFix.UNIT else LONG_MAX
@@ -246,7 +248,7 @@ class _Compiling:
 
 
 def _paths_of(keys: TopicKeys, section: Path) -> dict[str, Path]:
-    """Return the path of each key that is set, by its name."""
+    """Return the path of each key that is set, by the key's name."""
     return {name: (*section, name) for attribute, name in _NAMED if getattr(keys, attribute, None) is not None}
 
 

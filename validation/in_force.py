@@ -1,4 +1,4 @@
-"""Keeps the rulebook in force, and caches its policies for each thread."""
+"""Keeps the rulebook that is in force, and caches its policies per thread."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,15 +6,15 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook, SuspendedTopics
 
-# The size of each half of the cache. Names that are not looked up while one half fills are dropped.
+# The size of each half of the cache. A name is dropped if it is not looked up while a half fills.
 _HALF = 2_000
 _LONGEST = 249
 
 
 class RulesInForce:
-    """The current rulebook. One thread replaces `rulebook` as a whole; any thread reads it once per request.
+    """The current rulebook. One thread replaces `rulebook` as a whole; other threads read it once per request.
 
-    `generation` is that of the rulebook, so that caches of policies can compare it.
+    `generation` is the rulebook's, so that policy caches can compare it.
     """
 
     __slots__ = ("generation", "rulebook")
@@ -24,11 +24,11 @@ class RulesInForce:
         self.generation = rulebook.generation
 
     def learn(self, settings: Mapping[str, ClusterSettings | None]) -> None:
-        """Apply the cluster's settings of some topics (`Rulebook.with_settings`)."""
+        """Apply the cluster's settings for some topics (`Rulebook.with_settings`)."""
         self._replace(self.rulebook.with_settings(settings))
 
     def adopt(self, file: FilePolicies) -> None:
-        """Replace the policies of the configuration file."""
+        """Replace the configuration file's policies."""
         self._replace(self.rulebook.with_file(file))
 
     def suspend(self, suspended: SuspendedTopics) -> None:
@@ -41,9 +41,9 @@ class RulesInForce:
 
 
 class PolicyMemo:
-    """Caches policies of one rulebook for one thread, so that patterns are not matched for each request.
+    """A cache of one rulebook's policies, for one thread. It avoids matching patterns for each request.
 
-    Names longer than any topic's are not cached, because clients may invent any number of them.
+    Names that are too long for a topic are not cached, because clients may invent any number of them.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class PolicyMemo:
         self._old: dict[str, TopicPolicy] = {}
 
     def policies_by(self, rulebook: Rulebook) -> Callable[[str], TopicPolicy]:
-        """Return a function from topic to policy by this rulebook, valid until the next call."""
+        """Return a function that maps a topic to its policy in this rulebook. It is valid until the next call."""
         if rulebook is not self._rulebook:
             self._rulebook = rulebook
             self._young = {}
@@ -60,7 +60,7 @@ class PolicyMemo:
         return self.policy_of
 
     def policy_of(self, topic: str) -> TopicPolicy:
-        """Return the policy of `topic` by the rulebook of the last call of `policies_by`."""
+        """Return a topic's policy in the rulebook that was last passed to `policies_by`."""
         policy = self._young.get(topic)
         return policy if policy is not None else self._find(topic)
 

@@ -1,8 +1,8 @@
-"""Validates message sets of magic 0 and 1, which Produce v0 to v2 contain (Kafka up to 3.9).
+"""Validates message sets of magic 0 and 1, which Produce v0 to v2 contain (up to Kafka 3.9).
 
-Magic 0 has no time, so no time is out of range. A set may consist of several plain messages; each is validated as its
-own batch, as a broker does. A compressed wrapper must be the only message, and the times of its inner messages are
-validated. The set is read in one pass, and only the listed record errors are kept.
+Messages of magic 0 have no timestamps, so these are never out of range. A set may consist of several uncompressed
+messages; like a broker, the proxy validates each as a batch of its own. A compressed wrapper must be the only message;
+the timestamps of its inner messages are validated. The set is read in one pass, and only listed record errors are kept.
 """
 
 from sluicegate.protocol.errors import ErrorCode
@@ -54,9 +54,9 @@ def validate_message_set(
     decompressor: Decompressor,
     budget: DecompressionBudget,
 ) -> Verdict:
-    """Return the verdict on a set of magic 0 and 1 messages.
+    """Return the verdict on a set of messages of magic 0 and 1.
 
-    `window` is None if the broker sets the time itself. Raises Abandoned.
+    `window` is None if the broker sets timestamps. Raises Abandoned.
     """
     validator = _MessageSetValidator(LegacyErrors(topic, partition, window), policy, limits, decompressor, budget)
     try:
@@ -68,7 +68,7 @@ def validate_message_set(
 
 
 def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Finding | None:
-    """Check the size and the CRC of a magic 0 or 1 message, which a broker's log checks before the content."""
+    """Check the size and CRC of a message of magic 0 or 1. A broker's log checks these before the content."""
     most = policy.max_message_bytes
     if most is not None and end - start > most:
         return Finding(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE)
@@ -78,9 +78,9 @@ def check_stored_message(records: memoryview, start: int, end: int, policy: Topi
 
 
 class _Found:
-    """The bad messages of a wrapper.
+    """The bad messages in a wrapper.
 
-    `count` is their number, and `kept` has the first `keep` of them. `fatal` is the flaw that ended the search.
+    `count` is their number, and `kept` contains the first `keep` of them. `fatal` is the flaw that ended the search.
     """
 
     def __init__(self, keep: int) -> None:
@@ -91,7 +91,7 @@ class _Found:
         self.fatal: Finding | None = None
 
     def note(self, index: int, flaw: int, message: Message, timestamp: int) -> None:
-        """Count a bad message, and keep it if it is among the first."""
+        """Count a bad message, and keep it if fewer than `keep` are kept."""
         self.count += 1
         is_first_time = self.first_time is None and flaw in _TIME_FLAWS
         if self.count <= self.keep or is_first_time:
@@ -125,7 +125,7 @@ class _MessageSetValidator:
         self._latest = 0
 
     def validate(self, records: memoryview) -> Verdict:
-        """Check all outer messages for size and CRC, as the log does, before the content of any message."""
+        """Check the size and CRC of all outer messages, as a broker's log does, before the content of any message."""
         message = Message()
         first: Message | None = None
         flawed: FlawedMessage | None = None
@@ -166,7 +166,7 @@ class _MessageSetValidator:
         return self._validated_plain(flawed, mixes_magics, count)
 
     def _validated_plain(self, flawed: FlawedMessage | None, mixes_magics: bool, count: int) -> Verdict:
-        """Return the verdict on uncompressed messages, which the first flaw decides."""
+        """Return the verdict on uncompressed messages. The first flaw decides it."""
         if flawed is not None:
             described = self._errors.describe(flawed, flawed.message, 0)
             time_reason = described.reason if flawed.flaw in _TIME_FLAWS else None
@@ -196,7 +196,7 @@ class _MessageSetValidator:
             self._decompressor.close()
 
     def _validate_inner(self, wrapper: Message, pieces: DecompressedStream) -> Verdict:
-        """Read the whole payload first, as a broker does, before reporting any message."""
+        """Read the whole payload before reporting any message, as a broker does."""
         stream = MessageStream(pieces, self._limits.max_decompression_window_bytes, self._budget)
         message = stream.message
         found = _Found(max(self._budget.record_errors, TEXTS_AT_LEAST))
@@ -240,7 +240,7 @@ class _MessageSetValidator:
             found.note(index, flaw, message, timestamp)
 
     def _flaw_of(self, message: Message, timestamp: int, outer: Message) -> int:
-        """Return the flaw of a record, or 0. `outer` is the message that declares the timestamp type."""
+        """Return a record's flaw, or 0. `outer` is the message that declares the timestamp type."""
         if self._needs_keys and message.key_size < 0:
             return NULL_KEY
         if self._has_window and timestamp != NO_TIMESTAMP:
@@ -257,7 +257,7 @@ class _MessageSetValidator:
 
 
 def _base_offset(wrapper: Message, last_offset: int) -> int:
-    """Return the number to add to inner offsets. In magic 1 the wrapper has the offset of the last message (KIP-31)."""
+    """Return the number to add to inner offsets. In magic 1, the wrapper has the last message's offset (KIP-31)."""
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0
     if wrapper.offset < last_offset:

@@ -1,4 +1,4 @@
-"""Makes rules that have only names, for explanations of policies that validate nothing."""
+"""Creates rules that have only names. They explain policies without validating anything."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ _NO_SECRET = "no file with a secret is read"  # noqa: S105  # not a password
 
 
 class NamesOnly:
-    """Makes rules that have only a name and validate nothing, because compiling real rules may take long."""
+    """A factory of rules that have only a name and validate nothing, because compiling real rules may be slow."""
 
     def of_schema(self, _schema: Schema, side: Side) -> RecordRule:
         return Required(side)

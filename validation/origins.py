@@ -24,7 +24,7 @@ class OriginKind(StrEnum):
 
 
 class OverridingSetting(NamedTuple):
-    """A setting of the cluster that applies instead of the configuration's value."""
+    """A cluster setting that overrides the configuration's value."""
 
     kind: OriginKind
     configured: int | str | None
@@ -32,13 +32,13 @@ class OverridingSetting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyOrigins:
-    """The origin of each key of a policy.
+    """The origin of each key in a policy.
 
-    - `source` resolves paths.
-    - `paths`: the path of each key that the configuration sets, by the key's name. Other keys have their defaults.
+    - `source`: resolves paths.
+    - `paths`: the path of each key that the configuration sets, by key name. All other keys have their defaults.
     - `rules`: the path of each rule, by name.
-    - `requests` and `quotas`: the positions of rules about requests and of quotas, by name.
-    - `cluster`: the settings of the cluster that apply, by the key's name.
+    - `requests` and `quotas`: the positions of request rules and of quotas, by name.
+    - `cluster`: the cluster settings that apply, by key name.
     - `is_suspended`: whether enforcement is suspended.
     """
 
@@ -52,10 +52,10 @@ class PolicyOrigins:
 
 
 TOPIC_SETTINGS = "topic settings"
-"""The first part of the path of a key that a topic setting gives (`sluicegate.*`). The second is the setting's name."""
+"""The first part of a key's path if a topic setting (`sluicegate.*`) sets the key. The second is the setting's name."""
 UNKNOWN_ORIGINS = PolicyOrigins()
 
 
 def rule_paths(rules: Sequence[Rule] | None, path: Path | None) -> dict[str, Path]:
-    """Return the path of each rule by its name. `path` is that of their list; None if it has none."""
+    """Return each rule's path by the rule's name. `path` is the path of the list of rules, or None if it has none."""
     return {} if path is None else {rule.name: (*path, i) for i, rule in enumerate(rules or ())}

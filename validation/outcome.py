@@ -1,26 +1,26 @@
-"""Defines the outcomes of a batch, which metrics, log lines, events, traces and the live view share."""
+"""Defines the outcomes of a batch, which metrics, logs, events, traces and the live view share."""
 
 from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """The outcome of a batch, by the response that the client received."""
+    """The outcome of a batch, according to the response that the client received."""
 
     ACCEPTED = "accepted"
-    """The broker has stored the batch."""
+    """The broker stored the batch."""
     REJECTED = "rejected"
-    """No record of the batch is stored, and the client's error is final. The client may also have received no response
-    (acks=0, or its connection ended).
+    """No record of the batch was stored, and the client will not retry.
+
+    The client received a final error, or no response at all (acks=0, or its connection ended).
     """
     RESEND = "resend"
-    """The client received a retriable error, so it sends the batch again."""
+    """The client received a retriable error and will send the batch again."""
     UNKNOWN = "unknown"
-    """The batch was forwarded, but no response shows whether it was stored (acks=0, or the connection ended first).
-    """
+    """The batch was forwarded, but it is unknown whether it was stored (acks=0, or the connection ended early)."""
 
 
 class Change(StrEnum):
-    """How the proxy has changed a batch before forwarding it."""
+    """A change that the proxy made to a batch before forwarding it."""
 
     MASKED = "masked"
     FIXED = "fixed"
@@ -28,14 +28,14 @@ class Change(StrEnum):
 
 
 class Copies(StrEnum):
-    """Whether the bad records of a batch are in the dead-letter topic."""
+    """Whether a batch's bad records are in the dead-letter topic."""
 
     QUARANTINED = "quarantined"
     """The bad records are stored there, and the batch was rejected."""
     COPIED = "copied"
     """Copies of the bad records are stored there, and the batch was forwarded."""
     NOT_STORED = "not_stored"
-    """The bad records could not be written, so the batch was neither forwarded nor finally rejected."""
+    """The bad records could not be written. The batch was not forwarded, and the client received a retriable error."""
 
 
 class Waiver(StrEnum):
@@ -48,8 +48,8 @@ class Waiver(StrEnum):
     SUSPENDED = "suspended"
     """Enforcement is suspended for the topic."""
     OVER_BUDGET = "over_budget"
-    """A rule was not evaluated, because the request exceeded a limit (`on_outage: forward`)."""
+    """A rule was not evaluated because the request exceeded a limit (`on_outage: forward`)."""
     INVALID_ACKS = "invalid_acks"
-    """The broker rejects the request because of its value of acks."""
+    """The broker rejects the request because of its acks value."""
     INTERNAL_ERROR = "internal_error"
-    """The proxy failed (`on_internal_error: forward`)."""
+    """The proxy failed to validate the batch (`on_internal_error: forward`)."""

@@ -1,4 +1,4 @@
-"""Defines the policy of one topic, compiled once from the configuration, and the limits of every validation."""
+"""Defines a topic's policy, compiled once from the configuration, and the limits that apply to every validation."""
 
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -16,7 +16,7 @@ from sluicegate.validation.sensitive.from_keys import Sensitive
 
 
 class TimestampType(Enum):
-    """Whether the producer or the broker sets a record's time (KIP-32)."""
+    """Whether the producer or the broker sets a record's timestamp (KIP-32)."""
 
     CREATE_TIME = "CreateTime"
     LOG_APPEND_TIME = "LogAppendTime"
@@ -25,23 +25,23 @@ class TimestampType(Enum):
 class Framing(Enum):
     """How to handle batches that brokers store but consumers read differently or not at all (docs/framing.md)."""
 
-    SAFE = "safe"  # reject records that consumers read differently, report data that some consumers cannot read
+    SAFE = "safe"  # reject records that consumers read differently; report data that some consumers cannot read
     STRICT = "strict"  # reject both
     BROKER = "broker"  # check neither
 
 
 class TimeFix(Enum):
-    """The replacement for a time outside a bound."""
+    """The replacement for a timestamp outside a bound."""
 
     NOW = "now"
-    CLAMP = "clamp"  # the nearest time within the bound
-    PREVIOUS = "previous"  # the latest good time of its partition
-    UNIT = "unit"  # the time in milliseconds, if it is plausible in another unit
+    CLAMP = "clamp"  # the nearest timestamp within the bound
+    PREVIOUS = "previous"  # the latest good timestamp of the partition
+    UNIT = "unit"  # the timestamp converted to ms, if it is plausible in another unit
 
 
 @dataclass(frozen=True, slots=True)
 class RehearsedBounds:
-    """Rehearsed bounds, ascending (ms). The records that each would reject are only counted."""
+    """Rehearsed bounds (ms), ascending. Records that they would reject are only counted."""
 
     before_max_ms: tuple[int, ...] = ()
     after_max_ms: tuple[int, ...] = ()
@@ -51,11 +51,11 @@ class RehearsedBounds:
 class TopicPolicy:
     """The batches that a topic accepts, and how other batches are handled (`mode`).
 
-    These have the meaning of Kafka's message.timestamp.*, cleanup.policy and max.message.bytes:
+    These fields have the meaning of Kafka's message.timestamp.*, cleanup.policy and max.message.bytes:
 
-    - `before_max_ms`, `after_max_ms`: how far a record's time may be before or after the broker's time, inclusive, in
-      ms (KIP-937).
-    - `compacted`: records need a key.
+    - `before_max_ms`, `after_max_ms`: how far a record's timestamp may be before or after the broker's time, inclusive,
+      in ms (KIP-937).
+    - `compacted`: whether records need a key.
     - `max_message_bytes`: the maximum size of a batch; None if only the broker knows it.
 
     Other fields:
@@ -63,19 +63,19 @@ class TopicPolicy:
     - `checked`: whether batches are validated at all.
     - `dead_letters`: the topic for bad records if `mode` is QUARANTINE, and for copies of them if it is OBSERVE or
       COPY.
-    - `rules`: rules about records that pass all other checks.
-    - `requests`: rules about the client and its request.
+    - `rules`: rules for records that pass all other checks.
+    - `requests`: rules for the client and its request.
     - `samples`: whether events contain parts of bad records.
-    - `quota`: the bytes and requests that the topic may receive.
-    - `framing`: whether batches that consumers read differently than brokers are accepted.
-    - `enforced`: the clients for which the policy is enforced; None means all. Batches of other clients are only
-      observed, after the floor `floor_of_others` has accepted them.
+    - `quota`: how many bytes and requests the topic may receive.
+    - `framing`: whether batches that consumers and brokers read differently are accepted.
+    - `enforced`: the clients for which the policy is enforced; None means all. Other clients' batches are validated
+      against the floor `floor_of_others`, and otherwise only observed.
     - `owner`: the team that owns the topic.
     - `client_owners`: the owners of clients, for a topic without an owner.
-    - `sensitive`: the fields that are never stored in clear, in any mode. With sensitive fields `framing` is STRICT.
+    - `sensitive`: the fields that are never stored in clear, in any mode. If there are any, `framing` is STRICT.
     - `origins`: the sources of these values.
-    - `exempt`: the clients with another policy for this topic.
-    - `is_plain`: whether `validate_partition` alone gives the verdict.
+    - `exempt`: the clients for which another policy applies to this topic.
+    - `is_plain`: whether `validate_partition` on its own determines the verdict.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -103,13 +103,13 @@ class TopicPolicy:
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.sensitive is not None:  # a mask finds only what was validated
+        if self.sensitive is not None:  # masking covers only validated content
             object.__setattr__(self, "framing", Framing.STRICT)
         is_plain = self.mode in _MODES_OF_PLAIN_VALIDATION and not _has_any(self, _ONLY_IN_EXTENDED_VALIDATION)
         object.__setattr__(self, "is_plain", is_plain)
 
     def observing(self) -> "TopicPolicy":
-        """Return this policy with every violation reported and every batch forwarded unchanged."""
+        """Return a copy of this policy that reports every violation and forwards every batch unchanged."""
         origins = replace(self.origins, is_suspended=True)
         return replace(
             self,
@@ -133,7 +133,7 @@ class TopicPolicy:
     def for_client(self, client: Client) -> "TopicPolicy":
         """Return the policy for one client.
 
-        It is this policy, the policy of exempt clients, or a policy in mode OBSERVE after its floor.
+        It is this policy, the policy of exempt clients, or a policy that applies the floor and otherwise only observes.
         """
         if self.exempt is not None and self.exempts(client):
             return self._masking(self.exempt.policy)
@@ -145,11 +145,11 @@ class TopicPolicy:
         return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None, rules=rules, requests=())
 
     def for_exempt(self) -> "TopicPolicy":
-        """Return the policy of clients that are exempt for all topics."""
+        """Return the policy for clients that are exempt for all topics."""
         return self._masking(EXEMPT)
 
     def _masking(self, policy: "TopicPolicy") -> "TopicPolicy":
-        """Return another policy for this topic, with the sensitive fields of this one, which apply to all clients."""
+        """Return another policy for this topic, with the sensitive fields of this one. They apply to all clients."""
         if self.sensitive is None:
             return policy
         if policy.checked:
@@ -159,11 +159,11 @@ class TopicPolicy:
 
     @property
     def lists_all_bad_records(self) -> bool:
-        """Return whether validation must find all bad records of a batch, not only those that a response lists."""
+        """Return whether validation must find all bad records in a batch, not only those that a response lists."""
         return self.dead_letters is not None or self.mode is Mode.MARK
 
     def only_observes(self, rules: Iterable[str]) -> bool:
-        """Return whether these rules, by name, are all in mode OBSERVE; False if there are no rules."""
+        """Return whether all rules with these names have mode OBSERVE. Return False if there are none."""
         of_records = self.rules.rules if self.rules is not None else ()
         modes = {rule.name: rule.mode for rule in of_records} | {rule.name: rule.mode for rule in self.requests}
         found = [modes[name] for name in rules if name in modes]
@@ -171,15 +171,15 @@ class TopicPolicy:
 
     @property
     def has_rules(self) -> bool:
-        """Return whether the operator's rules apply."""
+        """Return whether any of the operator's rules apply."""
         return self.rules is not None or bool(self.requests)
 
     @property
     def ordinary(self) -> "TopicPolicy | None":
         """The policy for the fast path; None if all batches need the slow path.
 
-        Batches that follow the returned policy need no slow path. A policy with a field that the fast path does not
-        know needs the slow path, unless the field has its default.
+        Batches that follow the returned policy need no slow path. If a field that the fast path does not know differs
+        from its default, all batches need the slow path.
         """
         if (
             self.mode not in _MODES_OF_FAST_PATH
@@ -215,30 +215,30 @@ READ_BY_FAST_PATH = frozenset(
         "framing",
     }
 )
-"""The fields of TopicPolicy that `OrdinaryRequests.add_topic` reads."""
+"""The TopicPolicy fields that `OrdinaryRequests.add_topic` reads."""
 NOT_NEEDED_BY_FAST_PATH = frozenset(
     {
-        "rehearsed",  # `narrowest` has its bounds
-        "mode",  # about bad batches, except modes that change other batches (_MODES_OF_FAST_PATH)
+        "rehearsed",  # `narrowest` includes its bounds
+        "mode",  # only affects bad batches; modes that change other batches are excluded (_MODES_OF_FAST_PATH)
         "fix",
         "dead_letters",
         "samples",
         "enforced",
-        "floor_of_others",  # a batch within the stricter values is within the floor
-        "owner",  # only in reports about bad batches
+        "floor_of_others",  # a batch within the stricter values is also within the floor
+        "owner",  # only used in reports about bad batches
         "client_owners",
         "origins",
         "is_plain",
     }
 )
-"""The fields of TopicPolicy that change nothing about a batch without violations.
+"""The TopicPolicy fields that do not affect batches without violations.
 
-tests/two_paths/test_policy_fields.py sends good and bad batches to a policy with each of them.
+For each of them, tests/two_paths/test_policy_fields.py sends good and bad batches to a policy that sets it.
 """
 NOT_NEEDED_BY_PLAIN_VALIDATION = frozenset(
     {"dead_letters", "enforced", "floor_of_others", "owner", "client_owners", "origins", "quota", "exempt", "is_plain"}
 )
-"""The fields of TopicPolicy that change no verdict, or were applied before it (`for_client`)."""
+"""The TopicPolicy fields that do not affect verdicts, or that `for_client` has already applied."""
 # A new field, mode or fix needs the slow path and extended validation until it is listed here.
 _MODES_OF_FAST_PATH = frozenset({Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
 _MODES_OF_PLAIN_VALIDATION = frozenset({Mode.REJECT, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
@@ -246,7 +246,7 @@ _FIXES_OF_FAST_PATH = frozenset({TimeFix.NOW, TimeFix.CLAMP, TimeFix.UNIT})
 
 
 def _all_but(known: frozenset[str]) -> tuple[tuple[str, object], ...]:
-    """Return the other fields of a topic's policy with their defaults."""
+    """Return all other TopicPolicy fields with their defaults."""
     return tuple(
         (each.name, each.default if each.default_factory is MISSING else each.default_factory())
         for each in fields(TopicPolicy)
@@ -283,15 +283,16 @@ def bound_or_difference(bound: int | None, difference: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ValidationLimits:
-    """The limits for the validation of one request, in bytes unless stated otherwise.
+    """The limits for validating one request, in bytes unless stated otherwise.
 
-    - `max_decompressed_bytes`: the decompressed size of all payloads.
-    - `max_decompression_ratio`: the ratio of decompressed to compressed size of one payload. It applies above
-      `ratio_free_bytes`, so that small, very regular batches pass.
-    - `max_decompression_window_bytes`: the memory for a payload at one time.
+    - `max_decompressed_bytes`: the decompressed size of all payloads together.
+    - `max_decompression_ratio`: the ratio of decompressed to compressed size of one payload. It applies only above
+      `ratio_free_bytes`, so that small, highly regular batches pass.
+    - `max_decompression_window_bytes`: the memory for one payload at any time.
     - `max_record_errors`: the number of record errors that a response lists.
-    - `max_samples`: the number of bad records of a batch with samples, if the topic's policy has `samples`.
-    - `max_request_records`, `max_request_headers`: the numbers for all records of a request; None means no limit.
+    - `max_samples`: the number of bad records per batch with samples, if the topic's policy has `samples`.
+    - `max_request_records`, `max_request_headers`: the total numbers of records and headers in a request; None means no
+      limit.
     """
 
     max_decompressed_bytes: int = 128 << 20

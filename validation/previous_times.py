@@ -1,6 +1,6 @@
-"""Records the latest stored time of each partition, which replaces bad times (`fix: previous`).
+"""Records each partition's latest stored timestamp, which replaces bad timestamps (`fix: previous`).
 
-KIP-93's UsePreviousTimeOnInvalidTimestamp does the same for consumers; Kafka Streams calls it partition time.
+KIP-93's UsePreviousTimeOnInvalidTimestamp does the same for consumers. Kafka Streams calls this partition time.
 """
 
 from collections import OrderedDict
@@ -9,17 +9,17 @@ from collections.abc import Container
 _MOST_PARTITIONS = 20_000
 
 Partition = tuple[str, int]
-"""A topic and one of its partitions."""
+"""A topic and the number of one of its partitions."""
 
 
 class PreviousTimeInFlight(Exception):
-    """Raised if the new time of a record depends on an in-flight batch."""
+    """Raised if a record's new timestamp depends on an in-flight batch."""
 
 
 class PreviousTimes:
-    """The latest stored times that this process knows, for the partitions with the most recent writes.
+    """The latest stored timestamps that this process knows, for the most recently written partitions.
 
-    Any thread may read; one thread records stored times.
+    Any thread may read them; one thread records them.
     """
 
     def __init__(self, most_partitions: int = _MOST_PARTITIONS) -> None:
@@ -27,11 +27,11 @@ class PreviousTimes:
         self._times: OrderedDict[Partition, int] = OrderedDict()
 
     def time_of(self, topic: str, partition: int) -> int | None:
-        """Return the time (ms); None if it is unknown."""
+        """Return the timestamp (ms), or None if it is unknown."""
         return self._times.get((topic, partition))
 
     def note_stored(self, topic: str, partition: int, time: int) -> None:
-        """Record the latest time (ms) of a stored batch."""
+        """Record the latest timestamp (ms) in a stored batch."""
         place = (topic, partition)
         self._times[place] = max(self._times.get(place, time), time)
         self._times.move_to_end(place)
@@ -40,9 +40,9 @@ class PreviousTimes:
 
 
 class PreviousTimesInOrder:
-    """The latest times for one connection, whose batches a broker stores in order.
+    """The latest timestamps for one connection. A broker stores its batches in order.
 
-    `under_way` has the partitions of in-flight batches.
+    `under_way` contains the partitions with in-flight batches.
     """
 
     def __init__(self, known: PreviousTimes, under_way: Container[Partition]) -> None:
@@ -50,7 +50,7 @@ class PreviousTimesInOrder:
         self._under_way = under_way
 
     def time_of(self, topic: str, partition: int) -> int | None:
-        """Return the time (ms); None if it is unknown. Raises PreviousTimeInFlight."""
+        """Return the timestamp (ms), or None if it is unknown. Raises PreviousTimeInFlight."""
         if (topic, partition) in self._under_way:
             raise PreviousTimeInFlight
         return self._known.time_of(topic, partition)

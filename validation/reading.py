@@ -1,4 +1,4 @@
-"""Opens the records of a partition for rules, with any magic and any codec."""
+"""Opens a partition's records for rules, whatever their magic and codec."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,10 +24,10 @@ _NOTHING = memoryview(b"")
 
 
 class Batch:
-    """One partition's validated, good records: one batch of magic 2, or a set of old messages.
+    """One partition's validated, good records: a batch of magic 2, or a set of older messages.
 
-    `record_count` is the validated count, at least 1. `end` is the end of the batch, or of the first message. `codec`
-    is that of the payload. `producer_id` is -1 if there is none.
+    `record_count` is the validated number of records, at least 1. `end` is the end of the batch, or of the first
+    message. `codec` is the payload's codec. `producer_id` is -1 if there is none.
     """
 
     def __init__(self, topic: str, partition: int, records: memoryview, record_count: int) -> None:
@@ -47,7 +47,7 @@ class Batch:
 
 
 class ContentReader:
-    """Reads contents in one thread, with the thread's decompressor."""
+    """A reader of record contents for one thread. It uses the thread's decompressor."""
 
     def __init__(self, decompressor: Decompressor) -> None:
         self._decompressor = decompressor
@@ -61,9 +61,9 @@ class ContentReader:
         budget: DecompressionBudget,
         header_names: frozenset[bytes] | None = None,
     ) -> Iterator[RecordContents | MessageContents]:
-        """Return a walk over the records that extracts only the needed parts.
+        """Return an iterator over the records that extracts only the required parts.
 
-        `header_names` has the names of the headers to extract; None means all.
+        `header_names` contains the names of the headers to extract; None means all.
         """
         wanted = WantedParts(
             Part.KEY in parts,
@@ -85,7 +85,7 @@ class ContentReader:
     def beginnings(
         self, batch: Batch, most_bytes: int, limits: ValidationLimits, budget: DecompressionBudget
     ) -> Iterator[RecordContents]:
-        """Return a walk over a magic 2 batch that extracts at most `most_bytes` of each key and value."""
+        """Return an iterator over a magic 2 batch that extracts at most `most_bytes` of each key and value."""
         wanted = WantedParts(True, True, False, limits.max_decompression_window_bytes, most_bytes)
         try:
             yield self._of_magic_2(batch, wanted, limits, budget)

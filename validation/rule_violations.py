@@ -1,4 +1,4 @@
-"""Collects the violations of rules in one batch, record by record, and builds the finding."""
+"""Collects the rule violations in one batch, record by record, and builds the finding."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from sluicegate.validation.verdict import BadRecord, Broken, Finding, Reason
 
 _MOST_OF_A_RECORD = 8
 _MOST_CHARACTERS = 300
-# The maximum per batch. It is more than the default memory for quarantined records can contain.
+# The maximum per batch. It is more than the default memory for quarantined records can hold.
 MOST_BROKEN = 65_536
 
 
@@ -22,10 +22,10 @@ def _cut(text: str) -> str:
 
 
 class RuleViolations:
-    """The violations of all rejecting rules, or of all observing rules. Keeps the texts of `keep` records.
+    """The violations of all rejecting rules, or of all observing rules. Keeps the messages for `keep` records.
 
-    A record that violates several rules is one bad record, and its text names up to eight of them. `broken`, if given,
-    receives the first `most_broken` bad records.
+    A record that violates several rules counts as one bad record, and its message names up to eight of them. `broken`,
+    if given, receives the first `most_broken` bad records.
     """
 
     def __init__(self, keep: int, broken: Broken | None = None, most_broken: int = MOST_BROKEN) -> None:
@@ -40,7 +40,7 @@ class RuleViolations:
         self._schema_error: tuple[NamedRule, SchemaError] | None = None
 
     def note(self, index: int, timestamp: int, rule: str, fault: str) -> None:
-        """Add a record that breaks a rule. Called in the order of records."""
+        """Add a record that violates a rule. Must be called in the order of records."""
         if index != self._index:
             self._index = index
             self.count += 1
@@ -58,19 +58,22 @@ class RuleViolations:
             self._broken[index] = known if rule in known else (*known, rule)
 
     def note_outage(self, named: NamedRule, outage: Outage) -> None:
-        """Note that a dependency of a rule did not respond. Only the first outage is reported."""
+        """Note that a rule's dependency did not respond. Only the first outage is reported."""
         if self._outage is None:
             self._outage = (named, outage)
 
     def note_schema_error(self, named: NamedRule, error: SchemaError) -> None:
-        """Note a schema that cannot be compiled or applied, without rejecting a record. Only the first is reported."""
+        """Note a schema that cannot be compiled or applied. This rejects no record.
+
+        Only the first such schema is reported.
+        """
         if self._schema_error is None:
             self._schema_error = (named, error)
 
     def finding(self, records: int, budget: DecompressionBudget) -> Finding | None:
-        """Return the finding about a batch of `records` records; None if nothing was found.
+        """Return the finding about a batch of `records` records; None if there are no violations.
 
-        Bad records take precedence over an outage, because the batch would be rejected after the outage too.
+        Bad records take precedence over an outage, because the batch would still be rejected after the outage.
         """
         if self.count:
             finding = finding_about_records(self._kept, self.count, None, records, budget)

@@ -1,4 +1,4 @@
-"""Represents the policies of all topics as one immutable value, which is replaced as a whole."""
+"""Represents the policies of all topics as one immutable value, which is only replaced as a whole."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -22,19 +22,19 @@ _NO_SETTINGS: Mapping[str, ClusterSettings] = {}
 
 
 class FilePolicies:
-    """The policies of the configuration. The first pattern that matches the whole topic name applies, else `default`.
+    """The configuration's policies. The first pattern that matches the whole topic name applies, or else `default`.
 
     - `topics`: the pattern and the policy of each entry, in order.
-    - `requests`: rules about requests, each with its topics; None means all topics.
+    - `requests`: rules for requests, each with its topics; None means all topics.
     - `exempt`: exempt clients, for all topics or for those of the exemption.
-    - `quotas`: the limits on what clients may send.
-    - `of_topics`: policies of topics with topic settings (`sluicegate.*`); they apply instead of those of `topics`.
-    - `floors`: policies that the policies of `topics` and `default` cannot weaken.
+    - `quotas`: limits on what clients may send.
+    - `of_topics`: policies of topics with topic settings (`sluicegate.*`). They replace those from `topics`.
+    - `floors`: policies that those in `topics` and `default` cannot weaken.
     - `depends_on_client`: whether any policy depends on the client.
-    - `varies_by_client`: whether the policy of any topic differs between clients.
+    - `varies_by_client`: whether any topic's policy differs between clients.
     - `has_owners`, `has_sensitive_fields`: whether any topic has an owner or sensitive fields.
     - `names_principals`: whether any policy depends on the principal.
-    - `rules_name_principals`: whether any rule about records depends on it.
+    - `rules_name_principals`: whether any rule for records depends on the principal.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class FilePolicies:
         )
 
     def with_topics(self, of_topics: Mapping[str, TopicPolicy], rules_name_principals: bool) -> "FilePolicies":
-        """Return these policies with other policies of topics with topic settings.
+        """Return a copy with other policies for the topics that have topic settings.
 
-        `rules_name_principals` is true if a rule of them depends on the principal.
+        `rules_name_principals` is whether any of their rules depends on the principal.
         """
         changed = copy(self)
         changed._of_topics = of_topics
@@ -99,22 +99,23 @@ class FilePolicies:
 
     @property
     def has_topic_quotas(self) -> bool:
-        """Return whether there are quotas of topics."""
+        """Return whether any quota applies to topics."""
         return bool(self._topic_quotas)
 
     def place_of(self, topic: str) -> int | None:
-        """Return the position of the entry of `topics` that applies to a topic, or None if none matches."""
+        """Return the position of the `topics` entry that applies to a topic, or None if none matches."""
         return self._patterns.first_match(topic)
 
     def of_pattern(self, pattern: str) -> TopicPolicy:
-        """Return the policy of an entry of `topics`, or `default`, with the floor that covers all topics of its
-        pattern.
+        """Return the policy of an entry of `topics`, or `default`.
+
+        Includes the floor that covers all topics that the entry's pattern matches.
         """
         policy = next((policy for match, policy in self.topics if match == pattern), self.default)
         return policy if self._floors is None else self._floors.with_floor_of_pattern(pattern, policy)
 
     def policy_of(self, topic: str) -> TopicPolicy:
-        """Return the policy of `topic` by the configuration alone."""
+        """Return a topic's policy from the configuration only."""
         policy = self._with_floor_of(topic)
         quota = next((quota for quota in self._topic_quotas if quota.topic and quota.topic.matches(topic)), None)
         if quota is not None:
@@ -126,7 +127,7 @@ class FilePolicies:
         return self._with_exempt(topic, policy, exemptions) if exemptions else policy
 
     def _with_floor_of(self, topic: str) -> TopicPolicy:
-        """Return the policy of `topic` by its topic settings or by `topics`, with its floor."""
+        """Return a topic's policy from its topic settings or from `topics`, with its floor."""
         own, floors = self._of_topics.get(topic), self._floors
         if own is not None:
             return own if floors is None else floors.with_floor_once(topic, own)
@@ -135,7 +136,7 @@ class FilePolicies:
         return policy if floors is None else floors.with_floor(topic, policy)
 
     def _with_exempt(self, topic: str, policy: TopicPolicy, exemptions: tuple[Exemption, ...]) -> TopicPolicy:
-        """Return the policy together with the policy of exempt clients, which is that of `checks: none`."""
+        """Return the policy, extended by the policy of exempt clients: no checks except the floor's."""
         theirs = EXEMPT if self._floors is None else self._floors.with_floor(topic, EXEMPT)
         if theirs is not EXEMPT:
             origins = replace(policy.origins, paths=theirs.origins.paths, rules=theirs.origins.rules)
@@ -151,7 +152,7 @@ class FilePolicies:
 
 
 def _with_requests(policy: TopicPolicy, requests: tuple[RequestCheck, ...]) -> TopicPolicy:
-    """Return a policy with the operator's rules about requests, which also belong to its floor."""
+    """Return a policy with the operator's rules for requests added, also to its floor."""
     floor = policy.floor_of_others
     return replace(
         policy, requests=requests, floor_of_others=None if floor is None else replace(floor, requests=requests)
@@ -160,9 +161,7 @@ def _with_requests(policy: TopicPolicy, requests: tuple[RequestCheck, ...]) -> T
 
 @dataclass(frozen=True, slots=True)
 class SuspendedTopics:
-    """The topics for which enforcement is suspended: their violations are only reported. `everywhere` means all
-    topics.
-    """
+    """The topics for which enforcement is suspended: violations are only reported. `everywhere` means all topics."""
 
     everywhere: bool = False
     topics: frozenset[str] = frozenset()
@@ -178,9 +177,9 @@ NOTHING_SUSPENDED = SuspendedTopics()
 class Rulebook:
     """The policies of all topics, tightened by the cluster's settings, and relaxed to observation by suspensions.
 
-    Illegal topic names get the defaults without being matched (a broker responds with error 3 to all of them). A
-    rulebook never changes, so a whole request is validated by one rulebook. Each has its own `generation`. Thread-safe;
-    `sluicegate.validation.in_force` caches the policies.
+    Illegal topic names get the defaults without being matched, because a broker responds to all of them with error 3. A
+    rulebook never changes, so a whole request is validated with the same one. Each rulebook has its own `generation`.
+    Thread-safe; `sluicegate.validation.in_force` caches the policies.
     """
 
     def __init__(
@@ -196,7 +195,7 @@ class Rulebook:
         self._suspended = suspended
 
     def policy_of(self, topic: str) -> TopicPolicy:
-        """Return the policy of `topic`."""
+        """Return a topic's policy."""
         if not is_legal_topic_name(topic):
             return self._file.default
         policy = self._applied(topic, self._file.policy_of(topic))
@@ -208,14 +207,14 @@ class Rulebook:
         return replace(policy, exempt=replace(exempt, policy=self._applied(topic, exempt.policy)))
 
     def _applied(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
-        """Return a policy of the configuration with the cluster's settings and suspensions applied."""
+        """Return a policy from the configuration, with cluster settings and suspensions applied."""
         settings = self._from_cluster.get(topic)
         if settings is not None:
             policy = stricter_of(policy, settings)
         return policy.observing() if self._suspended.covers(topic) else policy
 
     def settings_of(self, topic: str) -> ClusterSettings | None:
-        """Return the cluster's settings of `topic` that this rulebook applies; None if it has none."""
+        """Return the cluster settings of a topic that this rulebook applies, or None."""
         return self._from_cluster.get(topic)
 
     @property
@@ -225,7 +224,7 @@ class Rulebook:
 
     @property
     def in_file(self) -> FilePolicies:
-        """The policies of the configuration, without the cluster's settings."""
+        """The configuration's policies, without cluster settings."""
         return self._file
 
     @property
@@ -238,9 +237,11 @@ class Rulebook:
         return any(exemption.covers(client) for exemption in self._file.exempt)
 
     def with_settings(self, settings: Mapping[str, ClusterSettings | None]) -> "Rulebook":
-        """Return the next generation with the cluster's settings of some topics; this rulebook if nothing changes.
+        """Return the next generation, with new cluster settings for some topics.
 
-        The value None means that the cluster has no settings of the topic, or no longer has them.
+        Return this rulebook if nothing changes.
+
+        None means that the cluster has no settings for the topic, or no longer has any.
         """
         known = self._from_cluster
         new = {topic: found for topic, found in settings.items() if known.get(topic) != found}
@@ -250,9 +251,9 @@ class Rulebook:
         return Rulebook(self._file, merged, self.generation + 1, self._suspended)
 
     def with_file(self, file: FilePolicies) -> "Rulebook":
-        """Return the next generation with other configured policies and the same cluster settings and suspensions."""
+        """Return the next generation, with other configured policies but the same cluster settings and suspensions."""
         return Rulebook(file, self._from_cluster, self.generation + 1, self._suspended)
 
     def with_suspended(self, suspended: SuspendedTopics) -> "Rulebook":
-        """Return the next generation with enforcement suspended for these topics, and for no others."""
+        """Return the next generation, with enforcement suspended for exactly these topics."""
         return Rulebook(self._file, self._from_cluster, self.generation + 1, suspended)

@@ -1,4 +1,4 @@
-"""Checks a batch's header, in a broker's order (docs/checks.md)."""
+"""Checks a batch's header in the same order as a broker (docs/checks.md)."""
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_versions import ZSTD_SINCE
@@ -21,7 +21,8 @@ from sluicegate.validation.verdict import FaultStage, Finding, Reason
 _LAST_CODEC = Codec.ZSTD.value
 _BASE_OFFSET_BYTES = 8
 _NO_BASE_OFFSET = bytes(_BASE_OFFSET_BYTES)
-# Violations of the request's rules. They are allocated once, because a request may have thousands of such partitions.
+# Violations of the rules for requests. They are allocated once, because a request may have thousands of such
+# partitions.
 _NO_BATCH = Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)
 _OLD_MAGIC = Finding(ErrorCode.INVALID_RECORD, Reason.UNSUPPORTED_MAGIC, stage=FaultStage.PARTITION)
 _NO_CODEC = Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC, stage=FaultStage.PARTITION)
@@ -30,9 +31,9 @@ _TWO_BATCHES = Finding(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES, stage=F
 
 
 def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Finding | None:
-    """Check the rules of Produce v3 and later: exactly one whole batch of magic 2, and zstd only from v7.
+    """Check the rules of Produce v3 and later: exactly one whole batch of magic 2, and zstd only from v7 on.
 
-    Raises CorruptBatch if a second batch is damaged. Before v7 an unknown codec already fails here.
+    Raises CorruptBatch if a second batch is damaged. Before v7, an unknown codec already fails here.
     """
     if first_end is None:
         return _NO_BATCH
@@ -49,9 +50,9 @@ def check_request_rules(records: memoryview, first_end: int | None, version: int
 
 
 def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Finding | RecordBatch:
-    """Check a magic 2 batch as a broker's log does before its records: base offset, size, CRC, codec.
+    """Check a magic 2 batch as a broker's log does before it reads records: base offset, size, CRC, codec.
 
-    A batch that ends before its producer id fails earlier, because a broker reads producer ids before the log.
+    A batch that ends before its producer id fails earlier, because a broker reads producer ids before the log does.
     """
     if end - start < UP_TO_PRODUCER_ID_BYTES:
         return Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC_MISMATCH)
@@ -71,7 +72,7 @@ def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPo
 
 
 def check_header(batch: RecordBatch) -> Finding | None:
-    """Check counts, control batches and sequences of a magic 2 batch (KIP-98)."""
+    """Check the counts, control batches and sequences of a magic 2 batch (KIP-98)."""
     count = batch.record_count
     if batch.last_offset_delta + 1 <= 0 or count <= 0 or batch.last_offset_delta + 1 != count:
         return Finding(ErrorCode.INVALID_RECORD, Reason.RECORD_COUNT, records=max(count, 0))

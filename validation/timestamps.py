@@ -1,4 +1,7 @@
-"""Computes time bounds as a broker does (KIP-937), in int64 ms that wrap like Java's long, and rehearsed bounds."""
+"""Computes timestamp bounds, including rehearsed ones, as a broker does (KIP-937).
+
+Timestamps are int64 ms that wrap like Java's long.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,7 +14,7 @@ from sluicegate.validation.policy import RehearsedBounds, TimestampType, TopicPo
 from sluicegate.validation.verdict import Reason
 
 IN_FUTURE_MS = 3_600_000
-"""Valid times further ahead than this (ms) are logged. KIP-937 announced one hour as the bound; Kafka 4.0 set it."""
+"""Valid timestamps further ahead than this (ms) are logged. KIP-937 announced a bound of one hour; Kafka 4.0 set it."""
 
 
 def wrapped_int64(value: int) -> int:
@@ -20,7 +23,7 @@ def wrapped_int64(value: int) -> int:
 
 
 class TimeWindow:
-    """The times that a partition accepts at `now_ms`, which is read once for all records of a partition."""
+    """The timestamps that a partition accepts at `now_ms`. All of a partition's records share one `now_ms`."""
 
     def __init__(self, now_ms: int, before_max_ms: int, after_max_ms: int) -> None:
         self.now_ms = now_ms
@@ -29,12 +32,12 @@ class TimeWindow:
 
     @property
     def earliest(self) -> int:
-        """Return the earliest accepted time (ms), wrapped."""
+        """Return the earliest accepted timestamp (ms), wrapped."""
         return wrapped_int64(self.now_ms - self.before_max_ms)
 
     @property
     def latest(self) -> int:
-        """Return the latest accepted time (ms), wrapped."""
+        """Return the latest accepted timestamp (ms), wrapped."""
         return wrapped_int64(self.now_ms + self.after_max_ms)
 
     def as_scanned(self, base_timestamp: int) -> tuple[int, int, int, int]:
@@ -47,7 +50,7 @@ class TimeWindow:
         )
 
     def breach(self, timestamp: int) -> Reason | None:
-        """Return the reason if a time violates a bound; None for a good time, and for -1, which means no time."""
+        """Return the reason if a timestamp violates a bound; None if it is good, or -1, which means no timestamp."""
         if timestamp == NO_TIMESTAMP:
             return None
         behind = wrapped_int64(self.now_ms - timestamp)
@@ -59,14 +62,14 @@ class TimeWindow:
 
 
 def window_of(policy: TopicPolicy, now_ms: int) -> TimeWindow | None:
-    """Return the window of a topic at `now_ms`; None if the broker sets the time itself."""
+    """Return a topic's window at `now_ms`, or None if the broker sets timestamps."""
     if policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return None
     return TimeWindow(now_ms, policy.before_max_ms, policy.after_max_ms)
 
 
 class RehearsedBound(NamedTuple):
-    """A Kafka setting and a rehearsed bound for it (ms)."""
+    """A Kafka setting, and a rehearsed bound for it (ms)."""
 
     key: str
     max_ms: int
@@ -78,7 +81,7 @@ class RehearsedBound(NamedTuple):
 
 
 def rehearsal_of(policy: TopicPolicy) -> RehearsalCounter | None:
-    """Return the counter for one batch; None if the policy rehearses nothing."""
+    """Return the counter for one batch, or None if the policy rehearses nothing."""
     rehearsed = policy.rehearsed
     if rehearsed is None:
         return None
@@ -86,7 +89,7 @@ def rehearsal_of(policy: TopicPolicy) -> RehearsalCounter | None:
 
 
 def bounds_of(rehearsed: RehearsedBounds) -> Iterator[RehearsedBound]:
-    """Yield the rehearsed bounds, in the order of the counts of a RehearsalCounter."""
+    """Yield the rehearsed bounds in the order in which a RehearsalCounter counts them."""
     for bound in rehearsed.before_max_ms:
         yield RehearsedBound(BEFORE_MAX, bound)
     for bound in rehearsed.after_max_ms:

@@ -1,4 +1,4 @@
-"""Reads the settings of a topic as an entry of `topics`, and merges it with the entry of the configuration."""
+"""Reads a topic's settings as an entry of `topics`, and merges it with the configuration's entry."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
 
 
 class SettingUnusable(ValueError):
-    """A topic setting has an invalid value, or excludes another key of the topic. `key` is its name."""
+    """Raised if a topic setting has an invalid value, or excludes another of the topic's keys. `key` is its name."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -36,14 +36,14 @@ class SettingUnusable(ValueError):
 
 
 class NotDelegated(SettingUnusable):
-    """`topic_policies` does not delegate a topic setting for this topic."""
+    """Raised if `topic_policies` does not delegate a topic setting for this topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicEntry:
-    """The keys of one topic with its settings.
+    """The keys of one topic, including its settings.
 
-    `settings` has the name of the topic setting for each key that a setting gives.
+    `settings` maps each key that a topic setting sets to the name of that setting.
     """
 
     keys: Topic
@@ -53,7 +53,7 @@ class TopicEntry:
 def entry_of(config: Config, topic: str, values: Mapping[str, str], base: Topic | None) -> TopicEntry:
     """Return the entry of a topic that has these settings. `base` is the configuration's own entry for the topic.
 
-    A setting takes precedence over `defaults`, and over `base` if its delegation says so. Raises SettingUnusable.
+    A setting takes precedence over `defaults`, and also over `base` if its delegation says so. Raises SettingUnusable.
     """
     delegated = delegated_keys(config.topic_policies, topic)
     given = _read(topic, values, delegated)
@@ -83,7 +83,7 @@ def entry_of(config: Config, topic: str, values: Mapping[str, str], base: Topic 
 
 
 def _read(topic: str, values: Mapping[str, str], delegated: Mapping[str, TopicPolicies]) -> Topic:
-    """Return settings as an entry of `topics`. Raises SettingUnusable."""
+    """Parse settings as an entry of `topics`. Raises SettingUnusable."""
     source = Source("topic settings", {"match": topic})
     for name, text in values.items():
         key = SETTING_KEYS.get(name)
@@ -111,7 +111,7 @@ def _read(topic: str, values: Mapping[str, str], delegated: Mapping[str, TopicPo
 
 
 def _contract_in(topic: str, text: str) -> Topic:
-    """Return the rules and the owner that a data contract gives a topic. Raises SettingUnusable."""
+    """Return the rules and the owner that a data contract defines for a topic. Raises SettingUnusable."""
     source = contract_in_text(text, CONTRACT)
     contracts = [] if source.problems else topics_in(source, FilePath(CONTRACT), None, "reject")
     if source.problems:

@@ -14,10 +14,11 @@ _ANYTHING = "(?s).*"
 
 
 class TopicPatterns:
-    """Matches many patterns in time linear in the name's length. Thread-safe.
+    """A matcher of many patterns, in time linear in the length of the name. Thread-safe.
 
-    RE2 returns no match if it lacks the memory for all patterns at once. A last pattern that matches everything
-    distinguishes this case. Then, or if there are too many patterns for one set, they are matched one by one.
+    RE2 returns no match if it lacks the memory for all patterns at once. A last pattern that matches everything makes
+    this case recognisable. In this case, or if there are too many patterns for one set, patterns are matched one by
+    one.
     """
 
     def __init__(self, matches: Sequence[str]) -> None:
@@ -35,7 +36,7 @@ class TopicPatterns:
         self._one_by_one = [compile_expression(expression) for expression in expressions]
 
     def first_match(self, name: str) -> int | None:
-        """Return the index of the first pattern that matches the whole of `name`; None if none does."""
+        """Return the index of the first pattern that matches the whole of `name`, or None."""
         place = self._exact.get(name)
         if not self._places:
             return place
@@ -56,7 +57,7 @@ class TopicPatterns:
 
 
 def _set_of(expressions: Sequence[str]) -> "re2.Set | None":
-    """Return a set of all expressions and a last expression that matches everything; None if there are too many."""
+    """Return a set of all expressions plus a last one that matches everything; None if there are too many."""
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 
     found = re2.Set.FullMatchSet(re2_options(_MAX_BYTES))

@@ -1,4 +1,4 @@
-"""Makes the policy of a topic from its topic settings (`sluicegate.*`) and the configuration."""
+"""Builds a topic's policy from its topic settings (`sluicegate.*`) and the configuration."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ def policy_by_settings(
 ) -> tuple[TopicPolicy, TopicEntry]:
     """Return the policy of a topic with these settings, and its keys.
 
-    `place` is the position of the entry of `topics` that applies to it, or None. Blocks. Raises SettingUnusable.
+    `place` is the position of the `topics` entry that applies to it, or None. Blocks. Raises SettingUnusable.
     """
     entry = entry_of(config, topic, values, None if place is None else config.topics[place])
     try:
@@ -29,9 +29,9 @@ def policy_by_settings(
 def policy_by_usable_settings(
     config: Config, topic: str, values: Mapping[str, str], place: int | None, maker: RuleMaker, source: Source
 ) -> tuple[TopicPolicy | None, TopicEntry | None, list[str]]:
-    """Return the same as `policy_by_settings` for the settings that can be used, and why the others cannot.
+    """Return the same as `policy_by_settings` for the usable settings, and why the others are unusable.
 
-    The policy and the keys are None if no setting can be used.
+    The policy and the keys are None if no setting is usable.
     """
     left = dict(values)
     reasons: list[str] = []

@@ -1,8 +1,8 @@
 """Diagnoses timestamps: the unit in which a number was probably written, and its distance from now.
 
-`unit_of` names another unit if the number is within ten years of now in that unit, and not in milliseconds.
-`likely_unit` guesses more, from formats that are found in practice. `distance_step` counts distances in steps that grow
-with the distance.
+`unit_of` returns another unit if the number is within ten years of now in that unit, but not in milliseconds.
+`likely_unit` guesses more, from formats that are common in practice. `distance_step` counts distances in steps that
+grow with the distance.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ _STEPS = ((86_400_000 * 365, "years"), (86_400_000, "days"), (3_600_000, "h"), (
 
 
 class TimeUnit(StrEnum):
-    """A unit that is mistaken for milliseconds."""
+    """A unit that may be mistaken for milliseconds."""
 
     SECONDS = "seconds"
     MICROSECONDS = "microseconds"
@@ -29,7 +29,7 @@ _LOOKS_LIKE = {unit: f"looks like {unit}: as milliseconds it is " for unit in Ti
 
 @dataclass(frozen=True, slots=True)
 class UnitRange:
-    """A range of numbers, from `low` to `high` (inclusive), that are times in `unit`."""
+    """A range of numbers, from `low` to `high` (inclusive), that are timestamps in `unit`."""
 
     unit: TimeUnit
     low: int
@@ -37,7 +37,7 @@ class UnitRange:
 
 
 def plausible_range(now_ms: int, epoch_ms: int | None = None) -> tuple[int, int]:
-    """Return the first and last time (ms) within ten years of now. `epoch_ms`, if given, replaces the first time."""
+    """Return the first and last timestamps (ms) within ten years of now. `epoch_ms`, if given, replaces the first."""
     return now_ms - PLAUSIBLE_MS if epoch_ms is None else epoch_ms, now_ms + PLAUSIBLE_MS
 
 
@@ -49,12 +49,12 @@ def unit_ranges(now_ms: int, epoch_ms: int | None = None) -> tuple[UnitRange, ..
 
 
 def unit_of(timestamp: int, now_ms: int) -> TimeUnit | None:
-    """Return the unit of `timestamp` if it is not plausible in milliseconds; None if no unit fits."""
+    """Return the unit of `timestamp` if it is not plausible in milliseconds, or None if no unit fits."""
     low, high = plausible_range(now_ms)
     if timestamp <= 0 or low <= timestamp <= high:
         return None
-    # These are the ranges of `unit_ranges`, without allocating them, because this runs for up to a thousand records of
-    # a request.
+    # These are the ranges of `unit_ranges`, but without allocations, because this runs for up to a thousand records per
+    # request.
     if -(-low // _MS_PER_SECOND) <= timestamp <= high // _MS_PER_SECOND:
         return TimeUnit.SECONDS
     if low <= timestamp // _PER_MS[TimeUnit.MICROSECONDS] <= high:
@@ -63,7 +63,7 @@ def unit_of(timestamp: int, now_ms: int) -> TimeUnit | None:
 
 
 def in_milliseconds(timestamp: int, unit: TimeUnit) -> int:
-    """Return the time (ms) of a number in `unit`."""
+    """Convert a number in `unit` to a timestamp (ms)."""
     return timestamp * _MS_PER_SECOND if unit is TimeUnit.SECONDS else timestamp // _PER_MS[unit]
 
 
@@ -80,7 +80,7 @@ def diagnose(timestamp: int, now_ms: int) -> str:
 
 
 def distance(timestamp: int, now_ms: int) -> str:
-    """Return the distance of a time from now, such as `0.4 s ago` or `2.0 h ahead`."""
+    """Return how far a timestamp is from now, such as `0.4 s ago` or `2.0 h ahead`."""
     away = abs(timestamp - now_ms)
     for size, unit in _STEPS:  # noqa: B007  # the last one, if it is less than all
         if away >= size:
@@ -89,7 +89,7 @@ def distance(timestamp: int, now_ms: int) -> str:
 
 
 _DAY_MS = 86_400_000
-_EARLIEST_MS = 788_918_400_000  # 1995; earlier times are not likely
+_EARLIEST_MS = 788_918_400_000  # 1995; earlier timestamps are unlikely
 _YEARS_AHEAD_MS = 10 * 365 * _DAY_MS
 _1601_MS, _YEAR_1_MS, _1900_MS = -11_644_473_600_000, -62_135_596_800_000, -2_209_161_600_000
 _YEAR_BY_DIGITS = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
@@ -97,10 +97,10 @@ _YEAR_BY_DIGITS = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
-    """A format of times.
+    """A format of timestamps.
 
-    `time_of` converts a number to its time (ms), or returns None. `digits` is the length of a written-out date; 0 means
-    that larger numbers are later times.
+    `time_of` converts a number to a timestamp (ms), or returns None. `digits` is the length of a written-out date; 0
+    means that larger numbers are later timestamps.
     """
 
     name: str
@@ -109,12 +109,12 @@ class TimeFormat:
 
     @property
     def is_written_out(self) -> bool:
-        """Return whether the format is a date in digits."""
+        """Return whether the format is a date written as digits."""
         return self.digits > 0
 
 
 def _written_out(number: int) -> int | None:
-    """Return the time (ms) of 20261121 or 20261121093000; None if the number is no date."""
+    """Return the timestamp (ms) of 20261121 or 20261121093000, or None if the number is not a date."""
     form = _YEAR_BY_DIGITS.get(len(str(number)))
     if form is None:
         return None
@@ -139,15 +139,15 @@ ODD_UNITS = (
 
 
 def likely_range(now_ms: int) -> tuple[int, int]:
-    """Return the first and last likely time (ms)."""
+    """Return the first and last likely timestamps (ms)."""
     return _EARLIEST_MS, now_ms + _YEARS_AHEAD_MS
 
 
 def likely_unit(number: int, now_ms: int) -> str | None:
-    """Return the first unit in which `number` is a time from 1995 to ten years from now.
+    """Return the first unit in which `number` is a timestamp from 1995 to ten years from now.
 
-    Returns None if there is no such unit, or if the number is such a time in milliseconds. The result is a guess for
-    diagnoses; it never converts a time.
+    Returns None if there is no such unit, or if the number is such a timestamp in milliseconds. The result is a guess
+    for diagnoses, and never used to convert a timestamp.
     """
     earliest, latest = likely_range(now_ms)
     if number <= 0 or earliest <= number <= latest:
@@ -169,7 +169,7 @@ _FINE = 1 << _SUBDIVISION_BITS
 
 
 def distance_step(away_ms: int) -> int:
-    """Return the step of a distance (ms, not negative): four steps for each power of two.
+    """Return the step of a distance (ms, not negative). There are four steps per power of two.
 
     A step is about a fifth of the distance, and 256 steps cover every int64.
     """

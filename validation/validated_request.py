@@ -1,6 +1,4 @@
-"""Collects the verdicts on a Produce request by partition, with their bases and the batches that replace the
-client's.
-"""
+"""Collects a Produce request's verdicts by partition, with their bases and the batches that replace the client's."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ _NONE: Any = MappingProxyType({})
 
 
 class ValidationBasis(NamedTuple):
-    """The basis of a verdict: the topic's policy at that time, and the time from which its bounds count (ms).
+    """The basis of a verdict: the topic's policy at that time, and the time against which bounds were checked (ms).
 
     If a topic id could not be resolved, the policy is the default policy.
     """
@@ -33,7 +31,7 @@ class ValidationBasis(NamedTuple):
 class FixedBatch:
     """A fixed batch. `records` replaces the original.
 
-    `finding` is the finding that would have rejected the batch, with the new times of its records.
+    `finding` is the finding that would have rejected the batch, with the new timestamps of its records.
     """
 
     records: bytes
@@ -44,7 +42,7 @@ class FixedBatch:
 class MarkedBatch:
     """A batch with marks. `records` replaces the original.
 
-    `findings` are about its bad records. It is empty if only headers of the producer were renamed.
+    `findings` are about its bad records. It is empty if only the producer's own headers were renamed.
     """
 
     records: bytes
@@ -53,10 +51,10 @@ class MarkedBatch:
 
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
-    """A batch without sensitive values. `records` replaces the original, in which `count` records were changed.
+    """A batch without sensitive values. `records` replaces the original; `count` of its records were changed.
 
-    `count` is 0 if the batch was only compressed again. `rules` has the policies by name, and the number of records
-    that each of them changed.
+    `count` is 0 if the batch was only recompressed. `rules` contains the names of the policies, and how many records
+    each of them changed.
     """
 
     records: bytes
@@ -71,28 +69,28 @@ class ValidatedRequest:
 
     - `accepted`: partitions whose batch is good.
     - `rejected`: partitions whose batch is rejected with an error.
-    - `observed`: findings that are only reported; their batches are forwarded. The first ones are those for which mode
-      `reject` would reject the batch. A partition that is rejected for another reason may be here too.
-    - `unreadable`: the parts of forwarded batches that some clients cannot read (`framing: safe`), which are reported.
+    - `observed`: findings that are only reported, because their batches are forwarded. The findings for which mode
+      `reject` would reject the batch come first. A partition that is rejected for another reason may also be here.
+    - `unreadable`: parts of forwarded batches that some clients cannot read (`framing: safe`). They are reported.
 
-    Batches that replace those of the client:
+    Batches that replace those from the client:
 
-    - `fixed`: batches with corrected times, which are accepted after the correction.
-    - `marked`: batches whose bad records have marks, or whose producers' own headers have other names.
+    - `fixed`: batches with corrected timestamps, which are accepted after the correction.
+    - `marked`: batches whose bad records have marks, or whose producers' own headers were renamed.
     - `masked`: batches whose sensitive fields are masked or hashed.
-    - `recompressed`: batches of topics with sensitive fields in which nothing was masked, compressed by the proxy.
+    - `recompressed`: batches that the proxy compressed again without masking anything, in topics with sensitive fields.
 
     Dead letters:
 
     - `to_quarantine`: findings that name bad records, by batch, if the topic has a dead-letter topic. The batch is in
       `rejected`, or in `observed` if only copies of its bad records are written.
-    - `quarantined`, `to_retry`: the outcome, which is added later. The client retries a batch in `to_retry`, because
-      its bad records could not be written, for the reason in the value.
+    - `quarantined`, `to_retry`: the outcome, which is added later. The client retries a batch in `to_retry` because its
+      bad records could not be written; the value gives the reason.
 
     More about partitions:
 
-    - `times`: for topics with `fix: previous`, the partition and the latest time of each good batch. The time takes
-      effect after a broker has stored the batch.
+    - `times`: for topics with `fix: previous`, the partition and latest timestamp of each good batch. The timestamp
+      takes effect after a broker has stored the batch.
     - `rehearsed`: how many records each rehearsed bound would reject, in the policy's order.
     - `basis`: the policy and the time on which all of these are based.
     - `waived`: why partitions were not validated.
@@ -118,7 +116,7 @@ class ValidatedRequest:
         self.waived: dict[Place, Waiver] = _NONE
 
     def add(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
-        """Add the verdict on a partition; None means that it was added before."""
+        """Add the verdict on a partition. None means that the verdict was added before."""
         if isinstance(verdict, Finding):
             self.reject(place, verdict, ValidationBasis(policy, now_ms))
         elif verdict is not None:
@@ -135,7 +133,7 @@ class ValidatedRequest:
             self.accepted[place] = verdict
 
     def reject(self, place: Place, finding: Finding, basis: ValidationBasis) -> None:
-        """Add a finding because of which a batch is rejected, or only reported if the topic is observed."""
+        """Add a finding that rejects a batch, or that is only reported if the topic is observed."""
         if basis.policy.mode is Mode.OBSERVE:
             self.observe(place, finding, basis)
         else:
@@ -147,7 +145,7 @@ class ValidatedRequest:
             self.to_quarantine[place] = (finding, *self.to_quarantine.get(place, ()))
 
     def observe(self, place: Place, finding: Finding, basis: ValidationBasis) -> None:
-        """Add a finding that is reported without a rejection, before the earlier ones."""
+        """Add a finding that is reported without a rejection. Insert it before earlier findings."""
         self.basis[place] = basis
         if not self.observed:
             self.observed = {}
@@ -161,7 +159,7 @@ class ValidatedRequest:
         self.unreadable[place] = finding
 
     def waive(self, place: Place, waiver: Waiver) -> None:
-        """Note that a partition is left to the broker."""
+        """Record that the validation of a partition is left to the broker."""
         if not self.waived:
             self.waived = {}
         self.waived[place] = waiver
@@ -182,6 +180,6 @@ class ValidatedRequest:
         return place in self.quarantined and place not in self.rejected
 
     def records_of(self, place: Place) -> int:
-        """Return how many records a validated batch states."""
+        """Return how many records a validated batch contains, according to its header."""
         verdict = self.accepted.get(place) or self.rejected.get(place) or self.observed[place][0]
         return verdict.records

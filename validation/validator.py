@@ -1,9 +1,9 @@
-"""Validates one partition's records as a broker with this topic's settings does before it stores them.
+"""Validates a partition's records as a broker with this topic's settings would before storing them.
 
-The checks have a broker's order: first those of the request, then of the log, then of the validator (docs/checks.md).
+The checks run in a broker's order: first those of the request, then of the log, then of the validator (docs/checks.md).
 `validate_partition` is pure: the time is an argument, and the same bytes at the same time get the same verdict.
 
-One check is left to the broker, namely inner offsets of a compressed batch that are not 0, 1, 2, ... A broker renumbers
+One check is left to the broker: whether a compressed batch's inner offsets are 0, 1, 2, and so on. A broker renumbers
 such records if the topic's compression.type differs from the batch's codec, and fails otherwise.
 """
 
@@ -55,7 +55,7 @@ _BATCH_WORK = 512
 
 
 class Submission:
-    """One partition's records in a Produce request of `version`. `records` is None if they are null."""
+    """A partition's records in a Produce request of `version`. `records` is None if they are null."""
 
     def __init__(self, topic: str, partition: int, records: memoryview | None, version: int) -> None:
         self.topic = topic
@@ -75,7 +75,8 @@ def validate_partition(
 ) -> Verdict:
     """Return the verdict on one partition at `now_ms`, within its request's budget. Raises Abandoned.
 
-    `rehearsal` counts the records that rehearsed bounds would reject, for a magic 2 batch whose times are validated.
+    `rehearsal` counts the records that rehearsed bounds would reject, for a magic 2 batch whose timestamps are
+    validated.
     """
     records = submission.records if submission.records is not None else _NOTHING
     has_rules = submission.version >= ONE_BATCH_SINCE
@@ -110,7 +111,7 @@ def validate_partition(
 def _check_further_batches(
     records: memoryview, start: int, policy: TopicPolicy, budget: DecompressionBudget
 ) -> Finding | None:
-    """Check further batches of old requests, because the log checks each batch before it rejects their number."""
+    """Check further batches in old requests. A broker's log checks each batch before it rejects their number."""
     several = False
     message = Message()
     try:
@@ -175,7 +176,7 @@ def _scan(
     budget: DecompressionBudget,
     rehearsal: RehearsalCounter | None,
 ) -> Verdict:
-    """Return the verdict on the records at data[start:end] and, if the batch is compressed, in the following pieces."""
+    """Return the verdict on the records at data[start:end] and, if the batch is compressed, in later pieces."""
     window = window_of(policy, now_ms)
     earliest = width = exempt = overflow = narrowed = 0
     if window is not None:
@@ -226,7 +227,7 @@ def _scan(
 
 
 def _broken(outcome: int, is_damaged: bool) -> tuple[ErrorCode, Reason] | None:
-    """Return the code and the reason for the outcome of a scan. Damage counts only if a broker reads that far."""
+    """Return the code and reason for a scan's outcome. Damage matters only if a broker would read that far."""
     if is_damaged and outcome in (RAN_OUT, WHOLE):
         return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD
     if outcome == BAD_LENGTH:

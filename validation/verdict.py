@@ -1,4 +1,4 @@
-"""The verdict on one partition's records."""
+"""Defines the verdict on a partition's records."""
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
@@ -10,7 +10,7 @@ from sluicegate.protocol.errors import ErrorCode
 class Reason(StrEnum):
     """The reason for a finding.
 
-    Its value is the code in events, metrics, logs and tables, and `text` is for people (docs/reasons.md).
+    Its value is the code in events, metrics, logs and tables. `text` is for people (docs/reasons.md).
     """
 
     text: str
@@ -54,18 +54,18 @@ class Reason(StrEnum):
 
 
 TIMED = frozenset({Reason.TIMESTAMP_TOO_OLD, Reason.TIMESTAMP_IN_FUTURE})
-"""Reasons with a diagnosis: the probable unit of the time."""
+"""Reasons with a diagnosis: the timestamp's probable unit."""
 
 
 FRAMED = frozenset({Reason.AMBIGUOUS_FRAMING, Reason.UNREADABLE_FRAMING})
-"""Reasons that only the batch's message explains (`framing`)."""
+"""Reasons that only the batch's error message explains (`framing`)."""
 
 
 class FaultStage(Enum):
     """The stage at which a broker finds the fault, in a broker's order. Faults of earlier stages take precedence."""
 
     REQUEST = auto()  # before any partition is checked
-    PARTITION = auto()  # after permissions and unknown partitions, before leadership, replicas and transactions
+    PARTITION = auto()  # after permissions and unknown partitions; before leadership, replicas and transactions
     LOG = auto()  # in the partition's log, after all other checks
 
 
@@ -87,12 +87,11 @@ class RecordSample(NamedTuple):
 # a request may create hundreds.
 @dataclass(slots=True)
 class BadRecord:
-    """One rejected record, with its position in the batch, its time (int64 ms), the reason, and the text for the
-    client.
+    """A rejected record: its batch position, timestamp (int64 ms), the reason, and the message for the client.
 
-    `fixed` is the new time (ms) with which it is accepted; None without a fix. `rules` are the rules that it violates,
-    if that is the reason, in the order of the configuration. `contents` is a sample for events, only if the operator
-    enables `samples`.
+    `fixed` is the new timestamp (ms) with which it is accepted; None without a fix. `rules` contains the rules that it
+    violates, if that is the reason, in the order of the configuration. `contents` is a sample for events, only set if
+    the operator enables `samples`.
     """
 
     index: int
@@ -105,11 +104,11 @@ class BadRecord:
 
 
 class Accepted:
-    """The verdict that the records are good. `ahead_ms` is how far the latest is after the broker's time (negative:
-    before).
+    """The verdict that the records are good.
 
-    `has_time` is whether the time of at least one record was checked. `unreadable` has parts of the batch that some
-    clients cannot read; the batch is forwarded and reported (`framing: safe`).
+    `ahead_ms` is how far the latest timestamp is ahead of the broker's time; it is negative for past timestamps.
+    `has_time` is whether at least one record's timestamp was checked. `unreadable` contains the parts of the batch that
+    some clients cannot read; the batch is forwarded and reported (`framing: safe`).
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class Finding:
 
     - `bad_records`: bad records in ascending order; only the first ones if there are too many.
     - `bad_count`: the true number of bad records.
-    - `records`: the batch's own count; 0 if unknown.
+    - `records`: the number of records that the batch states; 0 if unknown.
     - `stage`: the stage at which a broker would have found the fault.
     - `rules`: if rules are the reason, their names and how many records violate each; 0 means the whole batch.
     - `broken`: the rules that each bad record violates, if the topic has a dead-letter topic.

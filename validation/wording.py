@@ -1,6 +1,4 @@
-"""Builds the texts of a broker's responses, word for word (the same in Kafka 3.9 and 4.x), and the proxy's own
-texts.
-"""
+"""Builds the messages in a broker's responses, word for word (the same in Kafka 3.9 and 4.x), and the proxy's own."""
 
 from collections.abc import Sequence
 
@@ -12,7 +10,7 @@ FIRST_SHOWN = 3
 
 
 def timestamp_out_of_range(timestamp: int, offset: int, earliest: int, latest: int) -> str:
-    """Return the text for a time outside the bounds. Times are in ms, and the offset is the client's."""
+    """Return the message for a timestamp outside the bounds. Times are in ms, and the offset is the client's."""
     return (
         f"Timestamp {timestamp} of message with offset {offset} is out of range. "
         f"The timestamp should be within [{earliest}, {latest}]"
@@ -20,23 +18,24 @@ def timestamp_out_of_range(timestamp: int, offset: int, earliest: int, latest: i
 
 
 def with_diagnosis(text: str, timestamp: int, now_ms: int) -> str:
-    """Return a broker's text about a time (ms), followed by the proxy's diagnosis."""
+    """Return a broker's message about a timestamp (ms), followed by the proxy's diagnosis."""
     return f"{text}; {diagnose(timestamp, now_ms)}"
 
 
 def log_append_time_claimed(record: str) -> str:
-    """Return the text for a record that claims LogAppendTime. `record` is the broker's rendering of it."""
+    """Return the message for a record that claims LogAppendTime. `record` is the broker's rendering of it."""
     return f"Invalid timestamp type in message {record}. Producer should not set timestamp type to LogAppendTime."
 
 
 def key_missing(topic: str, partition: int) -> str:
-    """Return the text for a record without a key on a compacted topic."""
+    """Return the message for a record without a key on a compacted topic."""
     return f"Compacted topic cannot accept message without key in topic partition {topic}-{partition}"
 
 
 def invalid_records(errors: Sequence[tuple[int, str]], total: int) -> str:
-    """Return the batch's message for `total` record errors other than times. `errors` are pairs of batch index and
-    text.
+    """Return the batch's message for `total` record errors, except those about timestamps.
+
+    `errors` contains pairs of batch index and message.
     """
     shown = ", ".join(f"RecordError(batchIndex={index}, message='{text}')" for index, text in errors[:FIRST_SHOWN])
     return (
@@ -46,7 +45,7 @@ def invalid_records(errors: Sequence[tuple[int, str]], total: int) -> str:
 
 
 def default_record(offset: int, timestamp: int, key_size: int, value_size: int) -> str:
-    """Return a record of a plain batch as a broker prints it; null sizes are printed as 0."""
+    """Return a record in an uncompressed batch as a broker prints it. Null sizes are printed as 0."""
     return (
         f"DefaultRecord(offset={offset}, timestamp={timestamp}, "
         f"key={max(key_size, 0)} bytes, value={max(value_size, 0)} bytes)"
@@ -54,7 +53,7 @@ def default_record(offset: int, timestamp: int, key_size: int, value_size: int) 
 
 
 def partial_record(offset: int, timestamp: int, key_size: int, value_size: int) -> str:
-    """Return a record of a compressed batch as a broker prints it; null sizes are printed as on the wire."""
+    """Return a record in a compressed batch as a broker prints it. Null sizes are printed as on the wire."""
     return (
         f"PartialDefaultRecord(offset={offset}, timestamp={timestamp}, key={key_size} bytes, value={value_size} bytes)"
     )
@@ -66,23 +65,23 @@ def legacy_batch(offset: int, record: str) -> str:
 
 
 def inner_magic(batch: str, outer_magic: int, topic: str, partition: int) -> str:
-    """Return the text for a message within a wrapper of another magic. `batch` is the broker's rendering of it."""
+    """Return the message for a message in a wrapper of another magic. `batch` is the broker's rendering of it."""
     return f"Record {batch}'s magic does not match outer magic {outer_magic} in topic partition {topic}-{partition}"
 
 
 def broken_rule(rule: str, fault: str) -> str:
-    """Return the proxy's text for a fault by an operator's rule."""
+    """Return the proxy's message for a violation of an operator's rule."""
     return f"rule {rule}: {fault}"
 
 
 def outage(rule: str, reason: str, is_final: bool) -> str:
-    """Return the proxy's text for a dependency of a rule that does not respond."""
+    """Return the proxy's message for a rule's dependency that does not respond."""
     advice = "send again when it is available" if is_final else "try again"
     return f"rule {rule} cannot be evaluated by the proxy in front of the cluster: {reason}; {advice}"
 
 
 def schema_error(rule: str, reason: str) -> str:
-    """Return the proxy's text for a schema that exists, but cannot be compiled or applied."""
+    """Return the proxy's message for a schema that exists, but cannot be compiled or applied."""
     return f"rule {rule} cannot be applied by the proxy in front of the cluster: {reason}"
 
 
@@ -107,5 +106,5 @@ _ADVICE = {
 
 
 def over_limit(topic: str, partition: int, over: OverLimit) -> str:
-    """Return the proxy's text for an exceeded limit, which brokers do not have."""
+    """Return the proxy's message for an exceeded limit that brokers do not have."""
     return _ADVICE[over.bound].format(place=f"{topic}-{partition}", size=over.size, key=over.bound.value)

@@ -1,1 +1,1 @@
-"""Data contracts of the Open Data Contract Standard (`contracts`), which give topics rules and an owner."""
+"""Data contracts that follow the Open Data Contract Standard (`contracts`). They give topics rules and an owner."""

@@ -1,4 +1,4 @@
-"""Reads a contract of any kind: of the Open Data Contract Standard, or an AsyncAPI document."""
+"""Reads contracts of all kinds: Open Data Contract Standard contracts, and AsyncAPI documents."""
 
 from collections.abc import Callable
 from pathlib import Path as FilePath
@@ -14,17 +14,17 @@ from sluicegate.config.files.yaml_source import read_content, read_yaml
 from sluicegate.config.values.contract import TopicContract
 
 FindReferences = Callable[[Source, FilePath], References]
-"""Returns what follows the references of an AsyncAPI document, which is in a file."""
+"""Returns an object that follows the references in an AsyncAPI document, given with its file."""
 
 
 def contract_in_text(text: str, name: str) -> Source:
-    """Return the content of a contract, with its errors in `problems`. `name` is that of its place, for messages."""
+    """Return a contract's content, with its errors in `problems`. `name` is the name of its place, for messages."""
     source = read_yaml(text, name, value_of)
     return _checked(read_yaml(text, name, json_value_of) if _is_asyncapi(source) else source)
 
 
 def contract_in_file(held: Source, file: FilePath) -> Source:
-    """Return the content of a contract, with its errors in `problems`. `held` is the file, read by `value_of`."""
+    """Return a contract's content, with its errors in `problems`. `held` is the file, read with `value_of`."""
     if held.content is None or not _is_asyncapi(held):
         return _checked(held)
     again = read_content(held.content, str(file), json_value_of)
@@ -35,10 +35,10 @@ def contract_in_file(held: Source, file: FilePath) -> Source:
 def topics_in(
     held: Source, file: FilePath, registry: str | None, mode: str, references: FindReferences = References
 ) -> list[TopicContract]:
-    """Return each topic of a contract without problems; errors are reported in `held.problems`.
+    """Return each topic in a contract that has no problems. Errors are reported in `held.problems`.
 
-    `registry` names the registry with the schemas of Avro and Protobuf records; None if there is none. `mode` is the
-    mode of the rules. By default, references to files are errors.
+    `registry` names the registry with the schemas of Avro and Protobuf records, or is None. `mode` is the mode of the
+    rules. By default, references to files are errors.
     """
     if _is_asyncapi(held):
         return asyncapi_topics(references(held, file), file, registry, mode)
@@ -46,7 +46,7 @@ def topics_in(
 
 
 def missing_topics(held: Source) -> str:
-    """Return why a contract has no topic."""
+    """Return why a contract has no topics."""
     if _is_asyncapi(held):
         return (
             "no channel uses the protocol kafka or kafka-secure: none has such a server or, without "

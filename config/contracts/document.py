@@ -1,6 +1,6 @@
-"""Reads a contract of the Open Data Contract Standard: a YAML file that follows the standard's JSON Schema, version 3.
+"""Reads Open Data Contract Standard contracts: YAML files that are valid against the standard's JSON Schema, v3.
 
-The schema comes with the package `open-data-contract-standard` (extra `rules`).
+The schema is part of the package `open-data-contract-standard` (extra `rules`).
 """
 
 import json
@@ -30,14 +30,14 @@ _CONSTRUCTOR: Final[Any] = yaml.constructor.SafeConstructor()
 
 
 def checked_contract(source: Source) -> Source:
-    """Return the content of a contract's file with what the standard does not allow in `problems`."""
+    """Return the content of a contract file. `problems` contains what the standard does not allow."""
     if source.readable:
         source.problems += _problems_in(source)
     return source
 
 
 def value_of(node: yaml.ScalarNode) -> Any:
-    """Return the value of a scalar as YAML's safe reader does; a time stays text. Raises BadNode."""
+    """Return a scalar's value as YAML's safe reader does, except that timestamps stay strings. Raises BadNode."""
     check_tag(node, _TAGS)
     kind = node.tag.removeprefix(_STANDARD)
     if node.style is None and kind == "str":
@@ -80,7 +80,7 @@ def _problems_in(source: Source) -> Iterator[Problem]:
 
 
 def _write_bounds_as_in_3_1(contract: dict[str, Any]) -> None:
-    """Replace `minimum: 0` with `exclusiveMinimum: true`, as in version 3.0, by `exclusiveMinimum: 0`."""
+    """Replace `minimum: 0` with `exclusiveMinimum: true`, which version 3.0 uses, by `exclusiveMinimum: 0`."""
     parts: list[Any] = [contract.get("schema")]
     while parts:
         part = parts.pop()
@@ -98,15 +98,18 @@ def _write_bounds_as_in_3_1(contract: dict[str, Any]) -> None:
 
 
 def _is_a_flaw_of_3_2(error: Any) -> bool:
-    """Return whether it is the `map` that the schema of version 3.2 requires of properties without `logicalType`.
+    """Return whether the error is the `map` that version 3.2's schema requires of properties without `logicalType`.
 
-    Its condition is about `logicalType` and does not require one, so it is met where there is none.
+    The schema's condition tests the value of `logicalType` but does not require the key, so it is also met without it.
     """
     return error.kind.name == "required" and error.kind.property == "map" and "logicalType" not in error.instance
 
 
 def _are_around(path: Path, found: dict[Path, list[Any]]) -> bool:
-    """Return whether an error is below `path`. It makes keys of its object unevaluated, which is no error then."""
+    """Return whether any error is below `path`.
+
+    Such an error makes the keys of its object unevaluated, which is then not an error of its own.
+    """
     return any(len(other) > len(path) and other[: len(path)] == path for other in found)
 
 

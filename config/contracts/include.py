@@ -1,8 +1,8 @@
-"""Adds the rules and owners of contracts (`contracts`) to the entries of `topics`.
+"""Adds the rules and owners from contracts (`contracts`) to the entries of `topics`.
 
-A topic with a contract gets an entry of its own. The entry is a copy of the entry that applied to the topic before,
-with the contract's rules appended. So a contract only adds rules: the mode, the bounds and the rules of the operator
-and of teams stay.
+A topic with a contract gets an entry of its own. It is a copy of the entry that would otherwise apply to the topic,
+with the contract's rules appended. A contract therefore only adds rules; the mode, the bounds and the rules of the
+operator and of teams stay.
 """
 
 import re
@@ -33,7 +33,7 @@ _VARIABLE = re.compile(r"\[\^\.\]\+|\([^()]*\)")
 
 
 def include_contracts(source: Source, folder: FilePath) -> None:
-    """Add an entry for each topic of the contracts to `source.data`; report errors in `source.problems`.
+    """Add an entry for each topic in the contracts to `source.data`. Report errors in `source.problems`.
 
     Relative patterns start at `folder`.
     """
@@ -53,7 +53,7 @@ def include_contracts(source: Source, folder: FilePath) -> None:
 def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequence[Scope]) -> None:
     """Read one contract into `source.contracts`.
 
-    If the file is missing, the topics that another contract names are left out.
+    If the file is missing, topics that another contract names are omitted.
     """
     held = contract_in_file(read_included(source, file, value_of), file)
     if held.problems:
@@ -96,7 +96,7 @@ def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequenc
 
 
 class _Entries:
-    """The entries of `topics`, before which the entries of contracts are inserted."""
+    """The entries of `topics`. The entries of contracts are inserted before these."""
 
     def __init__(self, source: Source, folder: FilePath) -> None:
         self._source = source
@@ -124,7 +124,7 @@ class _Entries:
                 yield i, match
 
     def add(self, contracts: Sequence[TopicContract]) -> None:
-        """Insert an entry for each of the contracts before the other entries."""
+        """Insert an entry for each contract before the other entries."""
         if not self._is_list:
             return  # reported later, as a value of the wrong type
         named = [contract for contract in contracts if exact_name_of(contract.topic) is not None]
@@ -143,10 +143,10 @@ class _Entries:
         return next((i for i, pattern in self._patterns if pattern.fullmatch(topic) is not None), None)
 
     def _divided(self, contract: TopicContract) -> Iterator[tuple[str, int | None]]:
-        """Yield the entries of a contract for a pattern of topics, each with the position of the entry that it copies.
+        """Yield a contract's entries for a topic pattern, each with the position of the entry that it copies.
 
-        A topic with an entry of its own gets an entry before the others. It is reported in `problems` if another entry
-        applies to some of the topics, and it is unknown to which.
+        A topic with an entry of its own gets its entry before the others. It is a problem, reported in `problems`, if
+        another entry applies to some of the topics but it is unknown to which.
         """
         match = contract.topic
         pattern = compile_expression(regular_expression_of(match))
@@ -182,9 +182,9 @@ class _Entries:
         self._places = defaultdict(list, {moved(path): held for path, held in self._places.items()})
 
     def _entry(self, i: int, match: str, contract: TopicContract, base: int | None) -> dict[str, Any]:
-        """Return the entry of a contract for the topics `match`, for position `i`.
+        """Return a contract's entry for the topics `match`, to be inserted at position `i`.
 
-        `base` is the position of the entry that applies to the topic without the contract; None if no entry does.
+        `base` is the position of the entry that applies to the topic without the contract, or None.
         """
         source, at = self._source, (_TOPICS, i)
         entry: dict[str, Any] = {"match": match}
@@ -235,5 +235,5 @@ class _Entries:
 
 
 def _glob_of(match: str) -> str:
-    """Return a glob that matches all topics of a contract's pattern, in which parameters are the only variables."""
+    """Return a glob that matches all topics of a contract's pattern, whose only variable parts are parameters."""
     return _VARIABLE.sub("*", match[1:-1]).replace("\\", "")

@@ -1,4 +1,4 @@
-"""Translates the properties of a contract to a JSON Schema of the values."""
+"""Translates a contract's properties to a JSON Schema for values."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,14 +7,14 @@ from typing import Any, Final, NamedTuple
 from sluicegate.config.files.source import Path
 
 Note = Callable[[Path, str, str], None]
-"""Takes the path of a statement that no schema expresses, the statement, and the reason."""
+"""Receives the path of a statement that no schema expresses, the statement, and the reason."""
 
 
 class Translation(NamedTuple):
     """How a contract is translated.
 
-    `note` is called with each property that no schema can express. `time_of` is called with the kind of a time and its
-    schema in JSON, and returns its schema in the data's format.
+    `note` is called with each property that no schema can express. `time_of` is called with the kind of a time and with
+    its schema in JSON. It returns the schema in the data's format.
     """
 
     note: Note
@@ -69,7 +69,7 @@ _RESERVED: Final = frozenset("{}#")
 
 
 def object_schema(schema: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
-    """Return the JSON Schema of an object. `schema` describes the object, at `path` in the contract."""
+    """Return the JSON Schema of an object. `schema` describes the object, and is at `path` in the contract."""
     return {"$schema": DIALECT, "type": "object", **_properties(schema, path, how)}
 
 
@@ -79,7 +79,7 @@ def time_as_text(_kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
 
 
 def time_of_a_type(kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of times in Avro and Protobuf: the schema in JSON, or a time type's, which becomes text."""
+    """Return the schema of times in Avro and Protobuf: that in JSON, or that of a time type that becomes a string."""
     typed = {"format": _TIMES[kind]} if kind != "time" else {"pattern": _TIME_OF_A_TYPE}
     return {"anyOf": [as_json, {"type": "string", **typed}]}
 
@@ -208,8 +208,8 @@ def _time(kind: str, element: Mapping[str, Any], at: Path, note: Note) -> dict[s
 def _time_in_iso_8601(kind: str, zoned: bool | None, has_default_zone: bool) -> dict[str, Any]:
     """Return the schema of a time without a format.
 
-    `zoned` is whether the text has an offset; None if the contract does not specify it. Then a timestamp has an offset
-    and a time has none; if the contract has a default time zone, both may have one.
+    `zoned` is whether the string has an offset, or None if the contract does not specify it. In that case, a timestamp
+    must have an offset and a time must not. If the contract has a default time zone, both may have one.
     """
     if kind == "date":
         return {"format": "date"}
@@ -226,7 +226,7 @@ def _in_words(kind: str, how: str) -> str:
 
 
 def _expression(pattern: str) -> str | None:
-    """Return the regular expression of a pattern of Java's DateTimeFormatter; None if it has an unknown part."""
+    """Return the regular expression for a pattern of Java's DateTimeFormatter, or None if a part of it is unknown."""
     parts: list[str] = []
     depth = 0
     for found in _PATTERN.finditer(pattern):

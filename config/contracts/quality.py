@@ -1,4 +1,4 @@
-"""Translates the quality attributes of a contract to rules about one record, or to checks of all stored records."""
+"""Translates a contract's quality attributes to rules for single records, or to checks over all stored records."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,15 +26,15 @@ _LEVELS_OF_WARNINGS: Final = frozenset({"info", "warning", "warn"})
 
 
 class NotTranslated(ValueError):
-    """A quality attribute that neither the proxy nor an audit can check. The text is the reason."""
+    """Raised for a quality attribute that neither the proxy nor an audit can check. The message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """One quality attribute of a contract.
+    """A quality attribute in a contract.
 
     `field` is the path of its property in the data; an empty path means the whole object. `is_text` is whether the
-    property is a text.
+    property is a string.
     """
 
     keys: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Quality:
 
     @property
     def name(self) -> str:
-        """Return the attribute's name, else its id, else the property that it is about."""
+        """Return the attribute's name, or else its id, or else the property to which it applies."""
         given = self.keys.get("name") or self.keys.get("id")
         what = str(self.keys.get("metric") or self.keys.get("rule") or self.keys.get("type") or "library")
         return str(given) if given else ".".join((*self.field, what))
@@ -57,7 +57,7 @@ class Quality:
     def check(self, names: Mapping[str, tuple[str, ...]]) -> StoredCheck:
         """Return the attribute as a check of all stored records.
 
-        `names` has the path of each property of the attribute's object. Raises NotTranslated.
+        `names` contains the path of each property in the attribute's object. Raises NotTranslated.
         """
         kind = self.keys.get("type") or "library"
         if kind != "library":
@@ -99,7 +99,7 @@ class Quality:
 
 
 def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[Any, ...] | None, str | None]:
-    """Return the values and the pattern of a metric. Raises NotTranslated."""
+    """Return a metric's values and pattern. Raises NotTranslated."""
     if metric is Metric.MISSING:
         values, pattern = arguments.get("missingValues"), None
     elif metric is Metric.INVALID:
@@ -117,8 +117,8 @@ def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[A
 def schema_for_one_record(check: StoredCheck, is_text: bool = True) -> dict[str, Any] | None:
     """Return a JSON Schema that every record must match to pass the check.
 
-    Returns None if a single record cannot show a violation. `is_text` is whether the property is a text, so that a
-    schema can compare it with a pattern.
+    Returns None if a single record cannot show a violation. `is_text` is whether the property is a string, which a
+    schema can compare with a pattern.
     """
     if check.metric not in _OF_ONE_RECORD or not _allows_none(check) or (check.pattern is not None and not is_text):
         return None
@@ -137,13 +137,13 @@ def schema_for_one_record(check: StoredCheck, is_text: bool = True) -> dict[str,
             good["pattern"] = check.pattern
     for name in reversed(field):
         good = {"properties": {name: good}}
-        if must_exist:  # an absent field of an object counts as null
+        if must_exist:  # an absent field in an object counts as null
             good |= {"type": "object", "required": [name]}
     return {"$schema": DIALECT, **good}
 
 
 def _of_same_text(values: Sequence[Any]) -> list[Any]:
-    """Return the values, and the values of other types with the same text: 5 for "5", and "5" for 5.0."""
+    """Return the values, and the values of other types with the same string form: 5 for "5", and "5" for 5.0."""
     found: dict[tuple[type, Any], Any] = {}
     for value in values:
         others = [value]
@@ -158,7 +158,7 @@ def _of_same_text(values: Sequence[Any]) -> list[Any]:
 
 
 def _text_of(value: float) -> str:
-    """Return the text of a boolean or a number without an exponent; 5, 5.0 and 5e0 have the same text."""
+    """Return the string form of a boolean, or of a number without an exponent: 5, 5.0 and 5e0 have the same."""
     if isinstance(value, bool) or value == int(value):
         return json.dumps(value if isinstance(value, bool) else int(value))
     return f"{Decimal(repr(value)):f}"

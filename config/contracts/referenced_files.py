@@ -1,6 +1,6 @@
-"""Reads the files that AsyncAPI documents refer to, and keeps them with the configuration.
+"""Reads the files to which AsyncAPI documents refer, and keeps them with the configuration.
 
-While a file is missing or unreadable, its last content is used, as that of a contract.
+While a file is missing or unreadable, its last content is used, as for contracts.
 """
 
 from functools import partial
@@ -14,7 +14,10 @@ from sluicegate.config.files.yaml_source import read_content
 
 
 def references_of(source: Source, root: Source, file: FilePath) -> References:
-    """Return what follows the references of a document. Files that it reads are added to the configuration `source`."""
+    """Return an object that follows a document's references.
+
+    It adds the files that it reads to the configuration `source`.
+    """
     return References(root, file, partial(_read, source), partial(_content, source), real_path)
 
 
@@ -28,7 +31,7 @@ def _read(source: Source, file: FilePath) -> Source:
 
 
 def _content(source: Source, file: FilePath) -> bytes:
-    """Return the content of a file, or its last content while it is missing or unreadable. Raises OSError."""
+    """Return a file's content, or its last content while it is missing or unreadable. Raises OSError."""
     source.referenced.add(file)
     try:
         content = read_file(file, MAX_BYTES)

@@ -1,4 +1,4 @@
-"""Returns the rules, the owner and the checks that a contract gives each of its topics."""
+"""Returns the rules, the owner and the checks that a contract defines for each of its topics."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -37,10 +37,10 @@ _Keys = Callable[[str], dict[str, str]]
 
 
 def topics_of(source: Source, file: FilePath, registry: str | None, mode: str) -> list[TopicContract]:
-    """Return each topic of a valid contract.
+    """Return each topic in a valid contract.
 
     Names that no topic can have are reported in `source.problems`. `registry` names the registry with the schemas of
-    Avro and Protobuf records; None if there is none. `mode` is the mode of the rules.
+    Avro and Protobuf records, or is None. `mode` is the mode of the rules.
     """
     servers = [each for each in source.data.get("servers") or () if each.get("type") == _KAFKA]
     found = []
@@ -60,7 +60,7 @@ def topics_of(source: Source, file: FilePath, registry: str | None, mode: str) -
 
 
 class _OneTopic:
-    """Collects the statements of the contract about one topic."""
+    """A collector of the contract's statements about one topic."""
 
     def __init__(self, source: Source, file: FilePath, place: int, topic: str, form: str) -> None:
         self._source = source
@@ -74,7 +74,7 @@ class _OneTopic:
         self._unchecked: list[Unchecked] = []
 
     def contract(self, registry: str | None, mode: str) -> TopicContract:
-        """Return all collected statements. `registry` names the registry with the schemas; None without one."""
+        """Return all collected statements. `registry` names the registry with the schemas, or is None."""
         registered = registry if self._form in _REGISTERED else None
         if self._form == "json":
             self._translate(Translation(self._note, time_as_text), _of_json, mode)
@@ -116,7 +116,7 @@ class _OneTopic:
                 self._stored.append(check)
 
     def _translate_nothing(self) -> None:
-        """Note that the proxy checks no property."""
+        """Record that the proxy checks no properties."""
         why = f"properties of {self._form} records are not read"
         if self._form in _REGISTERED:
             why = "set registry in the item of contracts: that registry has the records' schemas"
@@ -153,7 +153,7 @@ class _OneTopic:
             self._note_qualities_of_several(part, path_of_several, (*field, str(path_of_several[-1])))
 
     def _note_qualities_of_several(self, element: Mapping[str, Any], path: Path, field: tuple[str, ...]) -> None:
-        """Note each quality attribute about several values of one record: items of a list, or values of a map."""
+        """Record each quality attribute that covers several values in one record: a list's items, or a map's values."""
         why = "quality of the items of a list or map is not read"
         for i, keys in enumerate(element.get("quality") or ()):
             self._note((*path, "quality", i), Quality(keys, field, "").name, why)
@@ -227,7 +227,7 @@ def _named(name: str, value: Mapping[str, Any], mode: str) -> dict[str, Any]:
 
 
 def _owner_in(contract: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the team with its first support channel; None if the contract names no team."""
+    """Return the team with its first support channel, or None if the contract names no team."""
     team = contract.get("team")
     if isinstance(team, list):  # up to version 3.0, `team` is the list of members
         owners = (each.get("username") for each in team if "owner" in str(each.get("role", "")).lower())

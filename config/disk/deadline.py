@@ -1,7 +1,7 @@
-"""Reads files in daemon threads with a deadline, so that a file system that hangs blocks nothing else.
+"""Reads files in daemon threads with a deadline, so that a hanging file system blocks nothing else.
 
-A thread that hangs in the kernel cannot be ended. The proxy abandons it, and the process can end without it. While it
-hangs, the same work is not started again: callers get an error at once.
+A thread that hangs in the kernel cannot be terminated. The proxy abandons it, and the process can exit without it.
+While it hangs, the same work is not started again, and callers get an error at once.
 """
 
 import contextvars
@@ -20,7 +20,7 @@ MOST_HANGING = 16
 
 
 class FileUnreadable(OSError):
-    """A file that is not a regular file, or whose file system does not respond. `strerror` is the reason."""
+    """Raised if a file is not a regular file, or if its file system does not respond. `strerror` is the reason."""
 
 
 class _Attempt(threading.Thread):
@@ -59,8 +59,8 @@ _attempts: dict[Hashable, _Attempt] = {}
 def within_deadline(key: Hashable, work: Callable[[], _T], seconds: float = DEADLINE_SECONDS) -> _T:
     """Return the result of `work`, or raise its exception.
 
-    Blocks for at most `seconds`. Callers with the same `key` share the result of work in progress. Raises
-    FileUnreadable after the deadline; its `filename` is the file that the work is reading.
+    Blocks for at most `seconds`. Callers with the same `key` share the result of work in progress. After the deadline,
+    raises FileUnreadable; its `filename` is the file that the work is reading.
     """
     attempt = _attempt(key, work)
     try:
@@ -77,7 +77,7 @@ def within_deadline(key: Hashable, work: Callable[[], _T], seconds: float = DEAD
 
 
 def note_file(path: Path) -> None:
-    """Record the file that the work of this thread is reading, for error messages."""
+    """Record the file that this thread's work is reading, for error messages."""
     thread = threading.current_thread()
     if isinstance(thread, _Attempt):
         thread.file = str(path)

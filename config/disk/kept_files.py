@@ -1,9 +1,8 @@
-"""Reads the files that the configuration names and that may change while the proxy runs: certificates, keys, passwords,
-tokens.
+"""Reads files that the configuration names and that may change at run time: certificates, keys, passwords, tokens.
 
-If such a file is missing or cannot be read (an unmounted volume, a wrong owner, a file system that hangs), its last
-content is used until it can be read again. The contents stay in memory until the process ends. A worker that starts
-later receives them from its supervisor, so that it can start without the file too.
+If such a file is missing or unreadable (an unmounted volume, a wrong owner, a hanging file system), its last content is
+used until the file is readable again. The contents stay in memory until the process ends. A worker that starts later
+receives them from its supervisor, so that it can start without the file, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,19 +11,19 @@ from pathlib import Path
 from sluicegate.config.disk.regular_file import read_file
 
 ReadContent = Callable[[Path, int], bytes]
-"""Reads a file up to a number of bytes, and one more if it is larger. Raises OSError."""
+"""Reads a file up to a number of bytes, plus one if it is larger. Raises OSError."""
 
 _contents: dict[Path, bytes] = {}
 
 
 def read_current(path: Path, most_bytes: int) -> bytes:
-    """Return the current content of a file. Raises OSError, as `read_file` does."""
+    """Return a file's current content. Raises OSError, like `read_file`."""
     content = _contents[path] = read_file(path, most_bytes)
     return content
 
 
 def read_kept(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file, or its last content while the file is missing or unreadable.
+    """Return a file's content, or its last content while the file is missing or unreadable.
 
     Raises OSError if there is no last content.
     """
@@ -38,7 +37,7 @@ def read_kept(path: Path, most_bytes: int) -> bytes:
 
 
 def kept_contents() -> dict[Path, bytes]:
-    """Return the last content of each file."""
+    """Return each file's last content."""
     return dict(_contents)
 
 

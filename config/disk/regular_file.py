@@ -1,7 +1,7 @@
 """Reads the files that a configuration names: only regular files, and only up to a maximum size.
 
-Opening a file never waits for a peer, as a FIFO would. A file system may still hang in `read_now`; `read_file` adds the
-deadline of `config/disk/deadline.py`.
+Opening never waits for a peer, as opening a FIFO would. In `read_now`, a file system may still hang; `read_file` adds
+the deadline from `config/disk/deadline.py`.
 """
 
 import errno
@@ -22,16 +22,16 @@ _KINDS = (
 
 
 def read_file(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a regular file, at most `most_bytes` + 1 bytes; the extra byte shows that it is too large.
+    """Return a regular file's content, at most `most_bytes` + 1 bytes. The extra byte shows that it is too large.
 
-    Blocks: do not call this in an event loop. Raises OSError, and FileUnreadable if it is not a regular file or its
+    Blocks, so do not call this in an event loop. Raises OSError, and FileUnreadable if it is not a regular file or its
     file system does not respond in time.
     """
     return within_deadline((path, most_bytes), lambda: read_now(path, most_bytes))
 
 
 def read_now(path: Path, most_bytes: int) -> bytes:
-    """Read a file as `read_file` does, but without a deadline: for a thread that already has one."""
+    """Read a file like `read_file`, but without a deadline: for a thread that already has one."""
     note_file(path)
     _check_kind(path.stat())  # opening a device may have side effects
     descriptor = os.open(path, _FLAGS)
@@ -48,7 +48,7 @@ def read_now(path: Path, most_bytes: int) -> bytes:
 
 
 def stat_now(path: Path) -> os.stat_result:
-    """Return the status of a file, without a deadline: for a thread that already has one. Raises OSError."""
+    """Return a file's status without a deadline: for a thread that already has one. Raises OSError."""
     note_file(path)
     return path.stat()
 

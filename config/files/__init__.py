@@ -1,1 +1,1 @@
-"""Reading configuration files: regular files only, with a deadline, and YAML with line numbers."""
+"""Reads configuration files: regular files only, with a deadline, and YAML with line numbers."""

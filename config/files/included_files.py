@@ -1,7 +1,7 @@
 """Reads the files that `topic_files` and `contracts` match, including files that have vanished since the last load.
 
-A vanished file (an unmounted volume, a deleted file) is read from its last content, so that its topics keep their
-policies. Items that another file has now are left out, so renaming or dividing a file has no effect.
+A vanished file (an unmounted volume, a deleted file) is replaced by its last content, so that its topics keep their
+policies. Items that another file now contains are omitted, so renaming or splitting a file has no effect.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,12 +20,12 @@ from sluicegate.config.files.yaml_nodes import text_of
 from sluicegate.config.files.yaml_source import read_content, read_file
 
 _IDENTITY: Mapping[str, str] = {TOPICS: "match", "quotas": "name"}
-"""The key that identifies an item of a list; items of other lists are compared as a whole."""
+"""The key that identifies a list's items. In other lists, items are compared as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemIdentities:
-    """Items of lists, by list: the identity of each."""
+    """The identities of the items in several lists, by list."""
 
     by_list: Mapping[str, list[Any]]
 
@@ -38,16 +38,16 @@ NO_ITEMS = ItemIdentities({})
 
 
 def vanished_files(previous: Iterable[FilePath], pattern: str, present: Iterable[FilePath]) -> list[FilePath]:
-    """Return the files of `previous` that the absolute `pattern` would match if they existed.
+    """Return the files in `previous` that the absolute `pattern` would match if they existed.
 
-    `present` are the existing files that it matches. A link without a target counts as vanished. Has no deadline.
+    `present` contains the existing files that it matches. A link without a target counts as vanished. Has no deadline.
     """
     found = set(present)
     return [file for file in previous if _leads_to(pattern, file) and (file not in found or is_gone(file))]
 
 
 def read_included(source: Source, file: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
-    """Read a file, or the last content of a missing file, and keep the content in `source.included`."""
+    """Read a file, or use a missing file's last content. Keep the content in `source.included`."""
     if file in source.missing:
         content = source.previous[file]
         held = read_content(content, str(file), scalar)
@@ -61,7 +61,7 @@ def read_included(source: Source, file: FilePath, scalar: Callable[[yaml.ScalarN
 
 
 def forget(source: Source, file: FilePath) -> None:
-    """Remove a missing file, because other files now have all its items."""
+    """Remove a missing file, because other files now contain all its items."""
     for known in (source.missing, source.included, source.digests):
         known.pop(file, None)
 
@@ -69,7 +69,7 @@ def forget(source: Source, file: FilePath) -> None:
 def items_elsewhere(source: Source, files: Iterable[FilePath], lists: Iterable[str]) -> ItemIdentities:
     """Return the items of these lists in the configuration itself and in its existing files.
 
-    Returns nothing, without reading, unless a file is missing.
+    Returns nothing, without reading any file, unless a file is missing.
     """
     if not source.missing:
         return NO_ITEMS

@@ -11,7 +11,7 @@ _MOST_COMPARED = 20_000
 
 
 def near_files(path: Path) -> str:
-    """Return `; did you mean a.yaml?` with files of similar names in the same folder; an empty text without any.
+    """Return `; did you mean a.yaml?` with similarly named files from the same folder, or an empty string.
 
     Blocks for at most five seconds.
     """

@@ -14,11 +14,14 @@ CONTRACTS = "contracts"
 MOST_FILES = 1000
 MOST_BYTES = 16 << 20
 TEST_ENDINGS = (".test.yaml", ".test.yml")
-"""The ends of the names of files of test cases (`sluicegate test`)."""
+"""The endings of the names of test case files (`sluicegate test`)."""
 
 
 class TooManyFiles(Exception):
-    """A pattern that matches more files than the proxy reads. The text has the pattern and the number of files."""
+    """Raised for a pattern that matches more files than the proxy reads.
+
+    The message contains the pattern and the number of files.
+    """
 
     def __init__(self, pattern: str, count: int) -> None:
         super().__init__(f"{pattern} matches {count} files; {bound()}")
@@ -30,11 +33,11 @@ def bound() -> str:
 
 
 def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None = None) -> list[FilePath]:
-    """Return the files that the patterns match, each once; the files of one pattern are sorted by name.
+    """Return the files that the patterns match, each once. The files of one pattern are sorted by name.
 
-    `main` is the file that contains the patterns, which is never returned; None if there is no such file. Wildcards
-    match neither names that begin with a dot, such as a ConfigMap's own folders, nor files of test cases. Has no
-    deadline. Raises TooManyFiles.
+    `main` is the file that contains the patterns, or None. It is never returned. Wildcards match neither names that
+    begin with a dot, such as a ConfigMap's own folders, nor files with test cases. Has no deadline. Raises
+    TooManyFiles.
     """
     own = _identity(main) if main is not None else None
     found: dict[FilePath, None] = {}
@@ -48,12 +51,12 @@ def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None
 
 
 def patterns_in(data: dict[str, Any]) -> list[str]:
-    """Return the patterns of a configuration's data, those of `topic_files` first."""
+    """Return the patterns in a configuration's data, those of `topic_files` first."""
     return [pattern for key in (KEY, CONTRACTS) for _, pattern in items_in(data, key)]
 
 
 def items_in(data: dict[str, Any], key: str = KEY) -> list[tuple[Path, str]]:
-    """Return the pattern of each item of `topic_files`, or of the list `key`, with the path of the item."""
+    """Return the pattern and the path of each item of `topic_files`, or of the list `key`."""
     value = data.get(key)
     items: list[tuple[Path, Any]] = (
         [((key, i), item) for i, item in enumerate(value)] if isinstance(value, list) else [((key,), value)]
@@ -63,7 +66,7 @@ def items_in(data: dict[str, Any], key: str = KEY) -> list[tuple[Path, str]]:
 
 
 def _matched(pattern: str) -> list[FilePath]:
-    """Return the names that the pattern matches, without names that begin with a dot, which Path.glob would match.
+    """Return the names that the pattern matches, except names that begin with a dot, which Path.glob would match.
 
     Raises TooManyFiles.
     """

@@ -1,6 +1,4 @@
-"""Checks the scope of an item of `topic_files`: the topics that its files may name, and the lists that they may
-contain.
-"""
+"""Checks the scope of a `topic_files` item: the topics that its files may name, and the lists that they may contain."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,16 +12,16 @@ from sluicegate.config.values.kinds import topic_pattern
 
 TOPICS = "topics"
 GRANTED = ("exempt", "quotas")
-"""The lists that a file may have if each item that includes the file allows them (`allow`)."""
+"""The lists that a file may contain only if each item that includes the file allows them (`allow`)."""
 MOST_GRANTED = 100
-"""The most items of such a list in one file."""
+"""The maximum number of items of such a list in one file."""
 _MOST_NAMED = 3
 _ALLOW = "allow"
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The patterns of the topics that files may name, and the path of the key with these patterns."""
+    """The patterns for topics that files may name, and the path of the key with these patterns."""
 
     path: Path
     patterns: tuple[str, ...]
@@ -49,7 +47,7 @@ def scopes_of(source: Source, key: str = KEY) -> dict[Path, Scope]:
 
 
 def item_at(source: Source, path: Path) -> Mapping[Any, Any]:
-    """Return the item of `topic_files` or `contracts` at `path`; an empty mapping if the item is only a path."""
+    """Return the item of `topic_files` or `contracts` at `path`, or an empty mapping if the item is only a path."""
     item = source.data[str(path[0])][path[1]] if len(path) > 1 else None
     return item if isinstance(item, dict) else {}
 
@@ -60,14 +58,14 @@ def is_granted(source: Source, items: Sequence[Path], key: str) -> bool:
 
 
 def not_granted(source: Source, items: Sequence[Path], key: str) -> str:
-    """Return the advice in a message about a list that is not allowed."""
+    """Return the advice for a message about a list that is not allowed."""
     path = next(path for path in items if not is_granted(source, [path], key))
     where = f"{source.key_of(path)} ({source.place_of(path)})"
     return f"{where} does not allow this key: add allow: [{key}] there, or move it to {source.name}"
 
 
 def problems_beyond_scope(source: Source, scope: Scope, included: Mapping[str, range]) -> Iterator[Problem]:
-    """Yield a problem for each included item that names topics outside the scope. `included` has positions by list."""
+    """Yield a problem for each included item that names topics outside the scope. `included` maps lists to ranges."""
     for path, pattern in _named_topics(source, included):
         if _is_valid(pattern) and not is_within(pattern, scope.patterns):
             yield problem_at(source, path, _words_of(source, scope, path, pattern))
@@ -106,7 +104,7 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _is_valid(pattern: Any) -> bool:
-    """Return whether it is a valid topic pattern; other values are reported later, as invalid."""
+    """Return whether this is a valid topic pattern. Other values are reported later, as invalid."""
     try:
         return isinstance(pattern, str) and bool(topic_pattern(pattern))
     except ValueError:

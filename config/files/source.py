@@ -1,4 +1,4 @@
-"""Represents the data of a configuration: plain values, the place of every key, and the problems found."""
+"""Represents a configuration's data: plain values, the place of every key, and the problems found."""
 
 import hashlib
 from collections.abc import Collection, Mapping
@@ -29,9 +29,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """A schema, or the key of sensitive fields, as read from a file: its text, or a Protobuf descriptor set.
+    """A schema, or a key for sensitive fields, as read from a file: its text, or a Protobuf descriptor set.
 
-    `files` are the file itself and its imports from the same folder.
+    `files` are the file itself, and its imports from the same folder.
     """
 
     content: bytes = field(repr=False)
@@ -46,19 +46,19 @@ class SchemaFile:
 class Source:
     """Configuration data, and the origin of each path (`file:line`, an environment variable, an option).
 
-    - `readable`: whether the data could be parsed. If not, `problems` has the reason.
+    - `readable`: whether the data could be parsed. If not, `problems` contains the reason.
     - `remarks`: remarks about valid but notable data.
     - `digests`: the SHA-256 of each file's content.
     - `folders`: the folder of an included item's file, by the item's path.
     - `elsewhere`: the path of an included item in its own file.
     - `contracts`: contracts by topic.
     - `content`: the content of the configuration's own file.
-    - `included`: the content of each file of `topic_files` and `contracts`, and of each file that contracts refer to.
-    - `referenced`: the files that contracts refer to.
-    - `previous`: `included` of the previous configuration, from which missing files are read.
+    - `included`: the content of each file in `topic_files` and `contracts`, and of each file to which contracts refer.
+    - `referenced`: the files to which contracts refer.
+    - `previous`: the value of `included` in the previous configuration, which replaces missing files.
     - `missing`: the missing files, each with the patterns of the topics that keep their policies.
     - `schemas`: the compiled schemas and keys that policies name, by file.
-    - `previous_schemas`: `schemas` of the previous configuration.
+    - `previous_schemas`: the value of `schemas` in the previous configuration.
     - `kept`: the last contents of files with certificates and secrets, for a worker.
     """
 
@@ -91,7 +91,7 @@ class Source:
     def only_places(self, sections: Collection[str]) -> "Source":
         """Return the places of these sections, the schemas and the kept contents of other files, without other data.
 
-        Messages about values in force use it, as do workers, which share the schemas and secrets.
+        Messages about values in force use the result. So do workers, which share the schemas and secrets.
         """
         return Source(
             self.name,
@@ -115,7 +115,7 @@ class Source:
 
 
 def digest_of_file(path: FilePath) -> bytes | None:
-    """Return the digest of a file's current content; None if it cannot be read. Has no deadline."""
+    """Return the digest of a file's current content, or None if it cannot be read. Has no deadline."""
     try:
         return digest_of(read_now(path, MAX_BYTES))
     except (OSError, ValueError):
@@ -123,12 +123,12 @@ def digest_of_file(path: FilePath) -> bytes | None:
 
 
 def digest_of(content: bytes) -> bytes:
-    """Return the SHA-256 of a content."""
+    """Return the SHA-256 of some content."""
     return hashlib.sha256(content).digest()
 
 
 def dotted(path: Path) -> str:
-    """Return a path in the form that messages show: `topics[0].match`."""
+    """Return a path as messages show it: `topics[0].match`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
@@ -136,6 +136,6 @@ def dotted(path: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text as one line that is safe to print on a terminal."""
+    """Return a string as one line that is safe to print on a terminal."""
     shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_MAX_LINE])
     return shown if len(text) <= _MAX_LINE else f"{shown}…"

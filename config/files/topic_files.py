@@ -1,10 +1,10 @@
-"""Reads entries of `topics` from further files (`topic_files`), so that teams own the policies of their topics.
+"""Reads entries of `topics` from further files (`topic_files`), so that teams can own their topics' policies.
 
 The entries are appended to those of the configuration, in the order of file names. The first match applies, so the
 configuration's own entries take precedence, and `defaults` come last.
 
-The scope of a file limits its items to the topics of the scope. `exempt` and `quotas` are appended too if each item
-that matches the file allows them. A file that has vanished keeps its entries (`included_files`).
+A file's scope limits its items to the topics in the scope. `exempt` and `quotas` are also appended if each item that
+matches the file allows them. A vanished file keeps its entries (`included_files`).
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ _OWNER = "owner"
 
 
 def include_topics(source: Source, folder: FilePath) -> None:
-    """Append the entries of the files to `source.data`; report errors in `source.problems`.
+    """Append the files' entries to `source.data`. Report errors in `source.problems`.
 
     Relative patterns start at `folder`.
     """
@@ -67,8 +67,8 @@ def include_topics(source: Source, folder: FilePath) -> None:
 def files_of(source: Source, folder: FilePath, key: str) -> dict[FilePath, list[Path]]:
     """Return the files of `topic_files` or `contracts` (`key`), each with the items that match it.
 
-    Files of `source.previous` that have vanished are also returned, and added to `source.missing`. If the files are too
-    many or too large, this is reported in `source.problems` and no file is returned.
+    Vanished files from `source.previous` are also returned, and added to `source.missing`. If there are too many files
+    or they are too large, reports this in `source.problems` and returns no files.
     """
     try:
         found, size = within_deadline((key, folder), lambda: _files_and_size(source, folder, key))
@@ -107,9 +107,9 @@ def _files_and_size(source: Source, folder: FilePath, key: str) -> tuple[dict[Fi
 def _include(
     source: Source, file: FilePath, items: Sequence[Path], elsewhere: ItemIdentities
 ) -> tuple[Source, dict[str, range]]:
-    """Append the items of a file; return the file, and the positions of the appended items by list.
+    """Append a file's items. Return the file, and the positions of the appended items by list.
 
-    If the file is missing, items that are now in `elsewhere` are left out.
+    If the file is missing, items that are now in `elsewhere` are omitted.
     """
     held = read_included(source, file)
     source.problems += held.problems
@@ -134,7 +134,10 @@ def _include(
 
 
 def _append(source: Source, held: Source, key: str, folder: FilePath, left_out: ItemIdentities) -> range:
-    """Append the items of one list of a file in `folder`, except those in `left_out`; return their positions."""
+    """Append the items of one list in a file, except those in `left_out`. Return their positions.
+
+    `folder` is the file's folder.
+    """
     entries = held.data.get(key) or []
     own = source.data.get(key)
     first = len(own) if isinstance(own, list) else 0

@@ -32,7 +32,7 @@ _CONTEXTS = (
 
 
 def words_of(error: yaml.YAMLError) -> str:
-    """Return what to write instead; for an unknown error, the parser's own words."""
+    """Return what to write instead, or the parser's own message for an unknown error."""
     if isinstance(error, ReaderError):
         return f"YAML does not allow the character  {_named(error.character)}"
     problem = str(getattr(error, "problem", None) or "the file is not valid YAML")
@@ -48,7 +48,7 @@ def words_of(error: yaml.YAMLError) -> str:
 
 
 def tab_before(error: yaml.YAMLError, text: str) -> int | None:
-    """Return the line, counted from 1, whose indentation with a tab explains the error; None if there is none."""
+    """Return the line (from 1) whose indentation with a tab explains the error, or None."""
     at = line_of(error, text)
     if at is None:
         return None
@@ -58,7 +58,7 @@ def tab_before(error: yaml.YAMLError, text: str) -> int | None:
 
 
 def line_of(error: yaml.YAMLError, text: str) -> int | None:
-    """Return the line of the error, counted from 1; None if the error has none."""
+    """Return the error's line (from 1), or None if the error has no line."""
     if isinstance(error, ReaderError):
         return text.count("\n", 0, error.position) + 1
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)

@@ -1,4 +1,4 @@
-"""Converts YAML nodes to dicts, lists and texts. Rejects everything that a configuration must not contain."""
+"""Converts YAML nodes to dicts, lists and strings. Rejects everything that a configuration must not contain."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -17,7 +17,7 @@ _MAX_VALUES = 200_000
 
 
 class BadNode(Exception):
-    """YAML that a configuration must not contain. The message never quotes it."""
+    """Raised for YAML that a configuration must not contain. The message never quotes it."""
 
     def __init__(self, node: yaml.Node, message: str) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class BadNode(Exception):
 
 
 def text_of(node: yaml.ScalarNode) -> str | None:
-    """Return a scalar as written; None for an empty one (`key:`, `~`, `null`). Raises BadNode."""
+    """Return a scalar as written, or None for an empty one (`key:`, `~`, `null`). Raises BadNode."""
     check_tag(node, _TEXT_TAGS)
     is_nothing = node.tag == _STANDARD + "null" or (node.style is None and node.value in _NOTHING)
     return None if is_nothing and node.tag != "!" else str(node.value)
@@ -40,9 +40,9 @@ def check_tag(node: yaml.Node, known: Collection[str]) -> None:
 
 
 class Reader:
-    """Converts nodes to values.
+    """A converter of nodes to values.
 
-    Reports the line of each path to `note`, and collects duplicate keys in `twice`. `scalar` converts a scalar.
+    It reports the line of each path to `note`, and collects duplicate keys in `twice`. `scalar` converts a scalar.
     """
 
     def __init__(self, note: Callable[[Path, int], object], scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> None:
@@ -91,9 +91,7 @@ class Reader:
         return data
 
     def _merge(self, node: yaml.Node, path: Path, data: dict[str, Any]) -> None:
-        """Add the keys of `<<: *anchor` or `<<: [*one, *other]` to `data`, unless they are set there (YAML's merge
-        type).
-        """
+        """Add the keys from `<<: *anchor` or `<<: [*one, *other]` that `data` does not contain (YAML's merge type)."""
         for each in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(each, yaml.MappingNode):
                 raise BadNode(each, "<< takes the keys of another section: <<: *name")

@@ -1,6 +1,6 @@
 """Reads a configuration file as plain data with the line of every key, so that later errors can name the place.
 
-Values are text, as written. The model decides how to parse a text, so a password that looks like a number or a date
+Values are strings, as written. The model decides how to parse them, so a password that looks like a number or a date
 stays unchanged. An empty value (`key:`, `~`, `null`) is None.
 """
 
@@ -20,7 +20,7 @@ _BYTE_ORDER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 
 
 def read_file(path: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
-    """Read a YAML file. `scalar` converts its scalars. The result's `problems` include errors of reading the file."""
+    """Read a YAML file. `scalar` converts its scalars. The result's `problems` include errors from reading the file."""
     name = str(path)
     try:
         content = read_regular(path, MAX_BYTES)
@@ -33,7 +33,7 @@ def read_file(path: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of
 
 
 def read_content(content: bytes, name: str, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
-    """Parse the content of the file `name` as `read_file` does."""
+    """Parse the content of the file `name`, like `read_file`."""
     if len(content) > MAX_BYTES:
         return _unreadable(name, f"more than {MAX_BYTES >> 20} MiB: not a configuration file")
     for mark, encoding in _BYTE_ORDER_MARKS:
@@ -50,7 +50,7 @@ def read_content(content: bytes, name: str, scalar: Callable[[yaml.ScalarNode], 
 
 
 def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
-    """Parse YAML. `scalar` converts its scalars. `problems` of the result lists errors, including duplicate keys."""
+    """Parse YAML. `scalar` converts its scalars. The result's `problems` list errors, including duplicate keys."""
     source = Source(name)
     try:
         root = compose(text)
@@ -81,7 +81,7 @@ def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = t
 
 
 def compose(text: str) -> yaml.Node | None:
-    """Return the nodes of a text, with plain scalars unresolved.
+    """Return the YAML nodes of `text`, with plain scalars unresolved.
 
     Raises yaml.YAMLError, RecursionError and ValueError.
     """

@@ -1,1 +1,1 @@
-"""The reference page and the JSON Schema, generated from the model."""
+"""Generates the reference page and the JSON Schema from the model."""

@@ -1,6 +1,6 @@
-"""Builds the JSON Schema of the configuration file, with which editors complete and check it (`sluicegate schema`).
+"""Builds the configuration file's JSON Schema, with which editors complete and check it (`sluicegate schema`).
 
-The schema describes single keys. `sluicegate check` also checks combinations of keys and whether files exist.
+The schema describes single keys. `sluicegate check` also checks combinations of keys, and whether files exist.
 """
 
 import re
@@ -42,7 +42,7 @@ def schema_of_topic_files() -> Schema:
 
 
 def _take_numbers(made: Any) -> None:
-    """Allow a number as well as text for each choice that looks like a number, because editors parse it as one."""
+    """Allow a number as well as a string for each choice that looks like a number, because editors parse it as one."""
     if isinstance(made, dict):
         if "enum" in made:
             numbers = [int(choice) for choice in made["enum"] if isinstance(choice, str) and choice.isdecimal()]
@@ -70,17 +70,17 @@ def _describe(made: Schema, section: DocumentedSection) -> None:
         if takes_none(key.annotation):
             kinds.append(NONE_SCHEMA)
         if not key.is_required and not (is_optional(key.annotation) and section_of(key.annotation) is not None):
-            kinds.append(_NULL)  # an empty key equals a missing one
+            kinds.append(_NULL)  # an empty key has the same effect as a missing one
         held |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 
 def _taken(held: Schema) -> Schema:
-    """Remove the type from the schema of a key and return it."""
+    """Remove the type from a key's schema and return it."""
     return {word: held.pop(word) for word in list(held) if word not in ("description", "default")}
 
 
 def _plain(words: str) -> str:
-    """Return a description of docs/configuration.md without links, which only a page can show."""
+    """Return a description from docs/configuration.md without links, which only a page can show."""
     for link, instead in _LINKS:
         words = link.sub(instead, words)
     return words

@@ -82,7 +82,7 @@ def page() -> str:
 
 
 def _introduced(group: list["DocumentedSection"]) -> Iterator[str]:
-    """Yield the heading with the name of each section, and their descriptions."""
+    """Yield the heading with each section's name, and the sections' descriptions."""
     yield f"### {', '.join(f'`{each.name}`' for each in group) if group[0].name else 'At the top'}\n"
     described: dict[str, list[str]] = {}
     for each in group:
@@ -142,7 +142,7 @@ def sections() -> Iterator[DocumentedSection]:
 
 
 def words_of(section: str, key: Key) -> str:
-    """Return the description of a key, with `{side}` replaced by the last part of the section's name."""
+    """Return a key's description, with `{side}` replaced by the last part of the section's name."""
     return key.description.replace("{side}", section.rpartition(".")[2])
 
 

@@ -1,4 +1,4 @@
-"""Addresses: `host:port` with IPv6 in brackets, and host names that are advertised to clients."""
+"""Parses addresses: `host:port` with IPv6 in brackets, and host names that are advertised to clients."""
 
 import re
 from collections.abc import Callable
@@ -28,12 +28,12 @@ class HostPort:
 
     @property
     def is_wildcard(self) -> bool:
-        """Return whether listening on this address means every address of the machine."""
+        """Return whether listening on this address means listening on all of the machine's addresses."""
         return self.host in WILDCARDS
 
 
 def reachable_address(host: str, port: int) -> HostPort | None:
-    """Return the address that a broker advertises, or None if it can have no listener or no resolver accepts its name.
+    """Return the address that a broker advertises. Return None if no listener or resolver can use its name.
 
     Brokers accept only ASCII for a listener's host (Kafka's EndPoint), and names have labels of 1 to 63 characters.
     """
@@ -49,7 +49,7 @@ def reachable_address(host: str, port: int) -> HostPort | None:
 
 
 def parse_host_port(text: Any, tls_key: str = "upstream.tls or listen.tls") -> HostPort:
-    """Read `host:port` or `[ipv6]:port`. Raises ValueError with the reason.
+    """Parse `host:port` or `[ipv6]:port`. Raises ValueError with the reason.
 
     `tls_key` is the key that enables TLS, for error messages.
     """
@@ -58,7 +58,7 @@ def parse_host_port(text: Any, tls_key: str = "upstream.tls or listen.tls") -> H
     if not isinstance(text, str):
         raise ValueError(f'expected host:port in quotes, such as "127.0.0.1:9092"; found {format_quantity(text)}')
     text = text.strip()
-    if "@" in text:  # the text before it may be a secret
+    if "@" in text:  # the part before it may be a secret
         raise ValueError("expected host:port alone, without a user or password; logins are configured in upstream.sasl")
     scheme = _SCHEME.match(text)
     if scheme is not None:
@@ -83,7 +83,7 @@ def _host_of(host: str, text: str) -> str:
 
 
 def parse_addresses(value: Any) -> Any:
-    """Return a list of addresses; one comma-separated text is accepted too."""
+    """Return a list of addresses. One comma-separated string is also accepted."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value

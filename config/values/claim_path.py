@@ -14,8 +14,8 @@ ClaimPath = tuple[str | int, ...]
 def claim_path(claim: str) -> ClaimPath:
     """Return the names and list indexes that lead to a claim. Raises ValueError.
 
-    Text that starts with `[` is a path, for example `['user'].['id']`. Any other text is the name of one claim, dots
-    included.
+    A string that starts with `[` is a path, for example `['user'].['id']`. Any other string is the name of one claim,
+    including any dots.
     """
     text = claim.strip()
     if not text.startswith("["):

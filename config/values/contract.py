@@ -1,6 +1,4 @@
-"""Represents the content of a contract for a topic: rules, an owner, checks of stored records, and unchecked
-statements.
-"""
+"""Represents what a contract defines for a topic: rules, an owner, checks of stored records, unchecked statements."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ Path = tuple[str | int, ...]
 
 
 class Metric(StrEnum):
-    """A quantity that is counted or measured over the stored records of a topic."""
+    """A quantity that is counted or measured over a topic's stored records."""
 
     ROWS = "rowCount"
     NULLS = "nullValues"
@@ -26,11 +24,11 @@ class Metric(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredCheck:
-    """A check over all stored records of a topic.
+    """A check over all of a topic's stored records.
 
     `fields` are the paths of properties in a value, as JSON. `values` and `pattern` describe the missing values, or the
     valid ones, depending on the metric. `operator` and `limit` are those of the contract (for example `mustBeLessThan`,
-    5). `percent` is whether the limit is a percentage of the records. The limit of a freshness is in milliseconds.
+    5). `percent` is whether the limit is a percentage of the records. The limit for freshness is in milliseconds.
     """
 
     name: str
@@ -52,7 +50,7 @@ class StoredCheck:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """A statement of the contract that neither the proxy nor an audit checks, and why."""
+    """A statement in the contract that neither the proxy nor an audit checks, and why."""
 
     what: str
     why: str
@@ -73,11 +71,11 @@ class ContractRule:
 
 @dataclass(frozen=True, slots=True)
 class TopicContract:
-    """The part of a contract that is about one topic.
+    """The part of a contract that applies to one topic.
 
-    `topic` is a name, or a regular expression between slashes, which a channel with parameters has. `path` is the path
-    in the contract where it names the topic, `owner_path` that of the owner. `registry` is the registry with the
-    schemas of its records; None if the records are JSON, or if the proxy does not read them.
+    `topic` is a name, or a regular expression between slashes for a channel with parameters. `path` is the path in the
+    contract where it names the topic, and `owner_path` that of the owner. `registry` is the registry with the schemas
+    of the topic's records. It is None if the records are JSON, or if the proxy does not read them.
     """
 
     topic: str
@@ -100,7 +98,7 @@ class TopicContract:
 
 
 def contract_of(contracts: Mapping[str, TopicContract], topic: str) -> TopicContract | None:
-    """Return the contract of a topic: the one that names it, or else the first one whose pattern it matches."""
+    """Return a topic's contract: the contract that names it, or else the first contract with a matching pattern."""
     named = contracts.get(topic)
     if named is not None:
         return named

@@ -16,7 +16,7 @@ _MAX_CHARACTERS = 300
 
 
 def covers(first: str, later: str) -> bool:
-    """Return whether `first` matches every name that `later` matches; False if this cannot be decided here."""
+    """Return whether `first` matches every name that `later` matches. Return False if this cannot be decided here."""
     if first == later or first in _EVERYTHING or (first and not first.strip("*")):
         return True
     if _is_expression(first) or _is_expression(later):
@@ -25,9 +25,9 @@ def covers(first: str, later: str) -> bool:
 
 
 def is_within(match: str, scope: Iterable[str]) -> bool:
-    """Return whether one pattern of `scope` provably matches every name that `match` matches.
+    """Return whether one pattern in `scope` provably matches every name that `match` matches.
 
-    A regular expression is within a glob if all its matches begin with the text before the glob's final `*`. Only an
+    A regular expression is within a glob if all its matches begin with what precedes the glob's final `*`. Only an
     identical expression and single names are within a regular expression. Both arguments must be valid patterns.
     """
     return any(_is_inside(match, pattern) for pattern in scope)
@@ -54,7 +54,7 @@ def _is_expression(match: str) -> bool:
 
 
 def may_share(first: str, later: str) -> bool:
-    """Return whether a name may match both patterns; True if this cannot be decided here."""
+    """Return whether a name may match both patterns. Return True if this cannot be decided here."""
     if _is_expression(first) or _is_expression(later) or max(len(first), len(later)) > _MAX_CHARACTERS:
         return True
     one, other = list(parts_of(first)), list(parts_of(later))
@@ -72,7 +72,7 @@ def may_share(first: str, later: str) -> bool:
 
 
 def _steps(part: "_Part | None", other: "_Part | None") -> Iterator[tuple[int, int]]:
-    """Yield how far to go in two globs at a part of each; None is the end of a glob."""
+    """Yield how far to advance in two globs, given a part of each. None is the end of a glob."""
     if part == "*":
         yield 1, 0
     if other == "*":
@@ -86,7 +86,7 @@ def _steps(part: "_Part | None", other: "_Part | None") -> Iterator[tuple[int, i
 
 
 def literal_prefix(match: str) -> str:
-    """Return the literal prefix of a pattern."""
+    """Return a pattern's literal prefix."""
     if _is_expression(match):
         return ""
     return match[: next((i for i, char in enumerate(match) if char in _WILDCARDS), len(match))]
@@ -96,8 +96,9 @@ _Part = str | frozenset[str]
 
 
 def _glob_covers(first: str, later: str) -> bool:
-    """Match `later` like a name. A `*` in `first` matches any characters and wildcards, a `?` any single one except
-    `*`.
+    """Match `later` like a name.
+
+    A `*` in `first` matches any characters and wildcards, and a `?` any single one except `*`.
     """
     glob = list(parts_of(first))
     places = _with_skipped(glob, {0})
@@ -135,7 +136,7 @@ def _with_skipped(glob: list[_Part], places: set[int]) -> set[int]:
 
 
 def probably_intended_glob(match: str) -> str | None:
-    """Return the glob that was probably meant by one like `orders.*`, whose dot is literal; None for other patterns."""
+    """Return the glob that was probably meant by one such as `orders.*`, whose dot is literal; None for others."""
     if _is_expression(match) or exact_name_of(match) is not None or not match.endswith(".*"):
         return None
     stem = match[:-2]

@@ -34,7 +34,7 @@ def headers_in(text: str) -> dict[str, str]:
 
 
 def is_https(url: str) -> bool:
-    """Return whether TLS is needed for a URL. A scheme may be in capital letters (RFC 3986, 3.1)."""
+    """Return whether a URL requires TLS. A scheme may be in capital letters (RFC 3986, 3.1)."""
     return urlsplit(url).scheme == "https"
 
 
@@ -50,7 +50,7 @@ def url_like(example: str) -> Callable[[str], str]:
             port = parts.port
         except ValueError:
             raise ValueError(f"expected a URL such as {example}") from None
-        if "@" in parts.netloc:  # the text before it may be a secret
+        if "@" in parts.netloc:  # the part before it may be a secret
             raise ValueError("expected a URL without a user or password; they have keys of their own")
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or parts.query or parts.fragment:
             raise ValueError(f"expected a URL such as {example}, http or https, without ? and #")

@@ -1,4 +1,4 @@
-"""Defines the JSON Schemas of value types, as an editor sees YAML: a text may look like a number.
+"""Defines the JSON Schemas of value types, as an editor sees YAML: a string may look like a number.
 
 Other checks (a duration's bounds, whether a host exists) are left to `sluicegate check`.
 """
@@ -23,7 +23,7 @@ FLAG: Schema = {
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """A type annotation with the accepted values, in the words of docs/configuration.md."""
+    """A type annotation with the accepted values, worded for docs/configuration.md."""
 
     words: str
 
@@ -41,7 +41,7 @@ class SchemaNote:
 
 @dataclass(frozen=True, slots=True)
 class SectionsOrTexts:
-    """A type annotation: a list of sections. Each section, and the list as a whole, may also be a text."""
+    """A type annotation for a list of sections. Each section, and the list as a whole, may also be a string."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Schema:
         """Return the schema to pydantic."""
@@ -55,5 +55,5 @@ def schema_note(schema: Schema) -> SchemaNote:
 
 
 def one_or_more(item: Schema, fewest: int = 1) -> Schema:
-    """Return the schema of a list or of one comma-separated text."""
+    """Return the schema of a list or of one comma-separated string."""
     return {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": item, "minItems": fewest}]}

@@ -23,7 +23,7 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 
 MAX_WORKERS = 64
 FILE_VERSION = 1
-"""The version of the configuration's format. It grows if an older sluicegate cannot apply a newer file."""
+"""The version of the configuration's format. It increases if an older sluicegate cannot apply a newer file."""
 _NODE_ID = whole_number(0, 2**31 - 1, "a broker's id")
 _PORT = whole_number(1, 65535, "a port")
 _NONE_OR_MORE, _ONE_OR_MORE = whole_number(0), whole_number(1)
@@ -39,7 +39,7 @@ _RULE_MEMORY = byte_size(16 << 20)  # with less, no rule could run
 
 @dataclass(frozen=True, slots=True)
 class NamesFile:
-    """Marks a type: its text names a file to read, relative to the folder of the file that contains the key."""
+    """Marks a type as the name of a file to read. The name is relative to the folder of the file with the key."""
 
 
 def _text(value: str) -> str:
@@ -51,7 +51,7 @@ def _text(value: str) -> str:
 
 
 def _encodable(value: str) -> str:
-    """Return a text that UTF-8 can encode, for records, headers, responses and log lines. Raises ValueError."""
+    """Return a string that UTF-8 can encode, for records, headers, responses and log lines. Raises ValueError."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -83,7 +83,7 @@ def _written_file_name(value: str) -> str:
 
 
 def topic_pattern(value: str) -> str:
-    """Return a pattern of topic names, in which a slash can only enclose a regular expression. Raises ValueError."""
+    """Return a pattern of topic names, in which slashes may only enclose a regular expression. Raises ValueError."""
     if "/" in value and not (len(value) > 1 and value[0] == value[-1] == "/"):
         expression = format_quantity(f"/{value.strip('/')}/")
         raise ValueError(f"no topic has a slash in its name; a regular expression has one at both ends: {expression}")
@@ -124,19 +124,19 @@ def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ON, OFF = ("true", "yes", "on"), ("false", "no", "off")
-"""Words for a flag, which are tried for other keys."""
+"""Words for a flag that people try for other keys."""
 LEAVE_OUT = "omit the key"
 """A correction: the key is not needed."""
 MODES = {
     **dict.fromkeys(("log", "warn", "report", "dry-run", "dry_run", "shadow", "audit"), "observe"),
     **dict.fromkeys(("block", "deny", "drop", "enforce", "strict", "refuse"), "reject"),
 }
-"""Words that are tried for `mode`."""
+"""Words that people try for `mode`."""
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 Text = Annotated[str, AfterValidator(_text), schema.schema_note(schema.TEXT)]
 AnyText = Annotated[str, AfterValidator(_encodable)]
-"""A text that may be empty."""
+"""A string that may be empty."""
 TopicName = Annotated[str, AfterValidator(_topic_name), schema.schema_note(schema.TEXT)]
 FileName = Annotated[str, AfterValidator(_file_name), schema.schema_note(schema.TEXT), NamesFile()]
 WrittenFileName = Annotated[str, AfterValidator(_written_file_name), schema.schema_note(schema.TEXT)]

@@ -8,12 +8,12 @@ _MOST_COMPARED = 20_000
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the closest of `known`, or None if nothing is close."""
+    """Return the closest name in `known`, or None if nothing is close."""
     return next(iter(_near(word, known, 1)), None)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean a or b?` with the closest of `known`; an empty text if nothing is close."""
+    """Return `; did you mean a or b?` with the closest names in `known`, or an empty string if nothing is close."""
     near = _near(word, known, _MOST_NEAR)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 

@@ -1,4 +1,4 @@
-"""Reads passwords and other secrets, from text or from a file that may change while the proxy runs."""
+"""Reads passwords and other secrets, from the configuration or from a file that may change while the proxy runs."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ class SecretText:
     _text: str = field(repr=False)
 
     def get_secret_value(self) -> str:
-        """Return the text itself."""
+        """Return the secret itself."""
         return self._text
 
     def __str__(self) -> str:
@@ -23,7 +23,7 @@ class SecretText:
 
 
 class PasswordUnreadable(Exception):
-    """A password file that cannot be used. The text has the key, the file and the reason, but no content."""
+    """Raised for a password file that cannot be used. The message contains the key, file and reason, but no content."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}")
@@ -40,9 +40,9 @@ class Password:
     file: str | None
 
     def get(self, read: ReadContent = read_kept) -> str:
-        """Return the current password; empty if neither a password nor a file is set.
+        """Return the current password. It is empty if neither a password nor a file is set.
 
-        The file is read each time. While it is missing or unreadable, its last content is used, unless `read` is
+        Reads the file each time. While the file is missing or unreadable, its last content is used, unless `read` is
         `read_current`. Line ends at the end are removed. Reading may block for seconds, so do not call this in an event
         loop. Raises PasswordUnreadable.
         """

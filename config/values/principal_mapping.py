@@ -1,8 +1,8 @@
-"""Applies the rules that turn the subject of a client's certificate into a principal (`ssl.principal.mapping.rules`).
+"""Applies the rules that turn a client certificate's subject into a principal (`ssl.principal.mapping.rules`).
 
 KIP-371: rules are `RULE:pattern/replacement/[LU]` or `DEFAULT`, separated by commas. The first rule that matches the
-whole subject applies. Kafka uses Java's regular expressions. The proxy uses RE2, which takes time linear in the
-subject. Syntax that Java and RE2 read differently is an error.
+whole subject applies. Kafka uses Java's regular expressions. The proxy uses RE2, which takes time linear in the length
+of the subject. Syntax that Java and RE2 read differently is an error.
 """
 
 import re
@@ -19,14 +19,14 @@ _MAX_SUBJECT = 8192
 _RULE = re.compile(r"\s*(DEFAULT|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)|)\s*(?:,\s*|$)", re.ASCII)
 _REFERENCE = re.compile(r"\$(\d+)", re.ASCII)
 _SYNTAX = re.compile(r"\\(?:.|$)|\(\?[a-zA-Z-]*|\[\^?\]?|&&|.", re.DOTALL)
-# Java and RE2 read these escapes differently: back-references or octal characters, vertical white space or a tab, a
+# Java and RE2 read these escapes differently: as back-references or octal characters, vertical white space or a tab, a
 # byte.
 _OTHER_ESCAPES = frozenset("0123456789vC")
 _EXPECTED = "expected rules as RULE:^CN=([^,]+),.*$/$1/L and DEFAULT, separated by commas"
 
 
 class _Rule(NamedTuple):
-    """One rule. `parts` of the replacement are texts, or numbers of groups. A `pattern` of None means DEFAULT."""
+    """A rule. The `parts` of the replacement are strings, or group numbers. A `pattern` of None means DEFAULT."""
 
     pattern: "re2._Regexp | None"
     parts: tuple[str | int, ...] = ()
@@ -42,8 +42,9 @@ class _Rule(NamedTuple):
         return name.lower() if self.case == "L" else name.upper() if self.case == "U" else name
 
     def _replaced(self, subject: str, pattern: "re2._Regexp") -> Iterator[str]:
-        """Yield the subject with every match replaced, by the rules of Java's replaceAll: `.*` also matches the empty
-        end.
+        """Yield the subject with every match replaced.
+
+        This follows the rules of Java's replaceAll: `.*` also matches the empty end.
         """
         end = 0
         for match in pattern.finditer(subject):
@@ -61,7 +62,7 @@ class PrincipalMapping:
         self._rules = tuple(_read(rules))
 
     def name_of(self, subject: str) -> str | None:
-        """Return the user name for a certificate's distinguished name; None if no rule matches."""
+        """Return the user name for a certificate's distinguished name, or None if no rule matches."""
         if len(subject) > _MAX_SUBJECT:
             return None
         return next((name for name in (rule.applied_to(subject) for rule in self._rules) if name is not None), None)
@@ -107,10 +108,10 @@ def _check_dialect(pattern: str) -> None:
 
 
 def _escaped(replacement: str, groups: int) -> str:
-    """Escape references to groups that the pattern does not have, with the flaw of Kafka's implementation.
+    """Escape references to groups that the pattern lacks, with the same bug as in Kafka's implementation.
 
-    Kafka computes each position without the characters that it has inserted before, so only the first position is
-    right.
+    Kafka computes each position without counting the characters that it has inserted before, so only the first position
+    is correct.
     """
     value = replacement
     for reference in _REFERENCE.finditer(replacement) if groups else ():
@@ -151,7 +152,7 @@ def _parts(replacement: str, expression: "re2._Regexp") -> Iterator[str | int]:
 
 
 def _group(digits: str, groups: int) -> tuple[int, int]:
-    """Return the number of the group, and how many digits name it: as many as possible. Raises ValueError."""
+    """Return the group number, and how many digits name it: as many as possible. Raises ValueError."""
     if not digits or int(digits[0]) > groups:
         raise ValueError(f"${digits} names no group of the pattern")
     number, used = int(digits[0]), 1

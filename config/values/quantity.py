@@ -26,7 +26,7 @@ _SIZES = {
 class Quantity:
     """A kind of number: its name, its units and its bounds (inclusive).
 
-    `none` is the value that the word `none` stands for, if it differs from the default of a key.
+    `none` is the value that the word `none` stands for, if that differs from a key's default.
     """
 
     what: str
@@ -51,8 +51,9 @@ class Quantity:
         return int(amount) if self.whole else float(amount)
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the schema: a number within the bounds, or a text with or without a unit. The bounds do not apply to
-        texts.
+        """Return the schema: a number within the bounds, or a string with or without a unit.
+
+        The bounds do not apply to strings.
         """
         number = {
             "type": "integer" if self.whole else "number",
@@ -63,7 +64,7 @@ class Quantity:
         return {"anyOf": made if self.none is None else [*made, NONE_SCHEMA]}
 
     def json_schema_of_several(self, most: int) -> dict[str, Any]:
-        """Return the schema of a number, a list of numbers, or a text with numbers separated by commas."""
+        """Return the schema of a number, a list of numbers, or a string with numbers separated by commas."""
         one, number = self.json_schema(), self._pattern()
         text = {"type": "string", "pattern": rf"^\s*{number}(\s*,\s*{number})*\s*$"}
         return {"anyOf": [one["anyOf"][0], text, {"type": "array", "items": one, "maxItems": most}]}
@@ -152,7 +153,7 @@ def is_none(value: Any) -> bool:
 
 
 def duration_text(milliseconds: int) -> str:
-    """Return a duration in its two largest units, rounded down, as `2 h 5 min` or `340 ms`."""
+    """Return a duration in its two largest units, rounded down, such as `2 h 5 min` or `340 ms`."""
     parts: list[str] = []
     left = milliseconds
     for unit, size in (("d", _DAY_MS), ("h", _HOUR_MS), ("min", _MINUTE_MS), ("s", _SECOND_MS), ("ms", 1)):
@@ -165,7 +166,7 @@ def duration_text(milliseconds: int) -> str:
 
 
 def format_quantity(value: Any, most: int = 80) -> str:
-    """Return a value in the form that messages show."""
+    """Return a value as messages show it."""
     if isinstance(value, str) and _NUMBER.fullmatch(value[:_MAX_TEXT]) is not None:
         text = value
     else:

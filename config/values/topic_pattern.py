@@ -1,7 +1,7 @@
 """Parses patterns of topic names: globs, and regular expressions between slashes, for RE2.
 
-For every pattern, RE2 takes time linear in the name (https://github.com/google/re2/wiki/Syntax). It rejects look-around
-and back-references. Only legal topic names are ever matched.
+For every pattern, RE2 takes time linear in the length of the name (https://github.com/google/re2/wiki/Syntax). It
+rejects look-around and back-references. Only legal topic names are ever matched.
 """
 
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.topic_name import LEGAL_CHARACTERS
 
 if TYPE_CHECKING:
-    import re2  # imported only when a pattern needs it: the C++ library uses 3 MB
+    import re2  # imported only when a pattern needs it, because the C++ library uses 3 MB
 
 _MAX_CHARACTERS = 10_000
-# The maximum size of a compiled pattern. Larger ones take milliseconds for each new name.
+# The maximum size of a compiled pattern. Larger patterns take milliseconds for each new name.
 _MAX_COMPILED_BYTES = 1 << 20
 INSTRUCTION_NANOSECONDS = 4
-"""How long RE2's slowest engine takes for each byte, multiplied by the instructions of the pattern (`programsize`)."""
+"""The time that RE2's slowest engine takes per byte and per instruction of the pattern (`programsize`)."""
 _NEVER = r"[^\x00-\x{10FFFF}]"
 # Patterns that match every principal.
 _EVERY_PRINCIPAL = frozenset({"*", "User:*", "/.*/", "/User:.*/"})
@@ -46,7 +46,7 @@ def regular_expression_of(match: str) -> str:
 
 
 def exact_name_of(match: str) -> str | None:
-    """Return the name, if the pattern is a plain name; None for any other pattern."""
+    """Return the name if the pattern is a plain name, or None for any other pattern."""
     has_wildcards = any(char in match for char in "*?[")
     return None if has_wildcards or (len(match) > 1 and match[0] == match[-1] == "/") else match
 
@@ -64,7 +64,7 @@ def begins_with(expression: str, text: str) -> bool:
         first, last = re2.compile(rf"\A(?:{expression})\z", re2_options()).possiblematchrange(len(text) + 1)
     except re2.error:  # RE2 knows no range
         return False
-    # The texts that begin with `text` are those from `text` up to its successor.
+    # The strings that begin with `text` are those from `text` up to its successor.
     return bool(text) and first >= text.encode() and last < (text[:-1] + chr(ord(text[-1]) + 1)).encode()
 
 
@@ -100,7 +100,7 @@ def _taken(expression: str, kind: str) -> str:
 
 
 def check_expression(expression: str) -> None:
-    """Raise ValueError if RE2 does not compile an expression."""
+    """Raise ValueError if RE2 cannot compile an expression."""
     _taken(expression, "a regular expression")
 
 
@@ -110,7 +110,7 @@ def _words(error: Exception) -> str:
 
 
 def _advice(reason: str) -> str:
-    """Return what to write instead of syntax that RE2 rejects; an empty text for other errors."""
+    """Return what to write instead of syntax that RE2 rejects, or an empty string for other errors."""
     if reason.startswith("missing"):
         return ""
     return next((f"; {advice}" for signs, advice in _INSTEAD if any(sign in reason for sign in signs)), "")
@@ -119,7 +119,7 @@ def _advice(reason: str) -> str:
 def parts_of(glob: str) -> Iterator[str | frozenset[str]]:
     """Yield the parts of a glob: a character (`*` and `?` are wildcards), or the legal characters of a class.
 
-    `*`, `?`, `[...]` and `[!...]` have the meaning that fnmatch gives them. All other characters are literal.
+    `*`, `?`, `[...]` and `[!...]` have the same meaning as in fnmatch. All other characters are literal.
     """
     position = 0
     while position < len(glob):
@@ -149,7 +149,7 @@ def _of_glob(glob: str) -> str:
 
 
 def _class_end(glob: str, start: int) -> int:
-    """Return the index at which the class that opens at `start` closes; -1 if the bracket is literal."""
+    """Return the index at which the class that opens at `start` closes, or -1 if the bracket is literal."""
     first = start + 2 if glob[start + 1 : start + 2] == "!" else start + 1
     return glob.find("]", first + 1)  # a closing bracket at the beginning is a member of the class
 

@@ -1,1 +1,1 @@
-"""Message schemas, one file for each family of APIs, with the changes of each version."""
+"""Message schemas: one file per family of APIs, with the changes in each version."""

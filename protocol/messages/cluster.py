@@ -1,4 +1,4 @@
-"""Messages about the cluster: Metadata, DescribeQuorum, DescribeConfigs."""
+"""Defines messages about the cluster: Metadata, DescribeQuorum, DescribeConfigs."""
 
 from sluicegate.protocol.messages.schema import (
     BOOL,
@@ -16,10 +16,10 @@ from sluicegate.protocol.messages.schema import (
 
 # Metadata (key 3), versions 0 to 13.
 #
-# Changes by version: 1 adds racks, the controller and internal topics, and null requests all topics. 2 adds the cluster
-# id. 3 adds the throttle time. 4 can switch off auto-creation. 5 adds offline replicas. 6 changes nothing. 7 adds
-# leader epochs. 8 adds authorized operations. 9 is flexible. 10 adds topic ids. 11 removes cluster operations. 12 can
-# request topics by id (with a null name). 13 adds a top-level error.
+# Changes by version: 1 adds racks, the controller and internal topics, and requests all topics with null. 2 adds the
+# cluster id. 3 adds the throttle time. 4 can disable the automatic creation of topics. 5 adds offline replicas. 6
+# changes nothing. 7 adds leader epochs. 8 adds authorized operations. 9 is flexible. 10 adds topic ids. 11 removes the
+# cluster's authorized operations. 12 can request topics by id (with a null name). 13 adds a top-level error.
 _METADATA_VERSIONS = range(0, 14)
 NO_OPERATIONS = -2147483648
 
@@ -85,8 +85,8 @@ METADATA_RESPONSE = MessageSchema(
 
 # DescribeQuorum (key 55), versions 0 and 1, which are both flexible.
 #
-# Version 1 adds when each replica last fetched and was last caught up, by the leader's clock (KIP-836). For itself the
-# leader returns the current time of its clock. Version 2 adds the voters' addresses, which are not used here.
+# Version 1 adds the times at which each replica last fetched and was last caught up, by the leader's clock (KIP-836).
+# For itself, the leader returns its current time. Version 2 adds the voters' addresses, which are not used here.
 #
 # The proxy forwards these requests; `sluicegate doctor` sends one.
 _DESCRIBE_QUORUM_VERSIONS = range(0, 2)
@@ -134,8 +134,8 @@ DESCRIBE_QUORUM_RESPONSE = MessageSchema(
 
 # DescribeConfigs (key 32), versions 0 to 4.
 #
-# Changes by version: 1 replaces is_default by synonyms and the source of a value. 2 changes nothing. 3 adds the type
-# and the documentation. 4 is flexible.
+# Changes by version: 1 replaces is_default with synonyms and the value's source. 2 changes nothing. 3 adds the type and
+# the documentation. 4 is flexible.
 _DESCRIBE_CONFIGS_VERSIONS = range(0, 5)
 
 DESCRIBE_CONFIGS_REQUEST = MessageSchema(

@@ -81,8 +81,8 @@ FETCH_REQUEST = MessageSchema(
 
 # ListOffsets (key 2), versions 1 to 11.
 #
-# Changes by version: 1 returns one offset for each partition, with its timestamp (version 0, removed in Kafka 4,
-# returned the first offsets of segments). 2 adds the isolation level and the throttle time. 4 adds leader epochs. 6 is
+# Changes by version: 1 returns one offset per partition, with its timestamp (version 0, removed in Kafka 4, returned
+# the first offsets of segments). 2 adds the isolation level and the throttle time. 4 adds leader epochs. 6 is
 # flexible. 7 accepts -3 for the largest timestamp (KIP-734), 8 accepts -4 for the local log start (KIP-405), and 9
 # accepts -5 for the last tiered offset (KIP-1005). 10 adds a timeout (KIP-1075). 11 accepts -6 for the earliest offset
 # that is not yet uploaded (KIP-1023).

@@ -16,11 +16,11 @@ from sluicegate.protocol.messages.schema import (
 # ApiVersions (key 18), versions 0 to 5.
 #
 # Changes by version: 1 adds the throttle time. 2 changes nothing. 3 is flexible, with tagged features (KIP-584). 4 has
-# the same layout, but features may have a minimum of 0 (KAFKA-17011). 5 has the same response; its request names the
-# cluster and the node that the client wants, and a broker of another id responds with REBOOTSTRAP_REQUIRED (KIP-1242).
+# the same layout, but features may have a minimum of 0 (KAFKA-17011). 5 has the same response. Its request names the
+# expected cluster and node, and any other broker responds with REBOOTSTRAP_REQUIRED (KIP-1242).
 #
-# The response's header always has version 0. A broker that does not know the requested version responds in version 0
-# with UNSUPPORTED_VERSION and its range for this one key.
+# The response's header always has version 0. A broker that does not support the requested version responds in version 0
+# with UNSUPPORTED_VERSION, and with its range of versions for this key only.
 _API_VERSIONS_VERSIONS = range(0, 6)
 
 API_VERSIONS_RESPONSE = MessageSchema(
@@ -54,8 +54,8 @@ API_VERSIONS_RESPONSE = MessageSchema(
 
 # SaslHandshake (key 17), versions 0 and 1, which are never flexible (KAFKA-9577).
 #
-# After version 0 the tokens of the mechanism follow as raw bytes, each after an int32 size. After version 1 they follow
-# in SaslAuthenticate requests (KIP-152).
+# After version 0, the mechanism's tokens follow as raw bytes, each preceded by an int32 size. After version 1, they
+# follow in SaslAuthenticate requests (KIP-152).
 _SASL_HANDSHAKE_VERSIONS = range(0, 2)
 _SASL_HANDSHAKE_NEVER = 32767
 

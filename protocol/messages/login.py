@@ -1,7 +1,7 @@
 """A client's side of a SASL login (SaslHandshake, SaslAuthenticate), without I/O.
 
-PLAIN (RFC 4616), SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628). The proxy and the pipeline send the requests, each over
-its own kind of connection.
+Supports PLAIN (RFC 4616), SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628). The proxy and the pipeline send the requests,
+each over its own kind of connection.
 """
 
 from collections.abc import Generator
@@ -56,9 +56,7 @@ class LoginRequest:
 
 
 class SaslAuthenticationFailed(Exception):
-    """Raised if the broker rejects the login. The text is the broker's, or describes its invalid
-    response.
-    """
+    """Raised if the broker rejects the login. The message is the broker's, or describes its invalid response."""
 
 
 class LoginNotOffered(SaslAuthenticationFailed):
@@ -66,7 +64,7 @@ class LoginNotOffered(SaslAuthenticationFailed):
 
 
 class TokenNotAccepted(SaslAuthenticationFailed):
-    """Raised if the broker rejects the token. Another token may be accepted."""
+    """Raised if the broker rejects the token. It may accept another one."""
 
 
 class LoginExchange:
@@ -80,10 +78,10 @@ class LoginExchange:
         return next(self._steps)
 
     def after(self, response: Response) -> LoginRequest | None:
-        """Return the next request; None after a successful login.
+        """Return the next request, or None after a successful login.
 
-        Raises SaslAuthenticationFailed and MalformedMessage. With SCRAM, hashing the password here takes up to half a
-        second.
+        Raises SaslAuthenticationFailed and MalformedMessage. With SCRAM, this hashes the password, which takes up to
+        half a second.
         """
         try:
             return self._steps.send(response)
@@ -115,7 +113,7 @@ def _steps(login: PasswordLogin | TokenLogin) -> _Steps:
 def _bearer(login: TokenLogin) -> _Steps:
     """Yield the requests of an OAUTHBEARER login.
 
-    A broker that rejects a token first sends the reason, and ends the exchange after the client sends a single
+    A broker that rejects a token first sends the reason. It ends the exchange only after the client has sent a single
     separator.
     """
     extensions = "".join(f"\1{name}={value}" for name, value in login.extensions)
@@ -158,5 +156,5 @@ def _authenticate(token: bytes) -> _Reply:
 
 
 def _shown(text: str) -> str:
-    """Return the beginning of a broker's text, with printable characters only, for a message."""
+    """Return the beginning of a broker's text for a message, with printable characters only."""
     return "".join(each if each.isprintable() else "?" for each in text[:_MAX_WORDS])

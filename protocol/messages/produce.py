@@ -1,14 +1,15 @@
 """Defines Produce (key 0), versions 0 to 13.
 
-Requests: versions 0 and 1 contain magic 0 message sets, and 2 magic 1. 3 adds the transactional id, and allows exactly
-one v2 batch per partition. 7 allows zstd (KIP-110). 9 is flexible. 12 adds its partitions to the transaction itself
-(KIP-890). 13 has topic ids instead of names (KIP-516). Kafka 4 accepts 3 to 13 but still advertises 0.
+Requests: versions 0 and 1 contain message sets of magic 0, and version 2 of magic 1. 3 adds the transactional id, and
+allows exactly one v2 batch per partition. 7 allows zstd (KIP-110). 9 is flexible. 12 adds its partitions to the
+transaction itself (KIP-890). 13 has topic ids instead of names (KIP-516). Kafka 4 accepts 3 to 13 but still advertises
+0.
 
 Responses: 1 adds the throttle time (at the end). 2 adds the log append time. 5 adds the log start offset. 8 adds record
 errors and an error message (KIP-467). 9 is flexible. 10 adds tagged fields for the current leader and node endpoints
 (KIP-951). 13 has topic ids.
 
-This schema is the reference. On the hot path `sluicegate.protocol.produce_request` and
+This schema is the reference. On the hot path, `sluicegate.protocol.produce_request` and
 `sluicegate.protocol.produce_response` walk the same bytes without construct. Tests compare the results with this
 schema.
 """

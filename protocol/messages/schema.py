@@ -1,9 +1,9 @@
 """Describes all versions of a message once, and compiles a construct schema for one version.
 
-A message lists its fields with the versions in which each exists, as Kafka's own message definitions do.
-`MessageSchema.at(version)` compiles them into one construct. Values are plain dicts: field name -> value. Tagged
-fields are listed among the others. Unknown tags are kept under `UNKNOWN_TAGS` as {tag: bytes}, so a parsed message can
-be built again byte for byte.
+As in Kafka's own message definitions, a message lists its fields with the versions in which each exists.
+`MessageSchema.at(version)` compiles them into one construct. Values are plain dicts that map field names to values.
+Tagged fields are listed among the others. Unknown tags are kept under `UNKNOWN_TAGS` as {tag: bytes}, so a parsed
+message can be rebuilt byte for byte.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ UNKNOWN_TAGS = "unknown_tags"
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A wire type by Kafka's name: int8 to int64, bool, uuid, string, bytes, records."""
+    """A wire type, by Kafka's name: int8 to int64, bool, uuid, string, bytes, records."""
 
     name: str
 
@@ -52,7 +52,7 @@ class ArrayOf:
 
 @dataclass(frozen=True, slots=True)
 class StructOf:
-    """A nested struct; in flexible versions it ends with its own tagged fields."""
+    """A nested struct. In flexible versions, it ends with its own tagged fields."""
 
     fields: tuple["Field", ...]
 
@@ -62,7 +62,7 @@ Kind = Primitive | ArrayOf | StructOf
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field, with its versions (`since` to `until`), the first version in which it may be null, and its tag.
+    """A field: its versions (`since` to `until`), the first version in which it may be null, and its tag.
 
     `tag` is None if the field is not tagged.
     """
@@ -76,17 +76,17 @@ class Field:
     default: Any = _REQUIRED
 
     def exists_in(self, version: int) -> bool:
-        """Return whether `version` has this field."""
+        """Return whether `version` contains this field."""
         return self.since <= version <= self.until
 
 
 def struct(*fields: Field) -> StructOf:
-    """Return a nested struct of these fields."""
+    """Return a nested struct with these fields."""
     return StructOf(fields)
 
 
 def array(*fields: Field) -> ArrayOf:
-    """Return an array of structs of these fields."""
+    """Return an array of structs with these fields."""
     return ArrayOf(StructOf(fields))
 
 
@@ -104,7 +104,7 @@ class MessageSchema:
         self._compiled: dict[int, Construct] = {}
 
     def at(self, version: int) -> Construct:
-        """Return the construct of one version. Raises SchemaMisuse for a version outside `versions`."""
+        """Return the construct for one version. Raises SchemaMisuse for a version outside `versions`."""
         if version not in self._compiled:
             if version not in self.versions:
                 raise SchemaMisuse(f"{self.name} has no version {version} here")
@@ -117,8 +117,8 @@ class MessageSchema:
     ) -> Value:
         """Parse a whole body.
 
-        Raises MalformedMessage if the body is cut or invalid, if bytes follow it, or if it has more than `max_elements`
-        array items and tagged fields in total.
+        Raises MalformedMessage if the body is truncated or invalid, if bytes follow it, or if it has more than
+        `max_elements` array items and tagged fields in total.
         """
         value, end = _parse(self.at(version), data, self.name, version, max_elements)
         if end != len(data):
@@ -128,11 +128,11 @@ class MessageSchema:
     def parse_start(
         self, data: bytes | bytearray | memoryview, version: int, max_elements: int = DEFAULT_MAX_ELEMENTS
     ) -> tuple[Value, int]:
-        """Parse a body that more bytes may follow; return it and its size. Raises MalformedMessage like `parse`."""
+        """Parse a body that further bytes may follow. Return it and its size. Raises MalformedMessage like `parse`."""
         return _parse(self.at(version), data, self.name, version, max_elements)
 
     def build(self, value: Mapping[str, Any], version: int) -> bytes:
-        """Return the bytes of a body. Raises SchemaMisuse for a value that this version cannot represent."""
+        """Return the encoded body. Raises SchemaMisuse for a value that this version cannot represent."""
         return _build(self.at(version), value, self.name, version)
 
 

@@ -1,4 +1,4 @@
-"""Defines the messages with which clients change topics. The proxy reads them to reject changes of its own topics."""
+"""Defines the messages with which clients change topics. The proxy reads them to reject changes to its own topics."""
 
 from sluicegate.protocol.messages.schema import (
     BOOL,
@@ -124,7 +124,7 @@ DELETE_RECORDS_RESPONSE = MessageSchema(
     ),
 )
 
-# From version 4 on a request may contain several transactions (KIP-890).
+# From version 4 on, a request may contain several transactions (KIP-890).
 _TRANSACTION_TOPICS = array(_NAME, Field("partitions", ArrayOf(INT32)))
 _TRANSACTION_RESULTS = array(
     _NAME, Field("results_by_partition", array(Field("partition_index", INT32), Field("partition_error_code", INT16)))

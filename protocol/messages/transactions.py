@@ -1,4 +1,4 @@
-"""Defines the message that begins transactions (KIP-98), in versions 0 and 1, which every broker accepts."""
+"""Defines the message that starts transactions (KIP-98), in versions 0 and 1, which every broker accepts."""
 
 from sluicegate.protocol.messages.schema import INT16, INT32, INT64, STRING, Field, MessageSchema
 

@@ -1,8 +1,8 @@
 """Builds the constructs of Kafka's messages: sized strings, arrays, bodies with tagged fields.
 
 Old versions prefix strings with an int16, and bytes and arrays with an int32; -1 is null. Flexible versions (KIP-482)
-use an unsigned varint of the length plus one, where 0 is null, and end each struct with tagged fields. Every count is
-compared with the remaining bytes, and with the limit of the whole message, before memory is allocated.
+use an unsigned varint of the length plus one, with 0 for null, and end each struct with tagged fields. Before memory is
+allocated, every count is compared with the remaining bytes, and with the limit of the whole message.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _SMALLEST_TAGGED_FIELD = 2  # a tag and a size
 
 
 class MessageReader(BytesIO):
-    """The bytes of a message, and the number of array items and tagged fields that the message may still contain."""
+    """The bytes of a message, and the number of array items and tagged fields that it may still contain."""
 
     def __init__(self, data: bytes | bytearray | memoryview, max_elements: int) -> None:
         super().__init__(data)
@@ -41,12 +41,13 @@ class MessageReader(BytesIO):
         self.elements_left = max_elements
 
     def left(self) -> int:
-        """Return how many bytes have not been read."""
+        """Return how many bytes remain unread."""
         return self.size - self.tell()
 
     def take_elements(self, count: int, smallest: int, path: str) -> None:
-        """Count elements of at least `smallest` bytes each before they are read. Raises an error if there are
-        too many.
+        """Count elements of at least `smallest` bytes each, before they are read.
+
+        Raises an error if there are too many.
         """
         if count * smallest > self.left():
             raise StreamError(f"{count} elements, but only {self.left()} bytes are left", path=path)
@@ -55,20 +56,20 @@ class MessageReader(BytesIO):
         self.elements_left -= count
 
     def read_data(self, length: int, path: str) -> bytes:
-        """Return exactly `length` bytes; a longer claim is rejected before anything is allocated."""
+        """Return exactly `length` bytes. A longer claim is rejected before anything is allocated."""
         if length > self.left():
             raise StreamError(f"a length of {length}, but only {self.left()} bytes are left", path=path)
         return self.read(length)
 
 
 def _smallest(wire: Construct) -> int:
-    """Return the minimum number of bytes of a value."""
+    """Return the minimum size of a value (bytes)."""
     size: int = wire.smallest if isinstance(wire, _Counted | Optional | Body) else wire.sizeof()
     return size
 
 
 class UnsignedVarint(Construct):  # type: ignore[misc]  # construct ships no types
-    """An unsigned varint of at most five bytes; construct's own type has no limit."""
+    """An unsigned varint of at most five bytes. Construct's own type has no limit."""
 
     def _parse(self, stream: MessageReader, context: Any, path: str) -> int:
         value, end = read_unsigned_varint(stream.getbuffer(), stream.tell())
@@ -109,7 +110,7 @@ class _Counted(Construct):  # type: ignore[misc]  # construct ships no types
 
 
 class Sized(_Counted):
-    """A string (UTF-8 text) or bytes, after its length."""
+    """A string (UTF-8) or bytes, preceded by their length."""
 
     def __init__(self, prefix_bytes: int, compact: bool, nullable: bool, text: bool) -> None:
         super().__init__(Int16sb if prefix_bytes == 2 else Int32sb, compact, nullable)
@@ -137,7 +138,7 @@ class Sized(_Counted):
 
 
 class Items(_Counted):
-    """An array of `item`s, after its count."""
+    """An array of `item`s, preceded by its count."""
 
     def __init__(self, item: Construct, compact: bool, nullable: bool) -> None:
         super().__init__(Int32sb, compact, nullable)
@@ -180,7 +181,7 @@ class Optional(Construct):  # type: ignore[misc]  # construct ships no types
 
 @dataclass(frozen=True, slots=True)
 class BodyField:
-    """A field at its position. `default` is empty, or contains the value that is written if none is given."""
+    """A field, identified by its position. `default` is empty, or contains the value to write if none is given."""
 
     name: str
     wire: Construct
@@ -189,7 +190,7 @@ class BodyField:
 
 @dataclass(frozen=True, slots=True)
 class TaggedField:
-    """A tagged field, which is written only if its value differs from the default."""
+    """A tagged field. It is written only if its value differs from the default."""
 
     name: str
     wire: Construct
@@ -239,7 +240,7 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
             value[self._unknown_tags] = unknown
 
     def _parse_tagged(self, field: TaggedField, data: bytes, stream: MessageReader, context: Any, path: str) -> Any:
-        """Parse a tagged field's value; its elements count toward the message's limit."""
+        """Parse a tagged field's value. Its elements count toward the message's limit."""
         inner = MessageReader(data, stream.elements_left)
         value = field.wire._parsereport(inner, context, f"{path} -> {field.name}")
         if inner.left():

@@ -1,5 +1,6 @@
-"""Writes the records of one batch forward and compresses them in pieces, so that the plain payload is never in memory
-as a whole.
+"""Writes a batch's records in order and compresses them in pieces.
+
+The uncompressed payload is never in memory as a whole.
 """
 
 from crc32c import crc32c
@@ -17,10 +18,10 @@ class BatchTooLarge(Exception):
 
 
 class BatchOutput:
-    """A new payload for `batch`, compressed by the codec in its attributes.
+    """A new payload for `batch`, compressed with the codec in its attributes.
 
     The caller appends records to `plain` and calls `flush` from time to time. `most_bytes` is the maximum size of the
-    batch with its header, `most_plain_bytes` that of the decompressed payload.
+    batch with its header, and `most_plain_bytes` that of the decompressed payload.
     """
 
     def __init__(self, batch: RecordBatch, most_bytes: int, most_plain_bytes: int, budget: DecompressionBudget) -> None:

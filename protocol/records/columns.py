@@ -1,10 +1,10 @@
 # cython: boundscheck=False, wraparound=False
-# Why that is safe: `Columns` have one length. Each function first compares its rows with the lengths of its buffers,
-# and a Cursor, which reads the payload, compares each read with its end.
-"""Reads the records of a batch into columns, or only adds them up, in one pass and without an object for each record.
+# This is safe: `Columns` have one length. Each function first compares its rows with the lengths of its buffers, and a
+# Cursor, which reads the payload, compares each read with its end.
+"""Reads a batch's records into columns, or only adds them up, in one pass and without creating an object per record.
 
 `read_columns` fills rows of int64 columns with numbers and positions. Keys and values stay in the payload until
-`gather` copies those of one column one after the other, as Arrow stores them. `read_totals` only computes sums. The
+`gather` copies one column's keys or values consecutively, as Arrow stores them. `read_totals` only computes sums. The
 caller provides the buffers, so this file does not use numpy or Arrow. Compiled with the types in columns.pxd if a C
 compiler is installed.
 """
@@ -22,7 +22,7 @@ Buffer = Any  # a buffer of int64, or of the type that the docstring names
 
 
 class Columns:
-    """Writable int64 buffers of equal length. Row i of each belongs to the same record.
+    """Writable int64 buffers of equal length. In all of them, row i belongs to the same record.
 
     `key_size` and `value_size` are -1 for null. `key_at`, `value_at` and `headers_at` are positions in the payload.
     Headers begin with their count.
@@ -62,10 +62,10 @@ def read_columns(
     columns: Columns,
     row: int,
 ) -> int:
-    """Read `count` records of a plain payload, data[position:end], into the rows from `row` on.
+    """Read `count` records from an uncompressed payload, data[position:end], into the rows from `row` on.
 
-    Returns the number of records that were read, which is less if the payload does not follow the format.
-    `base_timestamp` is a 64-bit pattern (ms). Times wrap like Java's long.
+    Returns the number of records that were read. It is smaller than `count` if the payload does not follow the format.
+    `base_timestamp` is a 64-bit pattern (ms). Timestamps wrap like Java's long.
     """
     if row < 0 or count > len(columns.offset) - row:
         raise IndexError(f"{count} records from row {row} on, of {len(columns.offset)}")
@@ -109,10 +109,10 @@ def gather(
     values: Buffer,
     filled: int,
 ) -> int:
-    """Append data[starts[i]:starts[i] + sizes[i]] for `count` rows from `first` on to `values`.
+    """Append data[starts[i]:starts[i] + sizes[i]] to `values`, for `count` rows from `first` on.
 
-    `values` already contains `filled` bytes. ends[i + 1] becomes the end of row i. A negative size is null and adds no
-    bytes. Returns the new number of filled bytes.
+    `values` already contains `filled` bytes. ends[i + 1] becomes the end of row i. A negative size means null and adds
+    no bytes. Returns the new number of filled bytes.
     """
     row = first
     last = first + count
@@ -130,7 +130,7 @@ def gather(
 
 
 def read_headers(data: memoryview, position: int, end: int) -> list[tuple[bytes, bytes | None]] | None:
-    """Return the headers at data[position:end] as (name, value or None for null); None if the headers are invalid."""
+    """Return the headers at data[position:end] as (name, value or None for null). Return None if they are invalid."""
     cursor = Cursor(data, position, end)
     left = cursor.varint()
     found: list[tuple[bytes, bytes | None]] = []
@@ -148,7 +148,7 @@ def read_headers(data: memoryview, position: int, end: int) -> list[tuple[bytes,
 
 
 class BatchTotals:
-    """The sums over `records` records: earliest and latest time (ms), null keys, and bytes of keys and values."""
+    """The totals over `records` records: earliest and latest timestamps (ms), null keys, and key and value bytes."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -159,9 +159,10 @@ class BatchTotals:
 
 
 def read_totals(data: memoryview, position: int, end: int, count: int, base_timestamp: int) -> BatchTotals:
-    """Add up `count` records of a plain payload, data[position:end]. Stops early if it does not follow the format.
+    """Add up `count` records in an uncompressed payload, data[position:end].
 
-    `base_timestamp` is a 64-bit pattern (ms). Times wrap like Java's long.
+    Stops early if the payload does not follow the format. `base_timestamp` is a 64-bit pattern (ms). Timestamps wrap
+    like Java's long.
     """
     cursor = Cursor(data, position, end)
     totals = BatchTotals()
@@ -204,5 +205,5 @@ def read_totals(data: memoryview, position: int, end: int, count: int, base_time
 
 
 def _signed(pattern: int) -> int:
-    """Return the int64 of a 64-bit pattern."""
+    """Return a 64-bit pattern as an int64."""
     return (pattern ^ _SIGN_64) - _SIGN_64

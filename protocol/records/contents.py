@@ -1,8 +1,8 @@
 """Extracts the contents of records: selected parts of one record at a time, or some whole records.
 
-Works on batches of magic 2 whose records were scanned before (`sluicegate.protocol.records.scan`) and follow the
-format. It only reads forward, across the pieces of a decompressed payload. It keeps one piece in memory, and the
-selected parts of one record (`RecordContents`) or the extracted records (`take_records`).
+It requires batches of magic 2 whose records were scanned before (`sluicegate.protocol.records.scan`) and follow the
+format. It only reads forward, across the pieces of a decompressed payload. In memory are one piece, and the selected
+parts of one record (`RecordContents`) or the extracted records (`take_records`).
 
 Compiled with the types in contents.pxd if a C compiler is installed.
 """
@@ -17,7 +17,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.protocol.records.scan import Cursor
 
 MOST_HEADERS = 10_000
-"""The most headers of one record that are extracted; `header_count` has the true number."""
+"""The maximum number of headers that are extracted per record. `header_count` is the true number."""
 
 _MOST_HEADERS = MOST_HEADERS
 _SIGN_64 = SIGN_64
@@ -33,16 +33,17 @@ HEADER_BYTES = 256
 Header = tuple[bytes, bytes | None]
 _NO_HEADERS: tuple[Header, ...] = ()
 WhyTaken = Callable[[int, int, int], Any]
-"""From a record's position in the batch, its time (ms) and its key's size (negative: null) to the reason for taking it;
-None: it is not taken.
+"""Maps a record's index in the batch, timestamp (ms) and key size (negative: null) to the reason for taking it.
+
+It returns None if the record is not taken.
 """
 
 
 class WantedParts:
     """The parts of records to extract.
 
-    `window_bytes` is the size of the largest part that may span several pieces. Of longer parts than `most_bytes` only
-    the beginning is extracted. `header_names` has the names of the headers to extract; None means all.
+    `window_bytes` is the size of the largest part that may span several pieces. If a part is longer than `most_bytes`,
+    only its beginning is extracted. `header_names` contains the names of the headers to extract; None means all.
     """
 
     def __init__(
@@ -63,11 +64,11 @@ class WantedParts:
 
 
 class RecordContents:
-    """Walks over the records. Its attributes are those of the current record; a size of -1 means null.
+    """A walk over the records. Its attributes are those of the current record; a size of -1 means null.
 
     `timestamp` is in int64 ms. `key`, `value` and `headers` are set if they are selected. `header_count` and
-    `header_bytes` (names and values) count all headers. `data` is a plain payload from `start` to `end`, or the first
-    of `pieces`.
+    `header_bytes` (names and values) count all headers. `data` is an uncompressed payload from `start` to `end`, or the
+    first of `pieces`.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class RecordContents:
         self._wants_key, self._wants_value, self._wants_headers = wants_key, wants_value, wants_headers
 
     def read_next(self) -> bool:
-        """Read the next record; return whether there is one. Raises OverLimit and the errors of `budget`."""
+        """Read the next record. Return whether there is one. Raises OverLimit and the errors of `budget`."""
         if self._left <= 0:
             return False
         cursor = self._cursor
@@ -189,7 +190,7 @@ class RecordContents:
         return found
 
     def _gathered(self, size: int) -> bytes:
-        """Return the next `size` bytes as `_taken` does, for a part that spans several pieces."""
+        """Return the next `size` bytes like `_taken`, for a part that spans several pieces."""
         if size > self._window_bytes:
             raise OverLimit(PayloadLimit.WINDOW, self._window_bytes)
         cursor = self._cursor
@@ -246,10 +247,10 @@ def take_records(
     most_bytes: int,
     time_of_all: int | None = None,
 ) -> TakenRecords | None:
-    """Return the selected records among `count` records of data[start:end] and of the `pieces` after it, if any.
+    """Return the selected ones of `count` records in data[start:end] and in the `pieces` after it, if any.
 
-    `time_of_all` is the time (ms) of all records; None if the batch does not set one. Returns None if the records do
-    not follow the format. Raises TooMuch for more than `most_bytes`, OverLimit and Abandoned.
+    `time_of_all` is the timestamp (ms) of all records, or None if the batch does not set one. Returns None if the
+    records do not follow the format. Raises TooMuch for more than `most_bytes`, OverLimit and Abandoned.
     """
     cursor = Cursor(data, start, end, pieces, budget)
     records: list[TakenRecord] = []
@@ -302,7 +303,7 @@ def take_records(
 
 
 def _checked(size: int, held: int, most_bytes: int) -> int:
-    """Return `size` (0 for null) if there is memory for this number of bytes. Raises TooMuch."""
+    """Return `size` (0 for null) if there is memory for this many bytes. Raises TooMuch."""
     more = max(size, 0)
     if held + more > most_bytes:
         raise TooMuch
@@ -310,7 +311,7 @@ def _checked(size: int, held: int, most_bytes: int) -> int:
 
 
 def _bytes_of(cursor: Cursor, size: int) -> bytes | None:
-    """Return the next `size` bytes, across pieces; None for null, or if the data end within them."""
+    """Return the next `size` bytes, across pieces. Return None for null, or if the data end within them."""
     if size < 0:
         return None
     at = cursor.position
@@ -331,5 +332,5 @@ def _bytes_of(cursor: Cursor, size: int) -> bytes | None:
 
 
 def _signed(pattern: int) -> int:
-    """Return the int64 of a 64-bit pattern."""
+    """Return a 64-bit pattern as an int64."""
     return (pattern ^ _SIGN_64) - _SIGN_64

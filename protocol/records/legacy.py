@@ -1,13 +1,15 @@
-"""Converts messages of magic 0 and 1 to one batch of magic 2, as brokers up to Kafka 3.9 do before they store them.
+"""Converts messages of magic 0 and 1 to one batch of magic 2, as brokers up to Kafka 3.9 do before storing them.
 
-Kafka 4 rejects both formats (KIP-724, KIP-896). The batch has what a broker of 3.9 stores (`LogValidator`):
+Kafka 4 rejects both formats (KIP-724, KIP-896). The batch contains what a broker of Kafka 3.9 would store
+(`LogValidator`):
 
-- A set of plain messages becomes one plain batch. A compressed wrapper becomes one batch with the wrapper's codec.
-- Offsets are 0, 1, 2, ..., whatever the messages state.
-- Messages of magic 0 have no time (-1). If a wrapper of magic 1 claims LogAppendTime, all its messages have its time.
-  The batch itself never claims LogAppendTime, because the topic decides on it.
+- A set of uncompressed messages becomes one uncompressed batch. A compressed wrapper becomes one batch with the
+  wrapper's codec.
+- Offsets are 0, 1, 2 and so on, whatever the messages state.
+- Messages of magic 0 have no timestamp (-1). If a wrapper of magic 1 claims LogAppendTime, all its messages get its
+  timestamp. The batch itself never claims LogAppendTime, because the topic determines that.
 
-The set was validated before (`sluicegate.validation.legacy`).
+The set must have been validated before (`sluicegate.validation.legacy`).
 """
 
 from collections.abc import Callable
@@ -35,11 +37,11 @@ _RECORD_WORK = 4096
 
 
 class NegativeTimestamp(Exception):
-    """Raised for a time before 1970 other than -1, with which a broker's conversion fails."""
+    """Raised for a timestamp before 1970 other than -1. A broker's conversion fails for it."""
 
 
 class BatchSizes:
-    """The maximum sizes (bytes) of a converted batch, of its plain payload, and of a message that spans pieces."""
+    """The maximum sizes (bytes) of a converted batch, its uncompressed payload, and a message that spans pieces."""
 
     def __init__(self, batch: int, payload: int, window: int) -> None:
         self.batch = batch
@@ -56,8 +58,8 @@ def convert_messages(
 ) -> bytes:
     """Return a batch of magic 2 with the `count` messages in a valid set.
 
-    `opens` decompresses the value of a wrapper. Raises NegativeTimestamp, BatchTooLarge, OverLimit, and the errors of
-    the budget.
+    `opens` decompresses a wrapper's value. Raises NegativeTimestamp, BatchTooLarge, OverLimit, and the errors of the
+    budget.
     """
     end = next_batch_end(records, 0)
     assert end is not None  # a set without a message is not converted

@@ -1,7 +1,7 @@
 """Extracts the contents of magic 0 and 1 messages, one at a time, as `RecordContents` does for magic 2.
 
-Works on sets that were validated before and are good: several plain messages, or one wrapper. The messages have no
-headers, and those of magic 0 have no time (-1).
+It requires good sets that were validated before: several uncompressed messages, or one wrapper. The messages have no
+headers, and those of magic 0 have no timestamp (-1).
 """
 
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream
@@ -15,8 +15,9 @@ _SIZE_BYTES = 4
 
 
 class MessageContents:
-    """Walks over the messages of a plain set, or of a wrapper's `pieces`. Attributes are those of the current
-    message.
+    """A walk over the messages in an uncompressed set, or in a wrapper's `pieces`.
+
+    Its attributes are those of the current message.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class MessageContents:
         self.header_count = self.header_bytes = 0
 
     def read_next(self) -> bool:
-        """Read the next message; return whether there is one. Raises OverLimit and the errors of `budget`."""
+        """Read the next message. Return whether there is one. Raises OverLimit and the errors of `budget`."""
         message = self._message
         if self._stream is not None:
             if not self._stream.read_next():

@@ -1,10 +1,10 @@
-"""Reads messages of magic 0 and 1 (KIP-32), alone or within a compressed wrapper.
+"""Reads messages of magic 0 and 1 (KIP-32), on their own or within a compressed wrapper.
 
 offset int64 | size int32 | crc uint32 | magic int8 | attributes int8 | timestamp int64 (magic 1) | key | value
 
 Key and value have an int32 size, which is -1 for null. The CRC32 covers everything from the magic on. The value of a
 compressed wrapper contains messages, which are read one at a time from the pieces of its payload. Messages of magic 0
-have no time; times of magic 1 are in ms.
+have no timestamps; those of magic 1 are in ms.
 """
 
 from isal.isal_zlib import crc32
@@ -25,11 +25,11 @@ _ATTRIBUTES_AT = 17
 _BEHIND_ATTRIBUTES = 18
 _TIMESTAMP_BYTES = 8
 _SIZE_BYTES = 4
-# The minimum that a message of a stream counts, because reading it costs more than its bytes.
+# The minimum that a message in a stream counts, because reading it costs more than its bytes.
 _LEAST_BYTES = 128
 _CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
-# A named constant, because Cython makes an object of a literal this large.
+# A named constant, because Cython creates an object for a literal this large.
 _SIGN_32 = 0x8000_0000
 _LOW_32 = 0xFFFF_FFFF
 
@@ -39,11 +39,11 @@ class BrokenMessage(Exception):
 
 
 class Message:
-    """One message at data[start:end], with its offset and size. Sizes are -1 for null.
+    """A message at data[start:end], including its offset and size. Sizes are -1 for null.
 
-    `codec_id` is 0 for a plain message, otherwise the codec of the messages in its value. `is_log_append_time` is
-    whether the message claims a broker's time (magic 1). `read` can be called again, so that a walk over many messages
-    allocates one object.
+    `codec_id` is 0 for an uncompressed message, otherwise the codec of the messages in its value. `is_log_append_time`
+    is whether the message claims a broker's time (magic 1). `read` can be called again, so that a walk over many
+    messages allocates only one object.
     """
 
     def __init__(self) -> None:
@@ -96,19 +96,19 @@ class Message:
 
     @property
     def size(self) -> int:
-        """The value of the size field, which counts the bytes after it."""
+        """The value of the size field, which counts the bytes that follow it."""
         return self.end - self.start - _OVERHEAD_BYTES
 
 
 def read_message(data: memoryview, start: int, end: int) -> Message:
-    """Return the message at data[start:end], with its offset and size. Raises BrokenMessage."""
+    """Return the message at data[start:end], which includes its offset and size. Raises BrokenMessage."""
     message = Message()
     message.read(data, start, end)
     return message
 
 
 def has_crc(view: memoryview, data: memoryview, start: int, end: int) -> bool:
-    """Return whether the CRC32 of the message at data[start:end] is correct; `view` is `data`."""
+    """Return whether the CRC32 of the message at data[start:end] is correct. `view` must be a view of `data`."""
     if end - start < _OVERHEAD_BYTES + _MIN_MESSAGE_BYTES:
         return False
     computed: int = crc32(view[start + _MAGIC_AT : end])
@@ -116,7 +116,7 @@ def has_crc(view: memoryview, data: memoryview, start: int, end: int) -> bool:
 
 
 def inner_messages(data: memoryview) -> list[Message]:
-    """Return the messages of a decompressed wrapper, without one that is cut at the end. Raises BrokenMessage."""
+    """Return the messages in a decompressed wrapper, without a truncated message at the end. Raises BrokenMessage."""
     messages, start = [], 0
     while len(data) - start >= _OVERHEAD_BYTES:
         end = start + _OVERHEAD_BYTES + size_of_message(data, start)
@@ -128,7 +128,7 @@ def inner_messages(data: memoryview) -> list[Message]:
 
 
 def size_of_message(data: memoryview, start: int) -> int:
-    """Return the value of a message's size field. Raises BrokenMessage if it is less than a header."""
+    """Return the value of a message's size field. Raises BrokenMessage if it is smaller than a header."""
     size = _int32_at(data, start + _SIZE_AT)
     if size < _MIN_MESSAGE_BYTES:
         raise BrokenMessage(f"a message of {size} bytes is shorter than its header")
@@ -136,7 +136,7 @@ def size_of_message(data: memoryview, start: int) -> int:
 
 
 class MessageStream:
-    """Walks over the inner messages. `message` is the current one and is valid until the next call.
+    """A walk over the inner messages. `message` is the current one and is valid until the next call.
 
     It keeps one piece in memory, and one message of at most `window_bytes` that spans several pieces.
     """
@@ -150,7 +150,7 @@ class MessageStream:
         self._take(b"")
 
     def read_next(self) -> bool:
-        """Read the next whole message; return whether there is one. Raises BrokenMessage, OverLimit and Abandoned."""
+        """Read the next whole message. Return whether there is one. Raises BrokenMessage, OverLimit and Abandoned."""
         if self._end - self._position < _OVERHEAD_BYTES and not self._gather(_OVERHEAD_BYTES):
             return False
         size = _OVERHEAD_BYTES + size_of_message(self._data, self._position)
@@ -164,15 +164,15 @@ class MessageStream:
 
     @property
     def view(self) -> memoryview:
-        """The data that the current message's positions refer to."""
+        """The data to which the current message's positions refer."""
         return self._view
 
     def has_crc(self) -> bool:
-        """Return whether the CRC32 of the current message is correct."""
+        """Return whether the current message's CRC32 is correct."""
         return has_crc(self._view, self._data, self.message.start, self.message.end)
 
     def _gather(self, size: int) -> bool:
-        """Make the next `size` bytes contiguous; return False if the payload ends before."""
+        """Make the next `size` bytes contiguous. Return False if the payload ends before them."""
         if self._position == self._end:
             piece = self._following()
             if piece is None:
@@ -209,7 +209,7 @@ class MessageStream:
 
 
 def _size_at(data: memoryview, position: int, end: int) -> int:
-    """Return the size of a key or value, -1 for null. Raises BrokenMessage."""
+    """Return the size of a key or value, or -1 for null. Raises BrokenMessage."""
     if end - position < _SIZE_BYTES:
         raise BrokenMessage("a message ends too early")
     size = _int32_at(data, position)

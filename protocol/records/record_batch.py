@@ -4,8 +4,8 @@ base_offset int64 | batch_length int32 | partition_leader_epoch int32 | magic in
 last_offset_delta int32 | base_timestamp int64 | max_timestamp int64 | producer_id int64 | producer_epoch int16 |
 base_sequence int32 | record_count int32 | records
 
-The CRC32C covers everything from the attributes on. `max_timestamp`, `record_count` and `batch_length` are only claims
-of the client. Validation trusts only the records.
+The CRC32C covers everything from the attributes on. `max_timestamp`, `record_count` and `batch_length` are only the
+client's claims. Validation trusts only the records.
 """
 
 from struct import Struct
@@ -40,9 +40,7 @@ MAGIC_2 = 2
 
 
 class CorruptBatch(SenderError):
-    """Raised if a broker cannot find the end of a damaged batch. `code` and the text are the
-    broker's.
-    """
+    """Raised if a broker cannot find the end of a damaged batch. `code` and the message are the broker's."""
 
     def __init__(self, reason: str, code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
         super().__init__(reason)
@@ -67,7 +65,7 @@ class RecordBatch:
     record_count: int
 
     def __init__(self, data: memoryview, start: int, end: int) -> None:
-        """Read the header at `start`; the batch ends at `end` and is at least HEADER_BYTES long."""
+        """Read the header at `start`. The batch ends at `end` and is at least HEADER_BYTES long."""
         self.start = start
         self.end = end
         (
@@ -98,10 +96,10 @@ class RecordBatch:
 
 
 def next_batch_end(data: memoryview, start: int) -> int | None:
-    """Return the end of the batch or message at `start`; None if too few bytes are left.
+    """Return the end of the batch or message at `start`, or None if too few bytes are left.
 
-    Raises CorruptBatch where a broker does: for a length below 14, a magic outside 0 to 2, or a length that overflows
-    an int32 with its overhead (where a broker fails without a message).
+    Raises CorruptBatch where a broker fails: for a length below 14, a magic outside 0 to 2, or a length that overflows
+    an int32 together with its overhead (where a broker fails without a message).
     """
     left = len(data) - start
     if left < LOG_OVERHEAD_BYTES:
@@ -125,7 +123,7 @@ def magic_at(data: memoryview, start: int) -> int:
 
 
 def base_time_of(records: memoryview | None) -> int | None:
-    """Return the base timestamp (ms) of the first batch.
+    """Return the first batch's base timestamp (ms).
 
     Returns None if there is no batch, or if it is a message of magic 0 or 1.
     """
@@ -136,7 +134,7 @@ def base_time_of(records: memoryview | None) -> int | None:
 
 
 def attributes_low_byte(data: memoryview, start: int) -> int:
-    """Return the used byte of a magic 2 batch's attributes."""
+    """Return the low byte of a magic 2 batch's attributes. Only this byte is used."""
     return data[start + _CRC_COVERS_FROM + 1]
 
 
@@ -166,5 +164,5 @@ def stated_record_count(data: memoryview) -> int:
 
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:
-    """Return whether the stored CRC32C matches the bytes after it."""
+    """Return whether the stored CRC32C matches the bytes that follow it."""
     return crc32c(data[batch.start + _CRC_COVERS_FROM : batch.end]) == batch.crc

@@ -1,4 +1,4 @@
-"""Limits the records that the batches of one Produce request may state in total (`limits.max_request_records`)."""
+"""Limits how many records the batches in one Produce request may state in total (`limits.max_request_records`)."""
 
 from sluicegate.protocol.errors import TooManyRecords
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -6,10 +6,10 @@ from sluicegate.protocol.records.record_batch import stated_record_count
 
 
 def check_record_count(request: ProduceRequest, most: int | None) -> None:
-    """Raise TooManyRecords if the batches of a request state more than `most` records in total.
+    """Raise TooManyRecords if the batches in a request state more than `most` records in total.
 
-    None means no limit. Only headers are read. A batch with another number of records than it states is rejected when
-    it is validated.
+    None means no limit. Only headers are read. A batch whose number of records differs from the stated number is
+    rejected during validation.
     """
     if most is None:
         return

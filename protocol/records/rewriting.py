@@ -1,13 +1,13 @@
 # cython: boundscheck=False, wraparound=False
-# Why that is safe: A Cursor compares each read with its end, which is the end of the record while a record is read, and
+# This is safe: a Cursor compares each read with its end, which is the end of the record while a record is read, and
 # `_begins` is only called for a name that the Cursor has read.
-"""Rewrites the records of a batch forward, one at a time: other times, values and headers. Every other byte stays.
+"""Rewrites a batch's records in order, one at a time: new timestamps, values and headers. Other bytes stay unchanged.
 
 A record (KIP-98): length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key | value |
 headers.
 
-The changes determine a record's length, the deltas if the first record gets another time, and the batch's header.
-Deltas wrap like Java's long. One piece of the payload, one record and the new batch are in memory.
+The changes also affect a record's length, the deltas (if the first record gets another timestamp), and the batch's
+header. Deltas wrap like Java's long. One piece of the payload, one record and the new batch are in memory.
 
 Compiled with the types in rewriting.pxd if a C compiler is installed.
 """
@@ -31,19 +31,20 @@ _PIECE_BYTES = PIECE_BYTES
 
 Header = tuple[bytes, bytes | None]
 Opened = tuple[Piece, int, int, DecompressedStream | None]
-"""A payload: its first piece, with the position of the first record and of the end, and the pieces that follow."""
+"""A payload: its first piece, the positions of the first record and of the end in it, and the pieces that follow."""
 
 
 class CannotRewrite(Exception):
-    """Raised if the payload is not exactly the stated records. The text names the difference."""
+    """Raised if the payload does not consist of exactly the stated records. The message names the difference."""
 
 
 class RecordChange:
     """The new parts of one record. A part that is None stays unchanged.
 
-    `value` is the new value. `headers` has all headers in the format of a record, starting with their count. `more` has
-    `more_count` headers to append to the record's own. `time` is the new time (ms); the time of the first record
-    becomes the batch's base.
+    - `value`: the new value.
+    - `headers`: all headers in the format of a record, starting with their count.
+    - `more`: `more_count` headers to append to the record's own.
+    - `time`: the new timestamp (ms). That of the first record becomes the batch's base timestamp.
     """
 
     def __init__(
@@ -65,11 +66,13 @@ _NO_CHANGE = RecordChange()
 
 
 class RecordReader:
-    """Walks over the records. Its attributes are those of the current record; a size of -1 means null.
+    """A walk over the records. Its attributes are those of the current record; a size of -1 means null.
 
-    `attributes` are unused, so every known client writes 0. `timestamp` is in int64 ms. `is_padded` is whether a number
-    of this or an earlier record has more bytes than it needs. `is_watched` is whether the name of a header begins with
-    a prefix in `watched`. `window_bytes` is the size of the largest record that may span several pieces.
+    - `attributes`: unused; every known client writes 0.
+    - `timestamp`: int64 ms.
+    - `is_padded`: whether a number in this or an earlier record takes more bytes than necessary.
+    - `is_watched`: whether the name of a header begins with a prefix in `watched`.
+    - `window_bytes`: the size of the largest record that may span several pieces.
     """
 
     def __init__(
@@ -101,8 +104,9 @@ class RecordReader:
         self.is_watched = False
 
     def read_next(self) -> bool:
-        """Read the next record; return whether there is one. Raises CannotRewrite, OverLimit, and the errors of the
-        budget.
+        """Read the next record. Return whether there is one.
+
+        Raises CannotRewrite, OverLimit, and the errors of the budget.
         """
         cursor = self._cursor
         if self.index + 1 >= self._count:
@@ -126,7 +130,7 @@ class RecordReader:
         return True
 
     def _read_within(self, cursor: Cursor) -> None:
-        """Read the fields of a record that ends where the cursor does."""
+        """Read the fields of a record that ends where the cursor ends."""
         self._source = cursor.source
         self._body = cursor.position
         self._end = cursor.end
@@ -186,26 +190,27 @@ class RecordReader:
                 raise CannotRewrite("its payload is not exactly its records")
 
     def value(self) -> bytes | None:
-        """Return the value of the record; None for null."""
+        """Return the record's value, or None for null."""
         if self.value_size < 0:
             return None
-        # Slicing the bytearray would make a second copy, with 16 MiB more memory and twice the time without `give_way`.
+        # Slicing the bytearray would make a second copy, which takes 16 MiB more memory and twice the time without
+        # `give_way`.
         return bytes(memoryview(self._source)[self._value_at : self._value_at + self.value_size])
 
     def headers(self) -> tuple[Header, ...]:
-        """Return all headers of the record."""
+        """Return all of the record's headers."""
         return self._headers_after(self._headers_at, self.header_count)
 
     def last_headers(self) -> tuple[Header, ...]:
-        """Return the last two headers of the record, or as many as there are."""
+        """Return the record's last two headers, or as many as there are."""
         if self.header_count < 2:
             return self.headers()
         return self._headers_after(self._before_last_at, 2)
 
     def renamed(self, rename: Callable[[bytes], bytes], without_last: int = 0) -> bytes:
-        """Return the headers in the format of a record, with new names for watched names, but without their count.
+        """Return the headers in the format of a record, with watched names replaced, but without their count.
 
-        The last `without_last` headers are left out.
+        The last `without_last` headers are omitted.
         """
         cursor = Cursor(self._source, self._headers_at, self._end)
         left = self.header_count - without_last
@@ -248,11 +253,11 @@ class RecordReader:
 
 
 Ask = Callable[[RecordReader], RecordChange | None]
-"""From a record to its change; None: it stays."""
+"""Maps a record to its change, or to None if the record stays unchanged."""
 
 
 class RecordRewriter:
-    """Writes records into `output`. `base_timestamp` and `latest` are those of the written records (ms)."""
+    """A writer of records into `output`. `base_timestamp` and `latest` are those of the written records (ms)."""
 
     def __init__(self, output: BatchOutput, base_timestamp: int) -> None:
         self._output = output
@@ -262,7 +267,7 @@ class RecordRewriter:
         self.latest = base_timestamp
 
     def write(self, record: RecordReader, change: RecordChange | None) -> None:
-        """Write the current record of a reader, with its change. Raises BatchTooLarge, and the errors of the output."""
+        """Write a reader's current record, with its change. Raises BatchTooLarge, and the errors of the output."""
         time = record.timestamp
         is_restamped = self._is_rebased
         if change is not None and change.time is not None:
@@ -320,11 +325,11 @@ class RecordRewriter:
 def rewrite_records(
     opens: Callable[[], RecordReader], ask: Ask, writes: Callable[[], RecordRewriter]
 ) -> RecordRewriter | None:
-    """Ask about each record of a batch, in order, and write the records with their changes; return None without a
-    change.
+    """Write a batch's records with the changes that `ask` returns for each; return None if nothing changes.
 
-    Nothing is written before the first change; at the first change the batch is opened again. Raises CannotRewrite,
-    OverLimit, BatchTooLarge, and the errors of `ask` and of the budgets of reader and output.
+    Calls `ask` in the order of the records. Nothing is written before the first change, at which the batch is opened
+    again. Raises CannotRewrite, OverLimit, BatchTooLarge, and the errors of `ask` and of the budgets of reader and
+    output.
     """
     record = opens()
     change: RecordChange | None = None
@@ -345,7 +350,7 @@ def rewrite_records(
 
 
 def encoded(headers: tuple[Header, ...]) -> bytes:
-    """Return headers one after the other in the format of a record, without their count."""
+    """Return headers consecutively in the format of a record, without their count."""
     found = bytearray()
     for name, value in headers:
         _put_varint(found, len(name))
@@ -369,7 +374,7 @@ def _begins(cursor: Cursor, at: int, size: int, prefix: bytes) -> bool:
 
 
 def _put_varint(out: bytearray, value: int) -> None:
-    """Append the zig-zag encoding of an int64."""
+    """Append the zigzag encoding of an int64."""
     left = ((value << 1) ^ (_U64 if value < 0 else 0)) & _U64
     while left > 0x7F:
         out.append(left & 0x7F | 0x80)
@@ -387,5 +392,5 @@ def _size_of_varint(value: int) -> int:
 
 
 def _signed(pattern: int) -> int:
-    """Return the int64 of a 64-bit pattern."""
+    """Return a 64-bit pattern as an int64."""
     return (pattern ^ _SIGN_64) - _SIGN_64

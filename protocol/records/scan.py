@@ -1,21 +1,23 @@
 # cython: boundscheck=False, wraparound=False
-# Why that is safe: A Cursor is created within its data and compares each read with its end. `_ordinary_run` stops
-# unless there is room for the longest fields, and its end lies within the same data.
-"""The scan over the records of a batch: structure, timestamps and keys, without an object for each record.
+# This is safe: a Cursor is created within its data and compares each read with its end. `_ordinary_run` stops unless
+# there is room for the longest fields, and its end is within the same data.
+"""Scans a batch's records for structure, timestamps and keys, without creating an object per record.
 
-Plain Python; `scan.pxd` gives Cython the types, so the same file runs compiled, or interpreted without a C compiler.
-All arithmetic is modulo 2^64, like Java's long: every value is its unsigned 64-bit pattern.
+This is plain Python, and `scan.pxd` gives Cython the types. The same file therefore runs compiled, or interpreted
+without a C compiler. All arithmetic is modulo 2^64, like Java's long: every value is its unsigned 64-bit pattern.
 
 A record: length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key varint+bytes |
-value varint+bytes | header count varint | headers. Varints are zig-zag; a negative size is null.
-How strictly a broker reads depends on the codec (docs/checks.md). In a plain batch each record must fill exactly the
-length that it states; in a compressed batch the length is read and ignored. Consumers use it, and disagree about sizes
-below -1 and varints with more bits than their type: `strictly` stops at the first such record (docs/framing.md).
+value varint+bytes | header count varint | headers. Varints are zigzag; a negative size is null.
 
-Nearly all records are ordinary and good. `_ordinary_run` reads those and leaves all others to the careful reading in
-`scan_records`, which alone finds out what is wrong with a record. The scan only moves forward, so it continues over
-the pieces in which a payload is decompressed. `Cursor` is in this file because C inlines it only here: elsewhere,
-records with headers took a third longer.
+How strictly a broker reads depends on the codec (docs/checks.md). In an uncompressed batch, each record must fill
+exactly the length that it states. In a compressed batch, brokers read the length but ignore it. Consumers use it, and
+they disagree about sizes below -1 and about varints with more bits than their type. With `strictly`, the scan stops at
+the first such record (docs/framing.md).
+
+Nearly all records are ordinary and good. `_ordinary_run` reads these. It leaves all others to `scan_records`, which
+reads carefully and is the only place that determines what is wrong with a record. The scan only moves forward, so it
+continues across the pieces into which a payload is decompressed. `Cursor` is in this file because C inlines it only
+here: in another file, records with headers took a third longer.
 """
 
 from array import array
@@ -32,9 +34,9 @@ RAN_OUT = 2  # the data ended within a record, or before the last record
 LEFT_OVER = 3  # bytes are left after the last record
 FOUND_BAD = 5  # a record is bad, and the caller keeps none
 AMBIGUOUS = 6  # brokers read a record that consumers read differently or not at all
-BAD_LENGTH = 4  # the length of a record is no varint; for a plain batch a broker fails with UNKNOWN_SERVER_ERROR
+BAD_LENGTH = 4  # a record's length is not a varint; for an uncompressed batch, a broker fails with UNKNOWN_SERVER_ERROR
 
-# The checks of a scan and the reasons why a record is bad. Both use the same bits.
+# The checks of a scan, and the reasons why a record is bad. Both use the same bits.
 NULL_KEY = 1
 OUT_OF_WINDOW = 2
 EVERY_RECORD = 4
@@ -50,7 +52,7 @@ _NULL_KEY, _OUT_OF_WINDOW, _EVERY_RECORD = NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD
 _U32 = 0xFFFFFFFF
 _U64 = ALL_64
 _SIGN_64 = SIGN_64
-# The bytes to read before other work may run. A carefully read or a bad record counts as this many more bytes.
+# The number of bytes to read before other work may run. A carefully read or bad record counts as this many more bytes.
 _PAUSE_BYTES = 256 * 1024
 _CAREFUL_BYTES = 64
 _BAD_BYTES = 256
@@ -64,8 +66,9 @@ FlawedRecord = tuple[int, int, int, int, int, int]
 
 
 class Ambiguity:
-    """The reason why a record is ambiguous, the number that it states, and the expected number (bytes, or an offset
-    delta).
+    """The reason why a record is ambiguous, the number that it states, and the expected number.
+
+    The numbers are in bytes, or offset deltas.
     """
 
     def __init__(self, why: str, stated: int = 0, expected: int = 0) -> None:
@@ -75,9 +78,7 @@ class Ambiguity:
 
 
 class BadRecords:
-    """The bad records of a batch: their `count`, the first of them in `kept`, and the first bad time in
-    `first_time`.
-    """
+    """A batch's bad records: their `count`, the first ones in `kept`, and the first bad timestamp in `first_time`."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -99,11 +100,11 @@ class BadRecords:
 
 
 class RehearsalCounter:
-    """Counts the records of one batch that rehearsed bounds would reject, by a broker's rules for bounds (KIP-937).
+    """A counter of a batch's records that rehearsed bounds would reject, by a broker's rules for bounds (KIP-937).
 
     `before_max_ms` and `after_max_ms` are the bounds in force; `befores` and `afters` are rehearsed (ms). Call `begin`
     first, then `rejects` for each record outside the narrowest of all bounds. `keeps_any` is whether the bounds in
-    force accept any of these records. `ahead_ms` is how far the latest of the accepted records is ahead of now.
+    force accept any of these records. `ahead_ms` is how far the latest accepted record is ahead of now.
     """
 
     def __init__(
@@ -121,11 +122,11 @@ class RehearsalCounter:
         self.keeps_any = False
 
     def begin(self, now_ms: int, base_timestamp: int) -> None:
-        """Set the time from which bounds count, and the base of the timestamp deltas."""
+        """Set the time against which bounds are checked, and the base of the timestamp deltas."""
         self._now_delta = (now_ms - base_timestamp) & _U64
 
     def rejects(self, delta: int) -> bool:
-        """Count a record by its timestamp delta (64-bit pattern); return whether the bounds in force reject it."""
+        """Count a record by its timestamp delta (64-bit pattern). Return whether the bounds in force reject it."""
         behind = _signed((self._now_delta - delta) & _U64)
         ahead = _signed((delta - self._now_delta) & _U64)
         i = 0
@@ -152,11 +153,11 @@ class RehearsalCounter:
 
 
 class Cursor:
-    """A position in the data and in the `pieces` after them. It sets `failed` instead of raising an error.
+    """A position in the data and in the `pieces` that follow. It sets `failed` instead of raising an error.
 
-    `bad_varint` is also set if more data would not help. Exceptions of the pieces pass through. `overflowed` is set if
-    a varint had more bits than its type has room for, and `padded` if it had more bytes than its value needs. `passed`
-    is the size of the earlier pieces (bytes). `source` is the object that `data` is a view of, for copies.
+    `bad_varint` is also set if more data would not help. Exceptions from the pieces pass through. `overflowed` is set
+    if a varint had more bits than its type, and `padded` if it had more bytes than its value needs. `passed` is the
+    size of the earlier pieces (bytes). `source` is the object of which `data` is a view, for copies.
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class Cursor:
         self.pause_at = position + _PAUSE_BYTES
 
     def refill(self) -> bool:
-        """Continue in the next piece; return False if there is none."""
+        """Continue in the next piece. Return False if there is none."""
         if self.failed or self.pieces is None:
             return False
         piece = self.pieces.more()
@@ -199,13 +200,13 @@ class Cursor:
         return True
 
     def pause(self) -> None:
-        """Let other work run, now and after `_PAUSE_BYTES` more."""
+        """Let other work run now, and again after `_PAUSE_BYTES` more bytes."""
         if self.budget is not None:
             self.budget.worked(min(self.end, _PAUSE_BYTES))
         self.pause_at = self.position + _PAUSE_BYTES
 
     def varint(self) -> int:
-        """Read a zig-zag int32. The top bits of a fifth byte are dropped, as a broker does."""
+        """Read a zigzag int32. Like a broker, drops the top bits of a fifth byte."""
         value = 0
         shift = 0
         while True:
@@ -231,7 +232,7 @@ class Cursor:
         return -half - 1 if value & 1 else half
 
     def varlong(self) -> int:
-        """Read a zig-zag int64 as its unsigned pattern."""
+        """Read a zigzag int64 as its unsigned pattern."""
         value = 0
         shift = 0
         while True:
@@ -285,7 +286,7 @@ def _ordinary_run(
 
     Reading starts at `position`. If `framed`, each record must fill the length that it states. If `strictly`, offsets
     must also count up from `first`. Returns (position after the last record, number of records, the new `latest`). A
-    record that is left may still be good.
+    record that was not read may still be good.
     """
     taken = 0
     expected = first << 1
@@ -400,18 +401,18 @@ def scan_records(
     rehearsal: RehearsalCounter | None = None,
     strictly: bool = False,
 ) -> tuple[int, int, int, BadRecords | Ambiguity | None]:
-    """Scan `count` records of data[start:end] and, if that is only the first piece, of the `pieces` after it.
+    """Scan `count` records in data[start:end] and, if that is only the first piece, in the `pieces` that follow.
 
-    - `framed`: the batch is plain, so its records must fill the length that they state.
+    - `framed`: the batch is uncompressed, so its records must fill the length that they state.
     - `strictly`: stop at the first record that consumers read differently.
     - `look_for`: NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD or a sum of them.
-    - `earliest_delta` and `window`: a record's time is good if its timestamp delta minus `earliest_delta` (mod 2^64) is
-      at most `window`.
-    - `exempt_delta`: the delta of timestamp -1, which means no time and is also good.
-    - `overflow`: a difference that is also good. It belongs to the one time 2^63 ms away, where Java's comparison
-      overflows.
+    - `earliest_delta` and `window`: a record's timestamp is good if its delta minus `earliest_delta` (mod 2^64) is at
+      most `window`.
+    - `exempt_delta`: the delta of timestamp -1, which means no timestamp and is also good.
+    - `overflow`: a difference that is also good. It belongs to the one timestamp that is 2^63 ms away, where Java's
+      comparison overflows.
     - `keep`: the number of bad records to keep; 0 stops at the first.
-    - `rehearsal`: counts the times outside the window, and decides which of them are bad.
+    - `rehearsal`: counts the timestamps outside the window, and decides which of them are bad.
 
     Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad). `bad` is None, the
     BadRecords that keep the first `keep`, or the next record's Ambiguity if the outcome is AMBIGUOUS. Raises OverLimit
@@ -517,7 +518,7 @@ def _length_outcome(cursor: Cursor, framed: bool) -> int:
 
 
 def _signed(pattern: int) -> int:
-    """Return the int64 of a 64-bit pattern."""
+    """Return a 64-bit pattern as an int64."""
     return (pattern ^ _SIGN_64) - _SIGN_64
 
 

@@ -1,9 +1,9 @@
 """Builds stand-ins: invalid batches that replace rejected ones, so that the broker still makes its own checks.
 
-A broker makes some checks before it validates a batch's content (unknown partition, permissions, leadership, replicas,
-the state of a transaction). These checks keep their order only if the broker receives a batch. A stand-in has the
-fields that they read (codec, transactional flag, producer id, epoch, sequence) and no record. It is invalid in three
-ways that every implementation checks: its CRC, its record count and its last offset delta.
+A broker makes some checks before it validates a batch's content: unknown partition, permissions, leadership, replicas,
+and the state of a transaction. Their order is preserved only if the broker receives a batch. A stand-in contains the
+fields that these checks read (codec, transactional flag, producer id, epoch, sequence) and no records. It is invalid in
+three ways that every implementation checks: its CRC, its record count and its last offset delta.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,9 @@ _BATCHES_AT_ONCE = 256
 
 
 def stand_in(batch: memoryview) -> bytes:
-    """Return the stand-in for a batch, whole or cut. A broker responds CORRUPT_MESSAGE to it without a log line.
+    """Return the stand-in for a batch, which may be truncated.
+
+    A broker responds to it with CORRUPT_MESSAGE and logs nothing.
 
     The broker counts the stand-in as InvalidMessageCrcRecordsPerSec. Batches that are invalid in other ways would count
     as failed requests and log errors with stack traces.
@@ -50,7 +52,7 @@ def stand_in(batch: memoryview) -> bytes:
 
 
 def breaking_piece(records: memoryview, give_way: Callable[[], None]) -> bytes | None:
-    """Return the batch, or head of a batch, that makes a broker fail the whole request; None if there is none.
+    """Return the batch, or the head of a batch, that makes a broker fail the whole request; None if there is none.
 
     The broker fails because it reads producer ids from all batches before it validates any. `give_way` is called from
     time to time.

@@ -1,6 +1,6 @@
 """Writes record batches as a producer does, with magic 2 (KIP-98).
 
-Only new records are written; a batch from the wire is never rebuilt from its records.
+It only writes new records. A batch from the wire is never rebuilt from its records.
 """
 
 from collections.abc import Sequence
@@ -36,10 +36,10 @@ class NewRecord:
 def write_batch(
     records: Sequence[NewRecord], producer: tuple[int, int, int] = NO_PRODUCER, attributes: int = 0
 ) -> bytes:
-    """Return one batch of at least one record.
+    """Return one batch with at least one record.
 
-    `producer` is the id, epoch and first sequence of an idempotent producer. `attributes` are the codec and flags, as
-    in `sluicegate.protocol.records.record_batch`.
+    `producer` is the id, epoch and first sequence number of an idempotent producer. `attributes` are the codec and
+    flags, as in `sluicegate.protocol.records.record_batch`.
     """
     base = records[0].timestamp
     latest = max(record.timestamp for record in records)
@@ -53,11 +53,11 @@ def write_batch(
 
 
 def _go_on() -> None:
-    """Do nothing, because the proxy's own records are few."""
+    """Do nothing, because the proxy writes few records of its own."""
 
 
 def encoded_record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
-    """Return a record with its length. `offset` is its position in the batch."""
+    """Return an encoded record with its length. `offset` is its position in the batch."""
     delta = (record.timestamp - base_timestamp + _HALF) % _ALL - _HALF  # wraps like Java's long
     parts = [b"\0", signed_varint(delta), signed_varint(offset), _sized(record.key), _sized(record.value)]
     parts.append(signed_varint(len(record.headers)))
@@ -68,5 +68,5 @@ def encoded_record(record: NewRecord, offset: int, base_timestamp: int) -> bytes
 
 
 def _sized(data: bytes | None) -> bytes:
-    """Return bytes after their length, which is -1 for null."""
+    """Return bytes preceded by their length, which is -1 for null."""
     return signed_varint(-1) if data is None else signed_varint(len(data)) + data

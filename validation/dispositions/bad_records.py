@@ -1,4 +1,4 @@
-"""Finds the bad records of a rejected batch again, by the bounds and the time of its validation."""
+"""Finds a rejected batch's bad records a second time, with the bounds and the time of its validation."""
 
 from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.record_batch import RecordBatch
@@ -8,9 +8,10 @@ from sluicegate.validation.verdict import Reason
 
 
 class BoundCheck:
-    """Returns why a record is bad, from its position, its time (ms) and its key's size; None if the record is good.
+    """A callable that returns why a record is bad, or None if it is good.
 
-    A negative size means a null key. `window` is None if the broker sets the time itself.
+    Its arguments are the record's index, timestamp (ms) and key size; a negative size means a null key. `window` is
+    None if the broker sets timestamps.
     """
 
     def __init__(self, batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> None:

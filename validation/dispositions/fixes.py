@@ -1,4 +1,4 @@
-"""Fixes the times of records outside a topic's bounds (`fix`), if the whole batch can be read.
+"""Fixes timestamps outside a topic's bounds (`fix`), if the whole batch is readable.
 
 A fixed batch is validated again, so every forwarded batch follows the topic's rules.
 """
@@ -18,10 +18,10 @@ from sluicegate.validation.units import in_milliseconds, unit_of
 from sluicegate.validation.validated_request import FixedBatch
 from sluicegate.validation.verdict import TIMED, Finding, Reason
 
-# A broker validates later, and by its own clock. So a clamped time keeps this distance from the bound, but at most half
-# of the bound.
+# A broker validates later and by its own clock. Clamped timestamps therefore stay this far inside the bound, but by no
+# more than half of the bound.
 _WITHIN_MS = 60_000
-# The maximum number of records of a fixed batch that its report lists.
+# The maximum number of records that the report of a fixed batch lists.
 _MOST_LISTED = 100
 
 
@@ -40,7 +40,7 @@ def fix_times(
     decompressor: Decompressor,
     budget: DecompressionBudget,
 ) -> FixedBatch | None:
-    """Fix the batch of a partition that was rejected only for its times; return None if it cannot be fixed.
+    """Fix a partition's batch that was rejected only for its timestamps; return None if it cannot be fixed.
 
     `most_bytes` is the maximum size of the fixed batch. `budget` is for reading the payload a second time. Raises
     PreviousTimeInFlight, and the errors of `budget`.
@@ -52,14 +52,14 @@ def fix_times(
         return None
     batch = RecordBatch(records, 0, len(records))
     if batch.attributes & LOG_APPEND_TIME:
-        return None  # the records' own times have no effect
+        return None  # the records' own timestamps have no effect
     known = previous.time_of(*place) if policy.fix is TimeFix.PREVIOUS else None
     stamp = _Stamp(policy.fix, window, known)
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, budget)
     try:
         changed = rewriting.changed(stamp)
         if changed is None or (rewriting.oddity is not None and policy.framing is not Framing.BROKER):
-            return None  # compressing the batch again would repair it
+            return None  # the batch would have to be compressed again, which would repair the payload
         made = rewriting.finished(changed.base_timestamp, changed.latest)
     except (CannotRewrite, BatchTooLarge, OverLimit, _NoNewTime):
         return None
@@ -68,11 +68,11 @@ def fix_times(
 
 
 class _NoNewTime(Exception):
-    """Raised if a time cannot be fixed."""
+    """Raised if a timestamp cannot be fixed."""
 
 
 class _Stamp:
-    """Returns the new time of each record. `given` has the changed times."""
+    """A callable that returns each record's new timestamp. `given` contains the changed timestamps."""
 
     def __init__(self, fix: TimeFix, window: TimeWindow, previous: int | None) -> None:
         self._fix = fix
@@ -81,7 +81,10 @@ class _Stamp:
         self.given: dict[int, int] = {}
 
     def __call__(self, record: RecordReader) -> RecordChange | None:
-        """Return the change of a record. The first record always has one, because its time is the batch's base."""
+        """Return the change for a record.
+
+        The first record always gets one, because its time is the batch's base timestamp.
+        """
         index, time = record.index, record.timestamp
         breach = self._window.breach(time)
         if breach is None:

@@ -1,9 +1,9 @@
-"""Marks bad records with headers (`mode: mark`), so that their batch can be stored and consumers can recognise them.
+"""Marks bad records with headers (`mode: mark`), so that brokers store their batch and consumers can recognise them.
 
-A mark consists of the header `sluicegate.reason` and, if the operator's rules are violated, `sluicegate.rule`. As in a
-dead letter, they come after the record's own headers. Headers of the producer with these names are renamed, in good
-records too, so a producer can neither forge a mark nor hide one. A name is compared up to its first NUL, because
-librdkafka's clients read no further. Only batches of magic 2 have headers.
+A mark consists of the header `sluicegate.reason` and, if the operator's rules are violated, `sluicegate.rule`. As in
+dead letters, they come after the record's own headers. If the producer itself sends headers with these names, they are
+renamed, even in good records. A producer can therefore neither forge nor hide a mark. Names are compared up to their
+first NUL, because librdkafka's clients read no further. Only batches of magic 2 have headers.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ from sluicegate.validation.validated_request import MarkedBatch
 from sluicegate.validation.verdict import Finding, Reason
 
 RENAMED: Final = b"renamed."
-"""The prefix of the new name of a producer's own header that has the name of a mark."""
+"""The prefix that renames a producer's own headers if they have the name of a mark."""
 
 REASON_HEADER: Final = "sluicegate.reason"
 RULE_HEADER: Final = "sluicegate.rule"
@@ -39,7 +39,7 @@ _ANY_SIZE = 1 << 50
 _MOST_KNOWN = 1000
 
 WhyBad = Callable[[int, int, int], Reason | None]
-"""From a record's position, its time (ms) and its key's size (-1: null) to the bound that it breaks."""
+"""Maps a record's index, timestamp (ms) and key size (-1: null) to the bound that the record violates."""
 
 
 def mark_bad_records(
@@ -54,9 +54,9 @@ def mark_bad_records(
 ) -> MarkedBatch | Finding | None:
     """Return a batch of magic 2 with all bad records marked; None if nothing changes.
 
-    `found` has the rejections for its bad records, by bounds and by rules. `most_bytes` is the maximum size of the
-    marked batch. `budget` is for reading the payload again. The result is a rejection if the batch cannot be rewritten,
-    or if it would exceed `most_bytes`. Raises OverLimit for a record that is too large, and the errors of `budget`.
+    `found` contains the findings about its bad records, from bounds and from rules. `most_bytes` is the maximum size of
+    the marked batch. `budget` is for reading the payload again. Returns a rejection if the batch cannot be rewritten or
+    if it would exceed `most_bytes`. Raises OverLimit for a record that is too large, and the errors of `budget`.
     """
     batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, budget)
@@ -74,9 +74,9 @@ def mark_bad_records(
 
 
 def without_marks(records: memoryview, limits: ValidationLimits, decompressor: Decompressor) -> bytes | None:
-    """Return a stored batch of magic 2 as its producer sent it, without marks and with its own names of headers.
+    """Return a stored batch of magic 2 as its producer sent it: without marks, and with original header names.
 
-    Returns None if the batch has no marks, or if it cannot be rewritten.
+    Returns None if the batch has no marks or cannot be rewritten.
     """
     batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
     budget = DecompressionBudget(limits.max_decompressed_bytes, 0, _no_check)
@@ -90,7 +90,7 @@ def without_marks(records: memoryview, limits: ValidationLimits, decompressor: D
 
 
 def _unmarked(record: RecordReader) -> RecordChange | None:
-    """Return the change that removes a mark and restores the names of renamed headers."""
+    """Return the change that removes a mark and restores renamed headers."""
     if not record.is_watched:
         return None
     ours = _count_of_ours(record.last_headers())
@@ -108,12 +108,12 @@ def _unmarked(record: RecordReader) -> RecordChange | None:
 
 
 def _as_in_c(name: bytes) -> bytes:
-    """Return a header name as librdkafka's clients read it, which is up to the first NUL."""
+    """Return a header name as librdkafka's clients read it: up to the first NUL."""
     return name.partition(b"\0")[0]
 
 
 def _count_of_ours(last: tuple[Header, ...]) -> int:
-    """Return how many of the last headers belong to a mark: a known reason, and rules after it."""
+    """Return how many of the last headers belong to a mark. A mark is a known reason, followed by rules."""
     for size in (1, 2):
         name, value = last[-size] if len(last) >= size else (b"", None)
         if name == _REASON and value in _REASONS:
@@ -124,7 +124,7 @@ def _count_of_ours(last: tuple[Header, ...]) -> int:
 
 
 def _no_check() -> None:
-    """Do nothing, because no other client waits for this thread."""
+    """Do nothing, because no other client is waiting for this thread."""
 
 
 def _cannot_mark(why: str, records: int) -> Finding:
@@ -133,7 +133,7 @@ def _cannot_mark(why: str, records: int) -> Finding:
 
 
 def _broken_by(found: tuple[Finding, ...]) -> Mapping[int, tuple[str, ...]]:
-    """Return the names of violated rules by record. Raises CannotRewrite if they are not known for all records."""
+    """Return the names of violated rules by record. Raises CannotRewrite unless they are known for all records."""
     broken = next((each.broken for each in found if each.broken is not None), {})
     if len(broken) >= MOST_BROKEN:
         raise CannotRewrite(f"more than {MOST_BROKEN} records violate rules")
@@ -151,7 +151,7 @@ def _good(_index: int, _time: int, _key_size: int) -> None:
 
 
 class _Marks:
-    """Returns the change of each record: its marks, and new names for headers that look like marks."""
+    """A callable that returns each record's change: its marks, and new names for headers that look like marks."""
 
     def __init__(
         self, broken: Mapping[int, tuple[str, ...]], why_bad: WhyBad, batch: RecordBatch, budget: DecompressionBudget
@@ -173,7 +173,7 @@ class _Marks:
         return self._of(reason, rules)
 
     def _of(self, reason: Reason | None, rules: tuple[str, ...]) -> RecordChange:
-        """Return the marks for a violation. Most bad records of a batch share one result."""
+        """Return the marks for a violation. Most bad records in a batch share one result."""
         found = self._known.get((reason, rules))
         if found is None:
             ours = _ours(reason, rules)

@@ -1,16 +1,16 @@
-"""Masks the sensitive fields of a batch before it is forwarded. A batch that cannot be masked is rejected.
+"""Masks a batch's sensitive fields before the batch is forwarded. A batch that cannot be masked is rejected.
 
-No value is ever stored in clear. A value that cannot be parsed, a message of magic 0 or 1, a payload that cannot be
-rewritten, and a batch that is too large after masking are all rejected, in every mode of the topic.
+A sensitive value is never stored in clear. In every mode of the topic, the proxy rejects values that cannot be parsed,
+messages of magic 0 or 1, payloads that cannot be rewritten, and batches that are too large after masking.
 
-Batches also contain bytes that a client chooses and that no consumer reads as records. These are never stored:
+Batches also contain bytes that a client chooses freely and that no consumer reads as records. These are never stored:
 
-- The time, a name and a comment in a gzip header (RFC 1952), and skippable frames and empty blocks of zstd (RFC 8878):
-  the proxy compresses every compressed batch again, even if no field in it was masked.
-- The base timestamp: a rewritten batch has the base timestamp of its first record, and a batch with another one is
-  rewritten.
-- Bytes that no producer uses, but that a broker stores: batches with further attributes of batches or records, with
-  numbers in more bytes than necessary, or with an epoch and sequence but no producer id are rejected.
+- The time, name and comment in a gzip header (RFC 1952), and zstd's skippable frames and empty blocks (RFC 8878). The
+  proxy recompresses every compressed batch, even if it masked no field.
+- The base timestamp. A rewritten batch gets the timestamp of its first record as its base timestamp. A batch with any
+  other base timestamp is rewritten.
+- Bytes that no producer uses but a broker would store. The proxy rejects batches with unknown attributes (of the batch
+  or a record), with overlong numbers, or with an epoch and sequence but no producer id.
 """
 
 from collections import Counter
@@ -46,7 +46,7 @@ _TOKEN_WORK = 512
 _USED_ATTRIBUTES = CODEC_MASK | TRANSACTIONAL
 _OF_NO_PRODUCER = (-1, 0)  # sarama and kafkajs write 0
 OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE_VIOLATED, Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE})
-"""Reasons for rejecting batches without bad records whose records can be read all the same."""
+"""Reasons for rejecting a batch that has no bad records and can still be read."""
 
 
 def mask(
@@ -60,14 +60,13 @@ def mask(
     budget: DecompressionBudget,
     is_ours: bool,
 ) -> MaskedBatch | Finding | None:
-    """Return a batch without sensitive values in clear, a finding if it cannot be masked, or None if it can stay
-    unchanged.
+    """Return the masked batch, a finding if it cannot be masked, or None if it may stay unchanged.
 
     - `where`: the topic, the partition and the client.
     - `most_bytes`: the maximum size of the masked batch.
     - `again`: a budget for reading the payload again.
-    - `budget`: the budget of the request, for record errors.
-    - `is_ours`: whether the proxy has compressed the batch itself.
+    - `budget`: the request's budget, for record errors.
+    - `is_ours`: whether the proxy itself compressed the batch.
 
     Raises OverLimit for a record that is too large, and the errors of both budgets.
     """
@@ -101,11 +100,11 @@ def mask(
 
 
 class _Masks:
-    """Returns the masked value of each record, and notes in `found` the records that cannot be masked.
+    """A callable that masks each record's value, and notes in `found` the records that cannot be masked.
 
-    `count` is the number of changed records, and `rules` has that number for each policy. If `is_rewritten`, or if the
-    base timestamp of the batch is not that of its first record, the first record always gets a change, perhaps an empty
-    one, so that the whole `batch` is written again.
+    `count` is the number of changed records, and `rules` contains that number per policy. The first record always gets
+    a change, even an empty one, if `is_rewritten` or if its timestamp is not the batch's base timestamp. This causes
+    the whole `batch` to be rewritten.
     """
 
     def __init__(
@@ -132,7 +131,7 @@ class _Masks:
         self._record = RuledRecord(topic, partition, 0, 0, None, None, (), client)
 
     def __call__(self, read: RecordReader) -> RecordChange | None:
-        """Return the change of a record. Raises OverLimit if its masked value is too large."""
+        """Return the change for a record. Raises OverLimit if its masked value is too large."""
         self._budget.worked(_RECORD_WORK)
         if read.attributes:
             raise CannotRewrite("a record has attributes, which clients never set and consumers never read")
@@ -161,7 +160,7 @@ class _Masks:
         return RecordChange(time=base) if index == 0 and (self._is_rewritten or base is not None) else None
 
     def _headers(self, read: RecordReader) -> tuple[Header, ...]:
-        """Return the headers, one of which may name the schema. Raises Unmaskable if there are too many."""
+        """Return the record's headers, one of which may name the schema. Raises Unmaskable if there are too many."""
         if read.header_count > MOST_HEADERS:
             raise Unmaskable(f"the record has {read.header_count} headers, more than {MOST_HEADERS}")
         return read.headers()
@@ -171,8 +170,9 @@ class _Masks:
 
 
 def _unused_fields(batch: RecordBatch) -> str | None:
-    """Return the header fields that no producer uses but that have a value which a broker would store; None without
-    any.
+    """Describe the unused header fields with a value that a broker would store. Return None if there are none.
+
+    No producer uses these fields.
     """
     if batch.attributes & ~_USED_ATTRIBUTES:
         return f"its attributes ({batch.attributes & 0xFFFF:#06x}) have bits that no producer sets"

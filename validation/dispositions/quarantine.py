@@ -1,7 +1,7 @@
-"""Finds all bad records of a rejected batch for its topic's quarantine, and builds the headers that describe them.
+"""Finds all bad records of a rejected batch for the topic's quarantine, and builds the headers that describe them.
 
-A response lists a bounded number of record errors (`limits.max_record_errors`), so a verdict does not contain all bad
-records. For such batches, a second pass finds all of them by the same bounds and the same time.
+A response lists a bounded number of record errors (`limits.max_record_errors`), so a verdict may not contain all bad
+records. For such batches, a second pass finds all of them with the same bounds and the same time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,10 +37,11 @@ _HEADERS_AT_ONCE = 500
 
 
 class DeadLetterHeader(StrEnum):
-    """The names of the headers, in order. An unknown fact about a client has no header.
+    """The names of the headers, in order. A header is absent if its value is unknown, such as a client's principal.
 
-    `OWN` contains all headers of the record itself. It is present only if librdkafka cannot write one of their names.
-    `COPY` is "true" if the record is also in its own topic (`quarantine` with `mode: observe`), otherwise absent.
+    `OWN` contains all of the record's own headers. It is present only if librdkafka cannot write one of their names.
+    `COPY` is "true" if the record is also stored in its own topic (`quarantine` with `mode: observe`), and absent
+    otherwise.
     """
 
     OWN = "sluicegate.headers"
@@ -59,12 +60,12 @@ class DeadLetterHeader(StrEnum):
 
 
 def librdkafka_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
-    """Return headers as librdkafka writes them: names are C strings in UTF-8, other bytes are escaped."""
+    """Return headers as librdkafka writes them: names are UTF-8 C strings, and other bytes are escaped."""
     return [(name.decode(errors="backslashreplace").replace("\0", "\\x00"), value) for name, value in headers]
 
 
 def as_written(headers: Headers, give_way: Callable[[], None]) -> list[tuple[str, bytes | None]]:
-    """Return headers as `librdkafka_headers` does. If that changes a name, append `OWN` with the original headers.
+    """Return headers like `librdkafka_headers`. If that changes a name, append `OWN` with the original headers.
 
     Calls `give_way` after every few headers.
     """
@@ -81,7 +82,7 @@ def as_written(headers: Headers, give_way: Callable[[], None]) -> list[tuple[str
 
 
 def pack_headers(headers: Headers, give_way: Callable[[], None]) -> bytes:
-    """Return the value of `OWN`: the headers in the format of a record (KIP-98), starting with their count."""
+    """Return the value of `OWN`: the headers in the record format (KIP-98), starting with their count."""
     found = bytearray(signed_varint(len(headers)))
     for some in _in_pieces(headers):
         found += encoded(some)
@@ -95,7 +96,7 @@ def _in_pieces(headers: Headers) -> Iterator[tuple[tuple[bytes, bytes | None], .
 
 
 def unpack_headers(data: bytes) -> list[tuple[bytes, bytes | None]] | None:
-    """Return the headers from the result of `pack_headers`; None for other bytes."""
+    """Return the headers that `pack_headers` has packed, or None for any other bytes."""
     return read_headers(memoryview(data), 0, len(data))
 
 
@@ -107,11 +108,11 @@ class ViolationCause(NamedTuple):
 
 
 class QuarantineMismatch(Exception):
-    """Raised if the second pass over a batch finds other bad records than the first, which is a bug of the proxy."""
+    """Raised if the second pass over a batch finds different bad records than the first. This is a bug in the proxy."""
 
 
 def can_be_quarantined(submission: Submission) -> bool:
-    """Return whether single records can be extracted, which is possible only for batches of magic 2."""
+    """Return whether individual records can be extracted, which is possible only for batches of magic 2."""
     records = submission.records
     is_one_batch = records is not None and submission.version >= ONE_BATCH_SINCE
     return is_one_batch and records is not None and magic_at(records, 0) == MAGIC_2
@@ -126,9 +127,9 @@ def bad_records_of(
     budget: DecompressionBudget,
     most_bytes: int,
 ) -> TakenRecords:
-    """Return the bad records of a batch, each with what it violates.
+    """Return a batch's bad records, each with its violations.
 
-    `found` has the verdicts of bounds, rules, or both. Raises TooMuch if the records need more than `most_bytes`,
+    `found` contains the verdicts of bounds, rules, or both. Raises TooMuch if the records need more than `most_bytes`,
     QuarantineMismatch and Abandoned.
     """
     records = submission.records
@@ -172,7 +173,10 @@ def _wanted(batch: RecordBatch, found: Sequence[Finding], basis: ValidationBasis
 
 
 class _Wanted:
-    """Returns what a record violates. `broken` has the rules that each record violated in the first pass."""
+    """A callable that returns a record's violations.
+
+    `broken` maps records to the rules that they broke in the first pass.
+    """
 
     def __init__(self, bounds: BoundCheck | None, broken: Broken) -> None:
         self._bounds = bounds

@@ -1,4 +1,4 @@
-"""Rewrites whole batches for dispositions that change records, within the limits of a request."""
+"""Rewrites whole batches within the limits of a request, for dispositions that change records."""
 
 from sluicegate.protocol.records.batch_output import BatchOutput
 from sluicegate.protocol.records.codecs.codec import Codec, Oddity
@@ -19,7 +19,7 @@ _GROWTH_FREE_BYTES = 1 << 20
 
 
 class GrowthAllowance:
-    """Limits the rewritten batches of one request to four times the size of the originals, and 1 MiB more in total."""
+    """A limit on the rewritten batches of one request: four times the size of the originals, plus 1 MiB in total."""
 
     def __init__(self) -> None:
         self._free_bytes = _GROWTH_FREE_BYTES
@@ -34,10 +34,9 @@ class GrowthAllowance:
 
 
 class Rewriting:
-    """Rewrites one batch.
+    """The rewriting of one batch.
 
     `records` is the batch, `most_bytes` the maximum size of the new one, and `budget` is for reading the batch again.
-    `oddity` is set after the whole payload was read, to a part that brokers ignore.
     """
 
     def __init__(
@@ -60,14 +59,14 @@ class Rewriting:
 
     @property
     def oddity(self) -> Oddity | None:
-        """The part of the payload that brokers ignore, after the whole payload was read; None if there is none."""
+        """The part of the payload that brokers ignore, or None. Known only after the whole payload was read."""
         return None if self._pieces is None else self._pieces.oddity
 
     def changed(self, ask: Ask, watched: tuple[bytes, ...] = ()) -> RecordRewriter | None:
         """Write the batch with the changes that `ask` returns; return None if nothing changes.
 
-        `watched` is an argument of RecordReader. Raises CannotRewrite, BatchTooLarge, OverLimit, and the errors of
-        `ask` and of the budget.
+        `watched` is passed to RecordReader. Raises CannotRewrite, BatchTooLarge, OverLimit, and the errors of `ask` and
+        of the budget.
         """
         batch = self.batch
 

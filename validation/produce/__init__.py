@@ -1,1 +1,1 @@
-"""Validates whole Produce requests, and applies the dispositions of their policies to batches."""
+"""Validates whole Produce requests, and applies their policies' dispositions to batches."""

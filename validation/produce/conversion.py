@@ -1,7 +1,7 @@
-"""Converts Produce requests of versions 0 to 2 to version 3, for clusters that no longer accept the older ones.
+"""Converts Produce requests of versions 0 to 2 to version 3, for clusters that no longer accept the older versions.
 
-First, each partition is validated as a broker of Kafka 3.9 validates these formats before it converts them. Then its
-messages become one batch, which `validate_request` validates like every other batch.
+First, each partition is validated as a broker of Kafka 3.9 would validate these formats before converting them. Then
+its messages are written as one batch, which `validate_request` validates like any other batch.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ from sluicegate.validation.validated_request import Place
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, FaultStage, Finding, Reason, Verdict
 
-# The cost of any partition, in bytes of work.
+# The cost of each partition, in bytes of work.
 _PARTITION_WORK = 4096
 _CODECS = tuple(Codec)
 _NOTHING = memoryview(b"")
@@ -41,10 +41,10 @@ _ATTRIBUTES_AT = 17  # in a message of magic 0 or 1
 
 @dataclass(frozen=True, slots=True)
 class ConvertedRequest:
-    """A converted request of version 3, for a request of `version`.
+    """A request converted to version 3. `version` is the original version.
 
-    `settled` has the verdicts on partitions without a converted batch: a finding if a broker of Kafka 3.9 rejects the
-    messages, or an acceptance if there are none. Such a partition has a stand-in.
+    `settled` contains verdicts on partitions without a converted batch: a finding if a broker of Kafka 3.9 would reject
+    the messages, or an acceptance if there are none. These partitions contain a stand-in.
     """
 
     request: ProduceRequest
@@ -62,8 +62,8 @@ def convert_request(
 ) -> ConvertedRequest:
     """Convert a request of version 0 to 2.
 
-    `budget` is that of the whole request, in which the following validation counts the payloads once more. Raises
-    Abandoned and OutOfTime.
+    `budget` is the budget of the whole request. The validation that follows counts the payloads again. Raises Abandoned
+    and OutOfTime.
     """
     whole = finding_about_request(request)
     conversion = _Conversion(limits, decompressor, budget.for_rereading())
@@ -90,7 +90,7 @@ def convert_request(
 
 @lru_cache(maxsize=_FORMATS_REMEMBERED)
 def _remembered_formats(timestamp_type: TimestampType, max_message_bytes: int | None) -> TopicPolicy:
-    """Return a policy for the checks of the old formats, without those that the converted batch has to pass."""
+    """Return a policy with only those checks of the old formats that the converted batch does not undergo itself."""
     return TopicPolicy(timestamp_type=timestamp_type, max_message_bytes=max_message_bytes, framing=Framing.BROKER)
 
 
@@ -105,7 +105,7 @@ def _is_plain(records: memoryview) -> bool:
 
 class _Conversion:
     def __init__(self, limits: ValidationLimits, decompressor: Decompressor, budget: DecompressionBudget) -> None:
-        """`budget` is for reading each payload twice."""
+        """Create a converter. `budget` must allow for reading each payload twice."""
         self._limits = limits
         self._decompressor = decompressor
         self._budget = budget
@@ -120,21 +120,21 @@ class _Conversion:
             end = next_batch_end(records, 0)
             if end is None:
                 return Accepted(0, 0)
-            if magic_at(records, 0) == MAGIC_2:  # brokers accept it in an old request, too
+            if magic_at(records, 0) == MAGIC_2:  # brokers accept magic 2 in old requests, too
                 return bytes(records[:end])
             found = self._batch_or_finding(submission, records, verdict.records)
             if isinstance(found, bytes):
                 return found
             verdict = found
-        if isinstance(verdict, Accepted):  # null, to which brokers of 3.9 do not respond
+        if isinstance(verdict, Accepted):  # the records are null; brokers of Kafka 3.9 send no response to that
             return Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH)
-        # Of several faults, clients get the one that a broker finds first.
+        # If there are several faults, report the same one as a broker.
         first = self._verdict(submission, policy, now_ms)
         if isinstance(first, Finding):
             verdict = first
         if verdict.reason is Reason.RECORD_FORMAT and records is not None and _is_plain(records):
             verdict = replace(verdict, code=ErrorCode.UNKNOWN_SERVER_ERROR)
-        return replace(verdict, stage=FaultStage.LOG, bad_records=(), bad_count=0)  # old responses have no such errors
+        return replace(verdict, stage=FaultStage.LOG, bad_records=(), bad_count=0)  # absent in old responses
 
     def _verdict(self, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict:
         return validate_partition(submission, policy, self._limits, now_ms, self._decompressor, self._budget)

@@ -1,6 +1,4 @@
-"""Validates partitions of topics that need more than a broker's checks: fixes, marks, masks, rehearsals, rules,
-samples.
-"""
+"""Validates partitions if their policies require fixes, marks, masks, rehearsals, rules, or samples."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -44,15 +42,14 @@ from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Broken, Finding, Verdict
 
 _ANY_SIZE = 1 << 50
-# The maximum number of bad records that wait for their copies until all batches of the request are validated: about 25
-# MB.
+# The maximum number of bad records (about 25 MB) that wait to be copied until all batches of the request are validated.
 _MOST_BROKEN_OF_REQUEST = 4 * MOST_BROKEN
 _NOBODY = Client("")
 _WITHOUT_FIXES = frozenset({Mode.OBSERVE, Mode.MARK})
 
 
 class ExtendedValidation:
-    """Validates such partitions of one request, and adds the results to `validated`."""
+    """The extended validation of a request's partitions. It adds the results to `validated`."""
 
     def __init__(
         self,
@@ -94,7 +91,7 @@ class ExtendedValidation:
             return self._validated_by(policy, place, submission, now_ms)
         if self._is_rejected_by_floor(place, submission, floor, now_ms):
             return None
-        # the floor's validation already counted all bytes
+        # the floor's validation has already counted all bytes
         budget, self._budget = self._budget, self._budget.for_rereading()
         try:
             return self._validated_by(policy, place, submission, now_ms)
@@ -135,7 +132,7 @@ class ExtendedValidation:
         return verdict
 
     def _is_rejected_by_floor(self, place: Place, submission: Submission, floor: TopicPolicy, now_ms: int) -> bool:
-        """Return whether the floor rejects a batch of a client for which `enforce` does not apply."""
+        """Return whether the floor rejects the batch of a client to which `enforce` does not apply."""
         if floor.rules is not None:
             check_may_run_here(floor.rules, self._budget)
         by_broker = validate_partition(submission, floor, self._limits, now_ms, self._decompressor, self._budget)
@@ -152,9 +149,9 @@ class ExtendedValidation:
     def _is_unmaskable(
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
     ) -> bool:
-        """Mask the batch if it would be forwarded. Return whether it was rejected because it cannot be masked.
+        """Mask the batch if it would be forwarded. Return True if it was rejected because it cannot be masked.
 
-        Such a batch is rejected even if the topic is only observed.
+        Such a batch is rejected even if the topic's violations are only observed.
         """
         is_forwarded = isinstance(verdict, Accepted) or policy.mode is Mode.OBSERVE
         records, sensitive = submission.records, policy.sensitive
@@ -163,7 +160,7 @@ class ExtendedValidation:
         rejection: Finding | None = None
         if isinstance(verdict, Finding) and not verdict.bad_count and verdict.reason not in OF_READABLE_BATCHES:
             rejection = verdict
-        elif verdict.records:  # a broker stores nothing if there is no whole message
+        elif verdict.records:  # a broker stores nothing if there is no complete message
             changed = self._validated.replacements().get(place)
             batch = records if changed is None else memoryview(changed)
             budget = self._budget
@@ -211,9 +208,9 @@ class ExtendedValidation:
     def _marked_or_rejected(
         self, place: Place, submission: Submission, by_broker: Verdict, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
-        """Return an accepting verdict, with marks if the batch has bad records, or the finding if it cannot be marked.
+        """Return an acceptance, with marks if the batch has bad records, or the finding if it cannot be marked.
 
-        Rules are evaluated even if bounds are violated, so that a mark names all violations of a record.
+        Rules are evaluated even if bounds are violated, so that a mark names all of a record's violations.
         """
         records = submission.records
         if records is None or by_broker.records == 0 or magic_at(records, 0) < MAGIC_2:
@@ -246,8 +243,9 @@ class ExtendedValidation:
         return as_accepted
 
     def _reported(self, finding: Finding) -> Finding:
-        """Return a finding of a marked batch with what events need. All observed batches of a request share the
-        list.
+        """Return a marked batch's finding with the details that events need.
+
+        All observed batches of a request share the limit on listed records.
         """
         listed = finding.bad_records[: self._observed_errors]
         self._observed_errors -= len(listed)
@@ -258,8 +256,8 @@ class ExtendedValidation:
     ) -> Verdict:
         """Return the verdict of bounds and, if no bound is violated, of rules.
 
-        If the batch is forwarded after copies of its bad records are written, rules are evaluated in any case, so that
-        all bad records are copied.
+        If copies of the bad records are written before the batch is forwarded, rules are evaluated even if a bound is
+        violated. Otherwise, not all bad records would be copied.
         """
         records = submission.records
         is_copied = policy.mode is Mode.OBSERVE and policy.dead_letters is not None
@@ -275,10 +273,13 @@ class ExtendedValidation:
     def _by_rules(
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
-        """Return the verdict of the operator's rules on a batch, or on its fix, that a broker's checks accept."""
+        """Return the verdict of the operator's rules on a batch, or on its fixed version.
+
+        A broker's checks have already accepted the batch.
+        """
         if isinstance(verdict, Finding) or submission.records is None or not policy.has_rules:
             return verdict
-        if verdict.records == 0:  # an old request without a whole message, of which a broker stores nothing
+        if verdict.records == 0:  # an old request without a complete message; a broker stores nothing
             return verdict
         records = memoryview(self._fixed[place].records) if place in self._fixed else submission.records
         batch = Batch(submission.topic, submission.partition, records, verdict.records)
@@ -296,19 +297,19 @@ class ExtendedValidation:
         return most if policy.max_message_bytes is None else min(most, policy.max_message_bytes)
 
     def _limits_of(self, place: Place) -> ValidationLimits:
-        """Return the limits. A fixed or marked batch has no ratio, because the proxy has compressed it itself."""
+        """Return the limits. A fixed or marked batch has no limit on its ratio, because the proxy compressed it."""
         is_ours = place in self._fixed or place in self._marked
         return self._limits if not is_ours else replace(self._limits, ratio_free_bytes=_ANY_SIZE)
 
     def _results(self, batch: Batch, policy: TopicPolicy, limits: ValidationLimits) -> Iterator[RuleResult]:
-        """Yield the results, first that of the request rules. Records are not read after a rejection."""
+        """Yield the results, starting with that of the request rules. After a rejection, records are not read."""
         if policy.requests:
             sent = SentBatch(self._acks, batch.codec, batch.producer_id != NO_PRODUCER_ID, len(batch.records))
             yield evaluate_request_rules(policy.requests, sent, self._client, batch.record_count)
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
             broken: Broken | None = {} if policy.lists_all_bad_records else None
-            # they are kept until all batches are validated
+            # these records are kept until all batches are validated
             is_kept = broken is not None and policy.mode is not Mode.MARK
             most = min(MOST_BROKEN, self._broken_left) if is_kept else MOST_BROKEN
             observed = self._observed_budget
@@ -319,12 +320,12 @@ class ExtendedValidation:
             yield result
 
     def _fix(self, place: Place, submission: Submission, finding: Finding, policy: TopicPolicy, now_ms: int) -> Verdict:
-        """Return the verdict on the fixed batch; the finding if it cannot be fixed."""
+        """Return the verdict on the fixed batch, or the finding if the batch cannot be fixed."""
         records = submission.records
         if records is None or submission.version < ONE_BATCH_SINCE:
             return finding
         where = (submission.topic, submission.partition)
-        budget = self._budget.for_rereading()  # the first validation already counted all bytes
+        budget = self._budget.for_rereading()  # the first validation has already counted all bytes
         known = (self._limits, now_ms, self._previous, self._most_bytes(records, policy), self._decompressor, budget)
         fixed = fix_times(where, records, finding, policy, *known)
         if fixed is None:
@@ -341,4 +342,4 @@ class ExtendedValidation:
 
 
 def _go_on() -> None:
-    """Do nothing, because a budget that only counts record errors needs no work."""
+    """Do nothing. A budget that only counts record errors does no work."""

@@ -1,4 +1,4 @@
-"""Validates one batch without a broker, with the code that validates requests (for `try`, `test` and dead letters)."""
+"""Validates one batch without a broker, for `try`, `test` and dead letters. Uses the code that validates requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from sluicegate.validation.validated_request import ValidatedRequest
 
 _VERSION = 12  # the last version with topic names
 PLACE = (0, 0)
-"""The place of the batch in its request."""
+"""The batch's place in its request."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """How a batch is sent. The defaults are those of the Java producer.
+    """How a batch is sent. The defaults are the Java producer's.
 
     `producer` contains the producer id, the epoch and the first sequence number.
     """
@@ -39,7 +39,7 @@ def validate_batch(
     client: Client,
     sending: BatchSettings = BatchSettings(),  # this default is immutable
 ) -> ValidatedRequest:
-    """Return the verdict on a request with one batch. The batch is at PLACE."""
+    """Return the verdict on a request that contains one batch, at PLACE."""
     data = bytearray(write_batch(records, sending.producer, sending.codec.value))
     partition = PartitionData(0, 0, 0, len(data))
     request = ProduceRequest(data, _VERSION, None, sending.acks, [TopicData(topic, None, [partition])])

@@ -1,8 +1,8 @@
 """Validates a whole Produce request as a broker does: first the request itself, then each partition.
 
-A broker rejects some requests because of several partitions together (transactional batches without a transactional id,
-or of more than one producer). The proxy leaves this to the broker, which receives every batch or a stand-in with the
-same header.
+A broker rejects some requests because of several partitions together, such as transactional batches without a
+transactional id, or from more than one producer. The proxy leaves this check to the broker, which receives each batch
+or a stand-in with the same header.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import FaultStage, Finding, Reason, Verdict
 
-# The cost of any partition, in bytes of work.
+# The cost of each partition, in bytes of work.
 _PARTITION_WORK = 4096
 VALID_ACKS = frozenset({-1, 0, 1})
 _NOTHING_SETTLED: Mapping[Place, Verdict] = MappingProxyType({})
@@ -45,15 +45,15 @@ def validate_request(
 ) -> ValidatedRequest:
     """Validate every partition.
 
-    - `names` resolves topic ids.
-    - `now_ms` is called once per partition.
+    - `names`: resolves topic ids.
+    - `now_ms`: called once per partition.
     - `budget`: the budget of the whole request. Batches beyond it are rejected.
-    - `previous`: the times for `fix: previous`.
-    - `client`: the sender, for rules about it.
-    - `settled`: verdicts that are known before and apply in every mode (`sluicegate.validation.produce.conversion`).
+    - `previous`: the timestamps for `fix: previous`.
+    - `client`: the sender, for rules that depend on it.
+    - `settled`: verdicts that are already known and apply in every mode (`sluicegate.validation.produce.conversion`).
 
-    If no broker accepts the request's acks, the proxy leaves the request to the broker: nothing of it is validated or
-    stored. Raises Abandoned, and PreviousTimeInFlight.
+    If no broker would accept the request's acks, the proxy leaves the whole request to the broker, and nothing is
+    validated or stored. Raises Abandoned and PreviousTimeInFlight.
     """
     whole = None if settled else finding_about_request(request)
     validated = ValidatedRequest()
@@ -101,9 +101,9 @@ def waived_request(request: ProduceRequest, waiver: Waiver) -> ValidatedRequest:
 
 
 def finding_about_request(request: ProduceRequest) -> Finding | None:
-    """Return the finding about an impossible size or magic in a first batch; None without one.
+    """Return the finding about an impossible size or magic in a partition's first batch, or None.
 
-    Partitions are searched up to the first transactional batch.
+    Searches the partitions up to the first transactional batch.
     """
     try:
         for t, topic in enumerate(request.topics):

@@ -1,6 +1,6 @@
-"""Adds samples to bad records (`samples`): the beginnings of key and value. This requires a second read of the batch.
+"""Adds samples to bad records (`samples`): the beginnings of keys and values. This requires reading the batch again.
 
-Only batches of magic 2 have samples. For older messages a broker's record errors do not identify a message of the set.
+Only batches of magic 2 have samples. In older message sets, a broker's record errors do not identify the message.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from sluicegate.validation.validator import Submission
 from sluicegate.validation.verdict import BadRecord, Beginning, Finding, RecordSample, Verdict
 
 SHOWN_BYTES = 256
-"""The most bytes of a key or a value."""
-# The maximum for all batches of a request together, so that samples stay small compared with the request.
+"""The maximum number of bytes shown of a key or a value."""
+# The maximum for all batches in a request together, so that samples stay small compared with the request.
 _MOST_OF_A_REQUEST = 1000
 
 
 class Sampling:
-    """Adds samples to the first `limits.max_samples` bad records of each batch of one request."""
+    """A helper that adds samples to the first `limits.max_samples` bad records in each batch of one request."""
 
     def __init__(self, limits: ValidationLimits, decompressor: Decompressor, budget: DecompressionBudget) -> None:
         self._limits = limits
@@ -30,7 +30,7 @@ class Sampling:
         self._left = _MOST_OF_A_REQUEST
 
     def sampled_finding(self, finding: Finding, topic: str, partition: int, records: memoryview | None) -> Finding:
-        """Return the finding about a batch with samples of its bad records. Raises the errors of `budget`."""
+        """Return the finding about a batch, with samples of its bad records. Raises the errors of `budget`."""
         asked = finding.bad_records[: min(self._limits.max_samples, self._left)]
         if not asked or records is None:
             return finding
@@ -49,7 +49,7 @@ class Sampling:
         observed: dict[tuple[int, int], tuple[Finding, ...]],
         fixed: dict[tuple[int, int], FixedBatch],
     ) -> Verdict:
-        """Return the verdict with samples, and add samples to the partition's entries in `observed` and `fixed`."""
+        """Return the verdict with samples. Also adds samples to the partition's entries in `observed` and `fixed`."""
         where = (submission.topic, submission.partition, submission.records)
         if place in observed:
             observed[place] = tuple(self.sampled_finding(each, *where) for each in observed[place])
@@ -66,7 +66,7 @@ class Sampling:
                     found.read_next()
                     key = _beginning(found.key, found.key_size)
                     shown.append(replace(bad, contents=RecordSample(key, _beginning(found.value, found.value_size))))
-        except OverLimit:  # the second pass exceeded the limit, so these records have no samples
+        except OverLimit:  # the second pass exceeded the limit, so these records get no samples
             return shown
         return shown
 

@@ -1,1 +1,1 @@
-"""Rules about requests and clients, quotas and exemptions."""
+"""Rules for requests and clients, quotas and exemptions."""

@@ -1,4 +1,4 @@
-"""Matches the names of clients (client id, principal, software), and finds exempt clients and the owners of clients."""
+"""Matches clients by name (client id, principal, software), and finds exempt clients and the owners of clients."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -17,10 +17,10 @@ _MOST_NANOSECONDS = 20_000_000
 
 
 class NamePattern:
-    """A glob, or a regular expression of RE2, which matches in linear time. Thread-safe.
+    """A glob, or an RE2 regular expression. Both match in linear time. Thread-safe.
 
-    Clients choose their ids, so a name that is too long to match within 20 ms does not match. `is_for_every_principal`
-    is whether it matches every principal.
+    Clients choose their own ids, so a name that is too long to match within 20 ms does not match.
+    `is_for_every_principal` is whether the pattern matches every principal.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -36,25 +36,31 @@ class NamePattern:
         return hash(self.pattern)
 
     def matches(self, name: str | None) -> bool:
-        """Return whether the whole name matches; a missing name (None) never does."""
+        """Return whether the whole name matches. A missing name (None) never matches."""
         if name is None or len(name) > self._most_characters:
             return False
         return self._compiled.fullmatch(name.encode(errors="replace").decode()) is not None
 
     def concerns_principal_of(self, client: Client) -> bool:
-        """Return whether the principal of `client` matches. An unverified principal matches only a pattern for all."""
+        """Return whether the client's principal matches.
+
+        An unverified one matches only a pattern that matches all principals.
+        """
         return self.is_for_every_principal if client.is_unverified else self.matches(client.principal)
 
 
 @dataclass(frozen=True, slots=True)
 class EnforcedClients:
-    """The clients for which a policy is enforced: those whose id matches a pattern, or a share of all (`percent`)."""
+    """The clients for which a policy is enforced: all with an id that matches a pattern, or a share (`percent`)."""
 
     patterns: tuple[NamePattern, ...] = ()
     percent: int | None = None
 
     def covers(self, client: Client) -> bool:
-        """Return whether the policy is enforced for this client. A client without an id has the empty id."""
+        """Return whether the policy is enforced for this client.
+
+        If the client has no id, the patterns match the empty id.
+        """
         client_id = client.client_id or ""
         if self.percent is None:
             return any(pattern.matches(client_id) for pattern in self.patterns)
@@ -69,10 +75,10 @@ class EnforcedClients:
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Clients, such as mirrors, that only the broker validates. At least one pattern is set, and all set patterns must
-    match.
+    """Clients, such as mirrors, that only the broker validates.
 
-    `topics` has patterns of the topics to which the exemption applies; if it is empty, they are all topics.
+    At least one pattern is set, and all patterns that are set must match. `topics` contains patterns for the topics to
+    which the exemption applies; an empty `topics` means all topics.
     """
 
     principal: NamePattern | None
@@ -84,13 +90,13 @@ class Exemption:
         return _are_of(client, self.principal, self.client_id)
 
     def applies_to_topic(self, topic: str) -> bool:
-        """Return whether `topics` names this topic."""
+        """Return whether a pattern in `topics` matches this topic."""
         return any(pattern.matches(topic) for pattern in self.topics)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedClients:
-    """Clients of one owner. At least one pattern is set, and all set patterns must match."""
+    """The clients of one owner. At least one pattern is set, and all patterns that are set must match."""
 
     principal: NamePattern | None
     client_id: NamePattern | None
@@ -102,7 +108,7 @@ class OwnedClients:
 
 
 def owner_among(owners: tuple[OwnedClients, ...], client: Client) -> Owner | None:
-    """Return the owner of a client, from the first entry that covers the client; None if none does."""
+    """Return the owner from the first entry that covers the client, or None."""
     return next((owned.owner for owned in owners if owned.covers(client)), None)
 
 

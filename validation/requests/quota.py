@@ -13,9 +13,9 @@ _UNVERIFIED = "an unverified principal"
 class QuotaLimits:
     """A quota for each client that matches the given `client_id` and `principal`, or for each topic.
 
-    A limit of None means no limit. A client without an id has the empty id, as on a broker (RequestHeader.parse);
-    without a principal its principal is User:ANONYMOUS. All clients with unverified principals count as one client,
-    because they choose the names in their tokens.
+    A limit of None means no limit. As on a broker, a client without an id has an empty id (RequestHeader.parse), and a
+    client without a principal has the principal User:ANONYMOUS. All clients with unverified principals count as one
+    client, because clients choose the names in their tokens.
     """
 
     name: str
@@ -27,7 +27,7 @@ class QuotaLimits:
     connections: int | None
 
     def counted_names(self, client: Client) -> tuple[str, ...] | None:
-        """Return the names by which this client is counted; None if the quota does not apply."""
+        """Return the names by which this client is counted, or None if the quota does not apply."""
         if self.topic is not None:
             return None
         names = []

@@ -1,6 +1,6 @@
-"""Compiles rules about a request and its client from the configuration, with exemptions and quotas.
+"""Compiles rules for requests and their clients from the configuration, as well as exemptions and quotas.
 
-The rules are about acks, codec, idempotence, size, client id and software.
+The rules cover acks, codec, idempotence, size, client id and software.
 """
 
 import re
@@ -22,7 +22,7 @@ _LOOKED_AT = 64
 
 
 def numbers_in(version: str) -> tuple[int, ...]:
-    """Return the numbers at the start of a version, without zeros at the end: 2.3.0 equals 2.3."""
+    """Return the numbers at the start of a version, without trailing zeros: 2.3.0 equals 2.3."""
     text = version[:_LOOKED_AT].split("-", maxsplit=1)[0].split("+", maxsplit=1)[0]
     numbers = [int(found) for found in _NUMBERS.findall(text)[:_MOST_NUMBERS]]
     while numbers and numbers[-1] == 0:
@@ -32,13 +32,13 @@ def numbers_in(version: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LeastVersion:
-    """The lowest accepted version for clients with a matching software name."""
+    """The minimum accepted version for clients with a matching software name."""
 
     name: NamePattern
     version: str
 
     def rejects(self, name: str | None, version: str | None) -> bool:
-        """Return whether this software is older; False for a client without a software name."""
+        """Return whether this software is too old. Return False for a client without a software name."""
         return self.name.matches(name) and numbers_in(version or "") < numbers_in(self.version)
 
 
@@ -46,7 +46,7 @@ _ACKS = {-1: "all", 0: "0", 1: "1"}
 
 
 class SentBatch(NamedTuple):
-    """The properties of a batch as it was sent. `size` is in bytes, as on the wire."""
+    """The properties of a batch as it was sent. `size` is its size on the wire, in bytes."""
 
     acks: int
     codec: Codec
@@ -56,10 +56,10 @@ class SentBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RequestCheck:
-    """A rule. A condition that is None or empty is not checked.
+    """A rule for requests. Conditions that are None or empty are not checked.
 
-    `of_client` and `of_principal` select the clients to which it applies. Its topics are matched elsewhere. `acks` are
-    -1, 0 and 1, as in a request.
+    `of_client` and `of_principal` select the clients to which the rule applies. Its topics are matched elsewhere.
+    `acks` contains -1, 0 or 1, as in a request.
     """
 
     name: str
@@ -80,7 +80,10 @@ class RequestCheck:
         )
 
     def fault(self, sent: SentBatch, client: Client) -> str | None:
-        """Return the fault and the setting that fixes it, for the producer's developer; None without a fault."""
+        """Return the violation and the setting that fixes it, for the producer's developer.
+
+        Return None without a violation.
+        """
         faults = [*self._of_batch(sent), *self._of_client(client)]
         return "; ".join(faults) if faults else None
 
@@ -119,7 +122,7 @@ _ACKS_BY_KEY = {"all": -1, "1": 1, "0": 0}
 
 
 def request_rule_of(rule: keys.RequestRule) -> RequestCheck:
-    """Return one rule, without its topics."""
+    """Return the compiled rule. Its topics are not part of it."""
     return RequestCheck(
         rule.name,
         Mode(rule.mode),

@@ -1,1 +1,1 @@
-"""The operator's rules about records, beyond the checks of a broker."""
+"""The operator's rules for records, which go beyond a broker's checks."""

@@ -1,5 +1,6 @@
-"""The small built-in rules: a key or value is required, has a size, or is UTF-8; the size of a batch; the order of
-times.
+"""Defines simple built-in rules for records.
+
+A key or value is required, has a size, or is UTF-8; a batch has a maximum number of records; timestamps are in order.
 """
 
 from collections import OrderedDict
@@ -16,13 +17,13 @@ _BYTES_OF_STEP = 100  # decoding takes less than a nanosecond per byte
 
 @dataclass(frozen=True, slots=True)
 class Required(SimpleRule):
-    """Rejects null. An empty key or value passes."""
+    """A rule that rejects null. An empty key or value passes."""
 
     side: Side
 
     @property
     def parts(self) -> Part:
-        """Return no parts, because sizes are always known."""
+        """Return no parts, because sizes are always available."""
         return Part.NONE
 
     def ordinary(self) -> OrdinaryQuestions:
@@ -30,7 +31,7 @@ class Required(SimpleRule):
         return native_check_about(self.side, BytesQuestion(required=True))
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return a text if the key or value is null."""
+        """Return a message if the key or value is null, otherwise None."""
         return f"the {self.side.value} is null; send a {self.side.value}" if self.side.size_of(record) < 0 else None
 
 
@@ -40,7 +41,7 @@ def _bytes(size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Size(SimpleRule):
-    """Requires a size from `least` to `most` bytes, inclusive. Null passes (see `Required`)."""
+    """A rule that requires a size from `least` to `most` bytes, inclusive. Null passes (see `Required`)."""
 
     side: Side
     least: int = 0
@@ -48,7 +49,7 @@ class Size(SimpleRule):
 
     @property
     def parts(self) -> Part:
-        """Return no parts, because sizes are always known."""
+        """Return no parts, because sizes are always available."""
         return Part.NONE
 
     def ordinary(self) -> OrdinaryQuestions:
@@ -68,13 +69,13 @@ class Size(SimpleRule):
 
 @dataclass(frozen=True, slots=True)
 class Utf8(SimpleRule):
-    """Requires UTF-8 by RFC 3629, without overlong forms and surrogates. Null passes."""
+    """A rule that requires UTF-8 as RFC 3629 defines it, without overlong forms and surrogates. Null passes."""
 
     side: Side
 
     @property
     def parts(self) -> Part:
-        """Return the part with the bytes."""
+        """Return the part that contains the bytes."""
         return self.side.part
 
     def ordinary(self) -> OrdinaryQuestions:
@@ -82,7 +83,7 @@ class Utf8(SimpleRule):
         return native_check_about(self.side, BytesQuestion(is_text=True))
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return a text with the position of the first byte that is not UTF-8; None if all bytes are."""
+        """Return a message with the position of the first byte that is not UTF-8, or None if all bytes are."""
         data = self.side.bytes_of(record)
         if data is None:
             return None
@@ -98,13 +99,16 @@ class Utf8(SimpleRule):
 
 @dataclass(frozen=True, slots=True)
 class MostRecords(SimpleRule):
-    """Requires at most `most` records per batch. Reports a violation once, for the first record beyond the limit."""
+    """A rule that allows at most `most` records per batch.
+
+    It reports one violation, for the first record over the limit.
+    """
 
     most: int
 
     @property
     def parts(self) -> Part:
-        """Return no parts, because a record's position is always known."""
+        """Return no parts, because a record's position is always available."""
         return Part.NONE
 
     def ordinary(self) -> OrdinaryQuestions:
@@ -112,24 +116,24 @@ class MostRecords(SimpleRule):
         return OrdinaryQuestions(most_records=self.most)
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return a text for the first record beyond the limit."""
+        """Return a message for the first record over the limit, otherwise None."""
         if record.index != self.most:
             return None
         return f"the batch has more than {self.most} records; have the producer send smaller batches (batch.size)"
 
 
 class MonotonicTime(SimpleRule):
-    """Requires that times never decrease, for each producer and partition. Only observed, because a retry repeats
-    times.
+    """A rule that requires a producer's timestamps in a partition never to decrease.
 
-    Stores the latest time of the producers and partitions with the most recent records. An idempotent producer is
-    identified by its id, any other by its client id and address. The result depends on earlier records, so a batch
-    should be validated once: `is_slow` keeps the rule off the event loop, where a validation may start again. If a
-    schema must be fetched in the middle of a batch, the batch is validated twice, and times in the right order may be
-    reported.
+    It is only observed, because retries repeat timestamps. The rule stores the latest timestamp per producer and
+    partition, for those with the most recent records. An idempotent producer is identified by its producer id, and any
+    other by its client id and address. The result depends on earlier records, so a batch should be validated only once.
+    `is_slow` therefore keeps the rule off the event loop, where validations may be restarted. If a schema must be
+    fetched in the middle of a batch, the batch is still validated twice, and timestamps may be reported although they
+    are in order.
     """
 
-    is_slow = True  # each batch is validated once
+    is_slow = True  # ensures that each batch is validated once
 
     def __init__(self, most_producers: int = _MOST_PRODUCERS) -> None:
         self._most = most_producers
@@ -137,11 +141,11 @@ class MonotonicTime(SimpleRule):
 
     @property
     def parts(self) -> Part:
-        """Return no parts, because a record's time is always known."""
+        """Return no parts, because a record's timestamp is always available."""
         return Part.NONE
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return a text if the time is before the producer's latest."""
+        """Return a message if the timestamp is before the producer's latest, otherwise None."""
         time = record.timestamp
         if time == _NO_TIME:
             return None

@@ -1,6 +1,6 @@
-"""Custom rules from installed packages: entry points of the group `sluicegate.rules`.
+"""Custom rules from installed packages: entry points in the group `sluicegate.rules`.
 
-An entry point names a callable that takes the options of the configuration and returns a rule (`EntryPointRule`).
+An entry point names a callable that takes the options from the configuration and returns a rule (`EntryPointRule`).
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _RENAMED = {"needs": "parts", "complaint": "fault"}
 
 
 class CustomRuleUnusable(RuleUnusable):
-    """Raised if the rule does not exist, or cannot be created. The text gives the reason."""
+    """Raised if the rule does not exist or cannot be created. The message gives the reason."""
 
 
 class EntryPointRule(Protocol):
@@ -38,15 +38,15 @@ class EntryPointRule(Protocol):
         """Return whether a record may take more than about ten microseconds."""
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, or None. Raises Outage if a dependency of the rule does not respond."""
+        """Return a record's fault, or None. Raises Outage if a dependency of the rule does not respond."""
 
 
 class CustomRule(SimpleRule):
-    """Wraps an operator's rule.
+    """A wrapper for an operator's own rule.
 
-    An exception of the rule becomes a SchemaError with its position, and without content of the record. A rule that
-    fails on a record would fail on it again, so the error is permanent, as for built-in rules, and `on_schema_error`
-    applies. Only the rule itself can raise an Outage.
+    It turns the rule's exceptions into a SchemaError that names the position in the rule's code and quotes nothing from
+    the record. A rule that fails on a record would fail on it again. The error is therefore permanent, as for built-in
+    rules, and `on_schema_error` applies. Only the rule itself can raise an Outage.
     """
 
     def __init__(self, entry_point: str, rule: EntryPointRule) -> None:
@@ -61,7 +61,7 @@ class CustomRule(SimpleRule):
             words = self._rule.fault(record)
         except (Outage, MemoryError):  # not a fault of the rule
             raise
-        except (Exception, SystemExit) as error:  # sys.exit() in a rule would end the proxy
+        except (Exception, SystemExit) as error:  # sys.exit() in a rule would terminate the proxy
             what = f"failed ({type(error).__name__} at {place_of(error)})"
             raise SchemaError(self._words(what, record)) from error
         if words is None:
@@ -78,7 +78,7 @@ class CustomRule(SimpleRule):
 
 
 def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:
-    """Return the rule of an entry point, created with `options`. Raises CustomRuleUnusable."""
+    """Return an entry point's rule, created with `options`. Raises CustomRuleUnusable."""
     from importlib.metadata import entry_points  # noqa: PLC0415  # it imports the email package: 1 MB
 
     found = entry_points(group=GROUP)
@@ -104,7 +104,7 @@ def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:
 
 
 def old_names_of(rule: object) -> str | None:
-    """Return how to rename names of earlier versions that a rule still uses; None if it uses none."""
+    """Return how to rename the names from earlier versions that a rule still uses, or None if it uses none."""
     wrong = [
         f"{old}, which is now {new}"
         for old, new in _RENAMED.items()
@@ -114,7 +114,7 @@ def old_names_of(rule: object) -> str | None:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and the line that raised the error, for the author of the rule."""
+    """Return the file and line that raised the error, for the rule's author."""
     trace = error.__traceback__
     if trace is None:
         return "no known place"

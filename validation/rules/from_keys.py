@@ -1,4 +1,4 @@
-"""Compiles the configured rules of a topic."""
+"""Compiles a topic's configured rules."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -19,41 +19,41 @@ from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredS
 
 
 class RuleMaker(Protocol):
-    """Creates the rules whose cost depends on more than a record's size, or that read files."""
+    """A factory for rules that read files, and for rules with a cost that depends on more than a record's size."""
 
     def of_schema(self, schema: Schema, side: Side) -> RecordRule:
-        """Return a rule about a schema in a file or registry. Raises SchemaUnusable."""
+        """Return the rule for a schema in a file or registry. Raises SchemaUnusable."""
 
     def secret(self, password: Password) -> str:
-        """Return a secret that a policy names, from its file. Raises PasswordUnreadable."""
+        """Read a secret that a policy names from its file. Raises PasswordUnreadable."""
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
-        """Return the rule that CONTENT_RULES has for this key."""
+        """Return the rule that CONTENT_RULES contains for this key."""
 
     def of_expression(self, expression: str) -> RecordRule:
-        """Return a rule about a CEL expression. Raises RuleUnusable."""
+        """Return the rule for a CEL expression. Raises RuleUnusable."""
 
     def of_schema_expression(self, expression: str, schema: Schema) -> RecordRule:
-        """Return a rule about a CEL expression over values with a schema. Raises RuleUnusable."""
+        """Return the rule for a CEL expression over values with a schema. Raises RuleUnusable."""
 
     def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
-        """Return a rule about the conditions that a registry keeps with a schema."""
+        """Return the rule for the conditions that a registry stores with a schema."""
 
     def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
-        """Return a rule about the rules inside the schemas of a registry."""
+        """Return the rule for the rules inside a registry's schemas."""
 
     def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
-        """Return a rule about the `buf.validate` constraints of a schema. Raises SchemaUnusable."""
+        """Return the rule for a schema's `buf.validate` constraints. Raises SchemaUnusable."""
 
     def of_data_as_json(self, schema: Schema, side: Side) -> RecordRule:
-        """Return a rule about the JSON Schema of data that another schema describes. Raises RuleUnusable."""
+        """Return the rule for a JSON Schema that applies to another schema's data as JSON. Raises RuleUnusable."""
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
-        """Return the custom rule of an entry point. Raises RuleUnusable."""
+        """Return an entry point's custom rule. Raises RuleUnusable."""
 
 
 class InlineRules:
-    """Creates rules of any cost that run in the calling thread. It cannot read schemas."""
+    """A factory for rules of any cost that run in the calling thread. It cannot read schemas."""
 
     def of_schema(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
@@ -64,7 +64,7 @@ class InlineRules:
         return password.get()
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
-        """Return the rule that CONTENT_RULES has for this key."""
+        """Return the rule that CONTENT_RULES contains for this key."""
         return content_rule(key, side, options)
 
     def of_expression(self, expression: str) -> RecordRule:
@@ -100,9 +100,9 @@ INLINE_RULES = InlineRules()
 
 
 def rule_set_of(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RULES) -> RuleSet | None:
-    """Return the rules of one topic; None if there are none.
+    """Return a topic's rules, or None if there are none.
 
-    One entry may become several rules with its name. Raises RuleUnusable.
+    One entry may become several rules with the entry's name. Raises RuleUnusable.
     """
     if not rules:
         return None
@@ -120,7 +120,7 @@ def rule_set_of(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RUL
 
 
 def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[RecordRule]:
-    """Yield the rules of one entry. Raises RuleUnusable."""
+    """Yield an entry's rules. Raises RuleUnusable."""
     if rule.batch is not None:
         yield MostRecords(rule.batch.max_records)
     if rule.key is not None:

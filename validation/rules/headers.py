@@ -1,4 +1,4 @@
-"""Rules about headers: required and forbidden names, values, number and size."""
+"""Rules for headers: required and forbidden names, values, number and size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _INSTRUCTIONS_A_STEP = 100 // INSTRUCTION_NANOSECONDS  # a step is 100 ns
 
 @dataclass(frozen=True, slots=True)
 class _ListedHeaders(SimpleRule):
-    """The common part of rules about header names."""
+    """The common base of rules for header names."""
 
     names: tuple[str, ...]
 
@@ -31,10 +31,10 @@ class _ListedHeaders(SimpleRule):
 
 @dataclass(frozen=True, slots=True)
 class RequiredHeaders(_ListedHeaders):
-    """Requires each of these headers, with any value."""
+    """A rule that requires each of these headers, with any value."""
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the missing names."""
+        """Return a message with the missing names, or None."""
         record.budget.spend(len(record.headers))
         present = {name for name, _ in record.headers}
         missing = [name for name in self.names if name.encode() not in present]
@@ -43,10 +43,10 @@ class RequiredHeaders(_ListedHeaders):
 
 @dataclass(frozen=True, slots=True)
 class ForbiddenHeaders(_ListedHeaders):
-    """Rejects each of these headers."""
+    """A rule that rejects each of these headers."""
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the forbidden names that are present."""
+        """Return a message with the forbidden names that are present, or None."""
         record.budget.spend(len(record.headers))
         present = {name for name, _ in record.headers}
         found = [name for name in self.names if name.encode() in present]
@@ -54,9 +54,9 @@ class ForbiddenHeaders(_ListedHeaders):
 
 
 class MatchedHeader(SimpleRule):
-    """Requires that the whole value of every header of this name matches, in UTF-8. A missing header passes.
+    """A rule that requires the whole value of each header with this name to match, as UTF-8. A missing header passes.
 
-    `pattern` is a glob, or a regular expression of RE2 between slashes. A value that needs more than INLINE_STEPS is a
+    `pattern` is a glob, or an RE2 regular expression between slashes. A value that needs more than INLINE_STEPS is a
     fault, because matching cannot be interrupted.
     """
 
@@ -74,14 +74,14 @@ class MatchedHeader(SimpleRule):
 
     @property
     def header_names(self) -> frozenset[bytes]:
-        """The one name."""
+        """The single name."""
         return frozenset({self._name})
 
     def _steps_of(self, value: bytes | None) -> int:
         return _MATCH_STEPS + (0 if value is None else len(value) * self._instructions // _INSTRUCTIONS_A_STEP)
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return a text if a value does not match; the text does not contain the value."""
+        """Return a message if a value does not match, otherwise None. It does not quote the value."""
         left = INLINE_STEPS
         matched: bytes | None = None
         for name, value in record.headers:
@@ -108,7 +108,7 @@ class MatchedHeader(SimpleRule):
 
 @dataclass(frozen=True, slots=True)
 class HeaderBounds(SimpleRule):
-    """Limits the headers to `most_headers`, and to `most_bytes` of names and values together."""
+    """A rule that limits the headers to `most_headers`, and their names and values together to `most_bytes`."""
 
     most_headers: int | None = None
     most_bytes: int | None = None
@@ -120,11 +120,11 @@ class HeaderBounds(SimpleRule):
 
     @property
     def header_names(self) -> frozenset[bytes]:
-        """Return no names, because only the number and size of headers are needed."""
+        """Return no names, because only the number and size of the headers are needed."""
         return frozenset()
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return a text if there are too many headers, or if they are too large."""
+        """Return a message if there are too many headers or they are too large, otherwise None."""
         count = record.header_count
         if self.most_headers is not None and count > self.most_headers:
             return f"{count} headers, but at most {self.most_headers} are allowed"

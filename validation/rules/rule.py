@@ -1,8 +1,8 @@
 """Defines the interface of rules: a rule receives one record and returns its fault, or None.
 
-A rule uses no file, socket or clock. If it must look something up (a schema), it receives a callable that may raise
-Outage. Its texts are for the developer of the producer: they name the fault and the fix, and quote nothing from the
-record.
+A rule does not use files, sockets or clocks. If it must look something up, such as a schema, it receives a callable
+that may raise Outage. Its messages are for the producer's developer: they name the fault and the fix, and quote nothing
+from the record.
 
 Compiled with the types in rule.pxd if a C compiler is installed.
 """
@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 Header = tuple[bytes, bytes | None]
 
 INLINE_STEPS = 200_000
-"""A step takes at most about 100 ns; up to this bound a rule runs inline, at most about 20 ms."""
+"""A step takes at most about 100 ns. Up to this many steps, a rule runs inline, for at most about 20 ms."""
 UNBOUNDED = 1 << 62
 """The steps of a rule without a known bound."""
 
@@ -23,18 +23,18 @@ UNBOUNDED = 1 << 62
 class Mode(Enum):
     """How a batch that violates a rule is handled."""
 
-    REJECT = "reject"  # the batch is rejected, as a broker would do
+    REJECT = "reject"  # the batch is rejected, as by a broker
     OBSERVE = "observe"  # the batch is forwarded unchanged, and the violation is reported
-    FIX = "fix"  # the batch is forwarded with other times, and both times are reported
+    FIX = "fix"  # the batch is forwarded with corrected timestamps, and both timestamps are reported
     QUARANTINE = "quarantine"  # like reject, but the bad records are written to another topic
-    MARK = "mark"  # the batch is forwarded, and headers of its bad records name the violation
+    MARK = "mark"  # the batch is forwarded, and headers on its bad records name the violation
     COPY = "copy"  # like observe, but copies of the bad records are written to another topic
 
     __hash__ = object.__hash__  # members are singletons, and Enum's own hash is a Python call
 
 
 class Part(Flag):
-    """The parts of a record that a rule reads; parts that no rule reads are not extracted."""
+    """The parts of a record that a rule reads. Parts that no rule reads are not extracted."""
 
     NONE = 0
     KEY = auto()
@@ -59,25 +59,31 @@ class OnSchemaError(Enum):
 
 
 class RuleUnusable(Exception):
-    """Raised if the operator's rule is invalid, or needs a package that is not installed. The text gives the reason."""
+    """Raised if the operator's rule is invalid, or requires a package that is not installed.
+
+    The message gives the reason.
+    """
 
 
 class Outage(Exception):
     """Raised if a dependency of a rule does not respond. This is never the client's fault.
 
-    The text names the dependency and the failed request.
+    The message names the dependency and the failed request.
     """
 
 
 class SchemaError(Exception):
-    """Raised if a schema exists, but the proxy cannot compile or apply it. The text gives the schema and the reason.
+    """Raised if a schema exists, but the proxy cannot compile or apply it. The message gives the schema and the reason.
 
     `on_schema_error` determines how the record is handled.
     """
 
 
 LIBRARY_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Errors of a library with a schema or data that it does not expect: those of the client, so they are permanent."""
+"""Errors that a library raises for an unexpected schema or unexpected data.
+
+The client caused them, so they are permanent.
+"""
 
 
 class TooManySteps(Exception):
@@ -85,7 +91,7 @@ class TooManySteps(Exception):
 
 
 class StepBudget:
-    """The budget of a rule for one record. The rule spends steps before it does the work; this class only counts them.
+    """A rule's budget for one record. The rule spends steps before it does the work; this class only counts them.
 
     Every rule may compare a few numbers without spending steps.
     """
@@ -94,7 +100,7 @@ class StepBudget:
         self.spent = 0
 
     def spend(self, steps: int) -> None:
-        """Count an upper bound of the following steps; UNBOUNDED if no bound is known.
+        """Spend an upper bound of the steps that follow; UNBOUNDED if no bound is known.
 
         A budget with a limit raises TooManySteps, or OutOfTime if the work would block other work.
         """
@@ -102,7 +108,7 @@ class StepBudget:
 
 
 class LimitedSteps(StepBudget):
-    """Allows at most `most` steps, which another budget also counts."""
+    """A budget of at most `most` steps, which another budget also counts."""
 
     def __init__(self, within: StepBudget, most: int = INLINE_STEPS) -> None:
         super().__init__()
@@ -117,9 +123,10 @@ class LimitedSteps(StepBudget):
 
 
 class Client:
-    """The client that sent a record. Fields that it has not sent are None.
+    """The client that sent a record. Fields that the client did not send are None.
 
-    `is_unverified` means that a broker has accepted its login, but the proxy does not know for which principal.
+    `is_unverified` means that a broker has accepted the client's login, but the proxy does not know for which
+    principal.
     """
 
     __slots__ = ("address", "client_id", "is_unverified", "principal", "software_name", "software_version")
@@ -142,16 +149,16 @@ class Client:
 
 
 class RuledRecord:
-    """A record as rules read it. Key, value and headers are set only if a rule of the topic reads them.
+    """A record as rules read it. Key, value and headers are set only if one of the topic's rules reads them.
 
-    The same object is filled again for each record of a batch, so no rule may keep it.
+    The same object is filled again for each record in a batch, so rules must not keep it.
 
     - `index`: the position in the batch.
     - `timestamp`: int64 ms.
     - `key_size` and `value_size`: bytes, or -1 for null; always set.
     - `producer_id`: -1 if the producer is not idempotent.
-    - `headers`: may lack headers whose names no rule reads.
-    - `header_count` and `header_bytes`: those of all headers; -1 if unknown.
+    - `headers`: may omit headers whose names no rule reads.
+    - `header_count` and `header_bytes`: number and size of all headers; -1 if unknown.
     - `budget`: the budget that a rule spends before costly work on the record.
     """
 
@@ -184,7 +191,7 @@ class RuledRecord:
 
     @property
     def content_bytes(self) -> int:
-        """Return the bytes of key and value together."""
+        """Return the size of key and value together (bytes)."""
         return max(0, self.key_size) + max(0, self.value_size)
 
     def fill(
@@ -197,7 +204,7 @@ class RuledRecord:
         key_size: int,
         value_size: int,
     ) -> None:
-        """Fill in the next record. Parts that no rule needs are None, or empty."""
+        """Fill in the next record. Parts that no rule needs are None or empty."""
         self.index = index
         self.timestamp = timestamp
         self.key = key
@@ -210,18 +217,18 @@ class RuledRecord:
 
 
 class Side(Enum):
-    """The side of a record that a rule is about, with its name in messages."""
+    """The side of a record to which a rule applies, with its name in messages."""
 
     KEY = "key"
     VALUE = "value"
 
     @property
     def part(self) -> Part:
-        """Return the part that a rule about this side reads."""
+        """Return the part that a rule for this side reads."""
         return Part.KEY if self is Side.KEY else Part.VALUE
 
     def size_of(self, record: RuledRecord) -> int:
-        """Return the size in bytes; -1 for null."""
+        """Return the size in bytes, or -1 for null."""
         return record.key_size if self is Side.KEY else record.value_size
 
     def bytes_of(self, record: RuledRecord) -> bytes | None:
@@ -238,30 +245,31 @@ class RecordRule(Protocol):
 
     @property
     def is_slow(self) -> bool:
-        """Return whether a record may take more than about ten microseconds. Such a rule never runs on the
-        event loop.
+        """Return whether a record may take more than about ten microseconds.
+
+        Such a rule never runs on the event loop.
         """
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, for the producer's developer; None if there is no fault.
+        """Return a record's fault, for the producer's developer, or None.
 
-        Before costly work, the rule spends an upper bound of its steps from `record.budget`, computed without doing the
-        work. The text has no details, because `description` returns these. Raises Outage, SchemaError, and the errors
-        of the budget.
+        Before costly work, the rule spends an upper bound of its steps from `record.budget`. It computes the bound
+        without doing the work. The message contains no details, because `description` returns these. Raises Outage,
+        SchemaError, and the errors of the budget.
         """
 
     def description(self, record: RuledRecord) -> str | None:
-        """Return a longer text that replaces the text of `fault` for this record, with the first error in detail.
+        """Return a longer message that replaces that of `fault` for this record, with details of the first error.
 
-        Returns None if there are no more details, or if finding them takes longer than a few milliseconds. Called at
-        most once per batch, for the first bad record. Spends steps as `fault` does, and raises only the errors of the
+        Returns None if there are no more details, or if finding them would take more than a few milliseconds. Called at
+        most once per batch, for the first bad record. Spends steps like `fault`, and raises only the errors of the
         budget.
         """
 
 
 @runtime_checkable
 class NamesHeaders(Protocol):
-    """A rule that reads headers by their names, so that a record's other headers are not extracted."""
+    """A rule that reads headers by name, so that a record's other headers are not extracted."""
 
     @property
     def header_names(self) -> frozenset[bytes] | None:
@@ -278,19 +286,19 @@ Subject_contra = TypeVar("Subject_contra", contravariant=True)
 
 @runtime_checkable
 class SupportsLookAhead(Protocol[Subject_contra]):
-    """A rule (for records) or a schema (for data) that evaluates several together faster than one by one."""
+    """A rule (for records) or a schema (for data) that evaluates several of them together faster than one by one."""
 
     def look_ahead(self, subjects: Sequence[Subject_contra], budget: StepBudget) -> None:
-        """Prepare for these records or data of one request, which will be evaluated next. Changes no verdict.
+        """Prepare for the records or data in one request that will be evaluated next. Changes no verdict.
 
-        Called after a record took more than INLINE_STEPS. Raises the errors of the budget, and those of the evaluation
-        if it may not wait here.
+        Called after a record has taken more than INLINE_STEPS. Raises the errors of the budget, and those of the
+        evaluation if it may not wait here.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRule:
-    """A rule from the configuration. `mode`: REJECT or OBSERVE."""
+    """A rule from the configuration. `mode` is REJECT or OBSERVE."""
 
     name: str
     rule: RecordRule

@@ -30,7 +30,7 @@ HOSTILE: Sequence[bytes | None] = (
     *(b"\xc0\xaf", b"\xe0\x80\xaf", b"\xf0\x80\x80\xaf", b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xf4\x90\x80\x80"),
     *(b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98", b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00", b"text\xff", b'"\xc3\x28"'),
     "naïve 漢字 😀 \u2028".encode(),
-    # JSON, and texts that only resemble it (RFC 8259).
+    # JSON, and bytes that only resemble it (RFC 8259).
     *(b"{}", b"[]", b"null", b"true", b"0", b"-0", b"1e400", b"01", b"+1", b".5", b"1.", b"NaN", b"Infinity", b"-"),
     *(b"{} {}", b"{}\x00", b" {} ", b"[1,]", b'{"a":1,}', b'{"a":1,"a":2}', b"{'a':1}", b"{a:1}", b"[1 2]", b"tru"),
     *(b'"\\ud800"', b'"\\u12"', b'"\\x"', b'"a\nb"', b'"\x00"', b'"', b"[", b"{", b'{"a"', b"/*c*/{}", b"\v{}"),
@@ -41,7 +41,7 @@ HOSTILE: Sequence[bytes | None] = (
     b"\x0a\xff\x01",
     *(b"\x80" * 9 + b"\x01", b"\xff" * 10, b"\xff" * 11, b"\x02" * 40, b"\x7f" + b"a" * 10, b"\x01\x02\x00\x03"),
 )  # fmt: skip
-"""Keys and values that readers of bytes often disagree about."""
+"""Keys and values that different readers often interpret differently."""
 _HEADERS: Sequence[tuple[Header, ...]] = ((), ((b"tenant", b"acme"),), ((b"", None), (b"h", b"\xff"), (b"h", b"")))
 
 
@@ -57,14 +57,14 @@ class CheckedRule(Protocol):
         """Return whether a record may take more than about ten microseconds."""
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, or None."""
+        """Return a record's fault, or None."""
 
 
 def check_rule(rule: CheckedRule, examples: Sequence[bytes | None] = (), seed: int = 1) -> int:
     """Evaluate `rule` on records with HOSTILE keys and values, with `examples`, and with mutations of these.
 
-    `examples`: keys or values that the rule accepts or nearly accepts, such as some of each allowed length. Raises
-    AssertionError if the rule raises anything but Outage and SchemaError, returns anything but a text or None, or
+    `examples` are keys or values that the rule accepts or nearly accepts, such as some of each allowed length. Raises
+    AssertionError if the rule raises anything but Outage and SchemaError, returns anything but a string or None, or
     rejects a record that its `ordinary()` accepts. Returns the number of records that `ordinary()` accepted; 0 if the
     rule has none or no native code was compiled.
     """
@@ -101,13 +101,13 @@ def _native_check(rule: CheckedRule) -> "AcceptsBatch | None":
 
 
 class AcceptsBatch(Protocol):
-    """Returns whether native code accepts all records of a batch."""
+    """A callable that returns whether native code accepts all records in a batch."""
 
     def __call__(self, records: bytes, count: int) -> bool: ...
 
 
 def _fault(rule: CheckedRule, record: NewRecord, at: int) -> str | None:
-    """Return the fault of a record with only the parts that the rule reads, as the proxy does."""
+    """Return the fault of a record that, as in the proxy, has only the parts that the rule reads."""
     parts = rule.parts
     seen = RuledRecord(
         "topic", 0, at, record.timestamp, record.key, record.value,

@@ -1,4 +1,4 @@
-"""The rules of one topic, in the order of the configuration, and the parts of a record that they need together."""
+"""A topic's rules, in the order of the configuration, and the parts of a record that they read."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -12,7 +12,7 @@ _FAST: bool = is_compiled()
 
 
 class RuleSet:
-    """The rules of a topic's policy.
+    """The rules in a topic's policy.
 
     - `parts`: the parts that any rule reads.
     - `is_slow`: whether any rule may be slow.
@@ -27,14 +27,14 @@ class RuleSet:
         names = [header_names_of(named.rule) for named in self.rules if Part.HEADERS in named.rule.parts]
         known = [each for each in names if each is not None]
         self.header_names = frozenset().union(*known) if len(known) == len(names) else None
-        # Without compiled code, reading a byte takes a hundred times as long, and other work cannot run while a record
+        # Without compiled code, reading a byte takes a hundred times as long, and no other work can run while a record
         # is read.
         self.is_slow = any(named.rule.is_slow for named in self.rules) or (self.parts is not Part.NONE and not _FAST)
         self.looking_ahead = tuple((each, each.rule) for each in self.rules if isinstance(each.rule, SupportsLookAhead))
         self.ordinary = ordinary_questions(named.rule for named in self.rules)
 
     def without(self, others: "RuleSet | None") -> "RuleSet | None":
-        """Return the rules that are not among `others`; None if none remain."""
+        """Return the rules that are not in `others`, or None if none remain."""
         left = self.rules if others is None else tuple(rule for rule in self.rules if rule not in others.rules)
         return RuleSet(left) if left else None
 

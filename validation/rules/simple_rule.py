@@ -4,9 +4,9 @@ from sluicegate.validation.rules.rule import RuledRecord
 
 
 class SimpleRule:
-    """A rule that looks nothing up outside the process and whose `fault` has all details; see `RecordRule`.
+    """A rule that looks nothing up outside the process, and whose `fault` contains all details; see `RecordRule`.
 
-    A subclass adds `parts` and `fault`, and overrides other defaults if necessary.
+    A subclass adds `parts` and `fault`, and overrides the other defaults if necessary.
     """
 
     __slots__ = ()

@@ -5,7 +5,7 @@ Compiled with the types in strict_utf8.pxd if a C compiler is installed.
 
 
 def behind_character(data: bytes, at: int, end: int) -> int:
-    """Return the end of the multi-byte character at `at`; -1 if it is malformed, or extends beyond `end`."""
+    """Return the end of the multi-byte character at `at`, or -1 if it is malformed or extends beyond `end`."""
     first = data[at]
     least = 0x80
     most = 0xBF
@@ -53,7 +53,7 @@ def is_text(data: bytes, at: int, end: int) -> bool:
 
 
 def _is_ascii(data: bytes, at: int) -> bool:
-    """Return whether the next 32 bytes are ASCII; C compilers vectorize this loop."""
+    """Return whether the next 32 bytes are ASCII. C compilers vectorize this loop."""
     bits = 0
     place = 0
     while place < 32:

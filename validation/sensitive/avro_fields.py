@@ -1,7 +1,7 @@
-"""Replaces sensitive strings in an Avro datum, found by its writer schema. All other bytes stay unchanged.
+"""Replaces sensitive strings in an Avro datum, using its writer schema. All other bytes stay unchanged.
 
-A path has the names of fields and a map's keys. Arrays and unions have no part in a path. A replacement changes the
-length of the string, and the size of each surrounding block of an array or map that states its size (with a negative
+A path consists of field names and map keys. Arrays and unions are not part of a path. A replacement changes the length
+of the string. It also changes the size of each surrounding array or map block that states its size (with a negative
 count).
 """
 
@@ -34,7 +34,7 @@ def mask_avro(
 
 
 class _Walk:
-    """One pass over a datum. Types without bytes are left out of records, so each value takes a byte on each level."""
+    """A pass over a datum. It skips types without bytes in records, so that each value takes a byte on each level."""
 
     def __init__(self, data: bytes, records: AvroRecords, writer: ValueWriter, worked: Callable[[int], None]) -> None:
         self._data = data
@@ -47,7 +47,7 @@ class _Walk:
         self.at = 0
 
     def value(self, at: int, nodes: Nodes, depth: int) -> None:
-        """Move past a value of the type at `at` of the plan, which is at the place of `nodes`."""
+        """Move past a value at the place of `nodes`. Its type is at `at` in the plan."""
         self._work += _VALUE_WORK
         if self._work >= _COUNTED_WORK:
             self._count(0)
@@ -155,7 +155,7 @@ class _Walk:
         )
 
     def _after_length(self) -> int:
-        """Move past bytes after their length; return their start."""
+        """Skip a length and the bytes that it counts. Return the position of these bytes."""
         size = self._number()
         start = self.at
         if not 0 <= size <= self._end - start:
@@ -169,7 +169,7 @@ class _Walk:
         self.at += size
 
     def _number(self) -> int:
-        """Read a zig-zag number of at most 64 bits."""
+        """Read a zigzag number of at most 64 bits."""
         at = self.at
         if at < self._end:
             byte = self._data[at]
@@ -192,7 +192,7 @@ class _Walk:
         raise self.not_of_schema()
 
     def not_of_schema(self) -> Unmaskable:
-        """Return the error that the bytes are no datum of the schema."""
+        """Return the error for bytes that are not a datum of the schema."""
         return Unmaskable(f"the value does not match its Avro schema at byte {self.at}, so its fields cannot be found")
 
 

@@ -1,4 +1,4 @@
-"""Finds the fields of an Avro schema's records at places of sensitive fields, on first use."""
+"""Finds the places of sensitive fields in the records of an Avro schema, on first use."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -31,9 +31,7 @@ def check_kind(kind: int, nodes: Nodes) -> None:
 
 
 class AvroRecords:
-    """The records of one schema, which are counted in `kept`. Thread-safe. `numbers` and `root` are the
-    schema's plan.
-    """
+    """The records in one schema. Thread-safe. `kept` counts them. `numbers` and `root` are the schema's plan."""
 
     def __init__(self, plan: DatumPlan, policies: Sequence[FieldPolicy], kept: KeptParts) -> None:
         self.numbers = plan.numbers
@@ -46,8 +44,7 @@ class AvroRecords:
         self._kept = kept
 
     def fields(self, at: int, nodes: Nodes, worked: Callable[[int], None]) -> tuple[tuple[int, Nodes], ...]:
-        """Return the type and the places of each field of the record at `at` of the plan, without fields that have no
-        bytes.
+        """Return the type and the places of each field in the record at `at` in the plan. Omits fields without bytes.
 
         Raises Unmaskable if a field without bytes is sensitive and not null.
         """
@@ -78,7 +75,7 @@ class AvroRecords:
         return found
 
     def _tags(self, at: int, worked: Callable[[int], None]) -> dict[int, Nodes]:
-        """Return the places of the tagged fields of a record, by the position of the field."""
+        """Return the places of a record's tagged fields, by the position of the field."""
         if not self._policies:
             return {}
         found = self._tagged.get(at)
@@ -105,7 +102,7 @@ class AvroRecords:
             return seen[at]
         worked(_FIELD_WORK)
         kind = self.numbers[at]
-        seen[at] = False  # for a record that contains itself, which has no datum
+        seen[at] = False  # for a record that contains itself: no such datum exists
         if kind == avro_datum.RECORD:
             fields = self.numbers[at + 2 : at + 2 + self.numbers[at + 1]]
             seen[at] = all(self._has_no_bytes(field, seen, worked) for field in fields)

@@ -1,4 +1,4 @@
-"""Checks the values at places of fields."""
+"""Checks the values at the places of fields."""
 
 from collections.abc import Callable
 
@@ -8,9 +8,9 @@ Nodes = tuple[FieldPlace, ...]
 
 
 class Unmaskable(Exception):
-    """Raised if a value cannot be masked, or has a field that is not allowed. The text quotes nothing from the value.
+    """Raised if a value cannot be masked, or contains a forbidden field. The message quotes nothing from the value.
 
-    `fields` is the policy that the value violates; None if the value cannot be parsed, so that it violates all
+    `fields` is the policy that the value violates. It is None if the value cannot be parsed and so violates all
     policies.
     """
 
@@ -20,7 +20,7 @@ class Unmaskable(Exception):
 
 
 def fields_of(nodes: Nodes) -> FieldPolicy | None:
-    """Return the policy of a place; None if it is not sensitive."""
+    """Return the policy that applies to a place, or None if the place is not sensitive."""
     for node in nodes:
         if node.fields is not None:
             return node.fields
@@ -28,7 +28,7 @@ def fields_of(nodes: Nodes) -> FieldPolicy | None:
 
 
 def nodes_below(nodes: Nodes, name: str, worked: Callable[[int], None]) -> Nodes:
-    """Return the nodes of a name."""
+    """Return the nodes for a name."""
     if len(nodes) == 1:
         return nodes[0].named(name, worked)
     return tuple(each for node in nodes for each in node.named(name, worked))
@@ -41,7 +41,7 @@ def check_string(nodes: Nodes, fields: FieldPolicy) -> None:
 
 
 def check_not_sensitive(nodes: Nodes, kind: str) -> None:
-    """Raise Unmaskable if a value that is no string is sensitive. `kind` is the value's kind with its article."""
+    """Raise Unmaskable if a value that is not a string is sensitive. `kind` is the value's kind with its article."""
     fields = fields_of(nodes)
     if fields is not None:
         check_string(nodes, fields)
@@ -49,5 +49,5 @@ def check_not_sensitive(nodes: Nodes, kind: str) -> None:
 
 
 def _shown(nodes: Nodes, fields: FieldPolicy) -> str:
-    """Return the path in the configuration or the schema, never a name from the record."""
+    """Return the path in the configuration or the schema. It never contains a name from the record."""
     return "the field " + next(".".join(node.path) for node in nodes if node.fields is fields)

@@ -1,4 +1,4 @@
-"""Compiles the configured sensitive fields of a topic."""
+"""Compiles a topic's configured sensitive fields."""
 
 from collections.abc import Sequence
 
@@ -26,10 +26,10 @@ class SensitiveUnusable(RuleUnusable):
 
 
 class Sensitive:
-    """The sensitive fields of one topic.
+    """A topic's sensitive fields.
 
-    `values` masks the topic's values. `rule` has the name under which violations of all fields are reported, and finds
-    the schema of a record.
+    `values` masks the topic's values. `rule` finds a record's schema; violations of all fields are reported under its
+    name.
     """
 
     def __init__(self, policies: Sequence[FieldPolicy], values: Values, rule: NamedRule | None = None) -> None:
@@ -49,7 +49,7 @@ class Sensitive:
 
 
 def sensitive_fields_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensitive | None:
-    """Return the sensitive fields of a topic; None if there are none. Raises SensitiveUnusable."""
+    """Return a topic's sensitive fields, or None if there are none. Raises SensitiveUnusable."""
     if not keys:
         return None
     policies = [_compiled(each, i, maker) for i, each in enumerate(keys)]
@@ -79,7 +79,7 @@ def sensitive_fields_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensit
 
 
 def _compiled(keys: Keys, place: int, maker: RuleMaker) -> FieldPolicy:
-    """Compile one item at the position `place` of the list. Raises SensitiveUnusable."""
+    """Compile the item at the position `place` in the list. Raises SensitiveUnusable."""
     key = b""
     where = (place, "key_file")
     if keys.action == "hash":

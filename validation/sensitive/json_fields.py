@@ -1,10 +1,10 @@
-"""Replaces sensitive strings in a JSON text. All other bytes of the text stay unchanged.
+"""Replaces sensitive strings in JSON. All other bytes stay unchanged.
 
-The text must be strict JSON (RFC 8259) in UTF-8. Arrays have no part in a path: a path means the field in an object,
-and in each object of an array. If several fields have the same name, all are replaced, because parsers disagree about
-which one counts.
+The input must be strict JSON (RFC 8259) in UTF-8. Arrays are not part of a path: a path refers to the field in an
+object, and in each object in an array. If several fields have the same name, all are replaced, because parsers disagree
+about which one applies.
 
-Regular expressions match windows of the text, which may cut a long token. `_long_string`, `_long_number` and
+Regular expressions match windows of the JSON, which may cut a long token. `_long_string`, `_long_number` and
 `_text_pieces` handle such tokens.
 """
 
@@ -46,8 +46,9 @@ _WITHIN_CHARACTER = range(0x80, 0xC0)
 
 
 def mask_json(value: bytes, begin: int, root: Nodes, writer: ValueWriter, worked: Callable[[int], None]) -> None:
-    """Write the replacements in the text from `begin` on. Raises Unmaskable, and the errors of `writer` and
-    `worked`.
+    """Write the replacements in the JSON, starting at `begin`.
+
+    Raises Unmaskable, and the errors of `writer` and `worked`.
     """
     wrong = first_not_utf8(value, begin, len(value), worked)
     if wrong is not None:
@@ -60,7 +61,7 @@ def mask_json(value: bytes, begin: int, root: Nodes, writer: ValueWriter, worked
 
 
 class _Walk:
-    """One pass over a text. Raises IndexError if the text ends too early."""
+    """A pass over JSON. Raises IndexError if the JSON ends too early."""
 
     def __init__(self, text: bytes, begin: int, writer: ValueWriter, worked: Callable[[int], None]) -> None:
         self._text = text
@@ -113,7 +114,7 @@ class _Walk:
             self._worked(counted)
 
     def _next(self) -> int:
-        """Skip white space; return the next byte."""
+        """Skip white space. Return the next byte."""
         self._count(_TOKEN_WORK)
         if self._text[self._at] <= _BLANK:
             self._skip_blanks()
@@ -123,9 +124,9 @@ class _Walk:
         self._at = self._after_all(_SPACE, self._at)
 
     def _after_all(self, pattern: re.Pattern[bytes], at: int) -> int:
-        """Return the position after all bytes that match a pattern, in windows of the text.
+        """Return the position after all bytes that match a pattern, in windows of the JSON.
 
-        The pattern must also match the beginning of such a text, if no escape is cut.
+        The pattern must also match every prefix of such bytes that does not cut an escape.
         """
         while True:
             found = pattern.match(self._text, at, at + PIECE_BYTES)
@@ -135,7 +136,7 @@ class _Walk:
             at = found.end()
 
     def _below(self, nodes: Nodes) -> Nodes:
-        """Read a name and its colon; return the nodes of its value."""
+        """Read a name and its colon. Return the nodes of its value."""
         start = self._at
         self._string()
         end = self._at
@@ -210,7 +211,7 @@ class _Walk:
         return end
 
     def _name(self, start: int, end: int, nodes: Nodes) -> str:
-        """Return the name of a token. If it is longer than the names of all places, return only its beginning."""
+        """Return a token's name. If it is longer than all names of the places, return only its beginning."""
         if end - start <= PIECE_BYTES:
             return _text_of(self._text[start:end])
         enough, name = distinguishing_bytes(nodes), bytearray()
@@ -221,7 +222,7 @@ class _Walk:
         return name.decode("utf-8", "surrogatepass")
 
     def _replacement(self, start: int, end: int, fields: FieldPolicy) -> bytes | None:
-        """Return the text that replaces a string; None if the text does not change."""
+        """Return the JSON string that replaces a string, or None if it does not change."""
         if end - start <= PIECE_BYTES:
             text = _text_of(self._text[start:end]).encode("utf-8", "surrogatepass")
             self._count(_ESCAPE_WORK * len(text))
@@ -232,7 +233,7 @@ class _Walk:
         return None if end - start <= most and b"".join(self._text_pieces(start, end)) == new else new
 
     def _text_pieces(self, start: int, end: int) -> Iterator[bytes]:
-        """Yield the text of a long string as UTF-8, with its escapes decoded. Lone surrogates are encoded unchanged."""
+        """Yield a long string's content as UTF-8, with its escapes decoded. Lone surrogates are encoded unchanged."""
         text, at, last, before = self._text, start + 1, end - 1, ""
         while at < last:
             found = _CONTENT.match(text, at, min(at + PIECE_BYTES, last))
@@ -241,7 +242,7 @@ class _Walk:
             while text[stop] in _WITHIN_CHARACTER:
                 stop -= 1
             piece = _text_of(b'"' + text[at:stop] + b'"')
-            if before:  # the window may cut a pair of surrogates
+            if before:  # the window may cut a surrogate pair
                 piece = (before + piece).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
             before = piece[-1] if "\ud800" <= piece[-1] <= "\udbff" else ""
             yield piece[: len(piece) - len(before)].encode("utf-8", "surrogatepass")

@@ -1,8 +1,8 @@
-"""Counts the cached parts of all schemas that records name, so that their memory can be bounded."""
+"""Counts the cached parts of all schemas that records name, to bound their memory."""
 
 
 class KeptParts:
-    """The cached parts. `size` is the number of fields, properties and parts, which have up to 200 bytes each."""
+    """A count of cached parts. `size` is the number of fields, properties and parts, each of up to 200 bytes."""
 
     __slots__ = ("size",)
 

@@ -1,4 +1,4 @@
-"""Defines paths of sensitive fields, and the actions on them."""
+"""Defines paths of sensitive fields, and the actions on these fields."""
 
 import hmac
 from collections.abc import Callable, Iterable, Sequence
@@ -8,13 +8,13 @@ from hashlib import sha256
 from typing import Final, Protocol
 
 ANY: Final = "*"
-"""The part of a path that matches any name."""
+"""The path element that matches any name."""
 
 
 class Action(Enum):
     """The action on a sensitive field that is not null."""
 
-    MASK = "mask"  # a fixed text replaces it
+    MASK = "mask"  # a fixed string replaces it
     HASH = "hash"  # its HMAC-SHA-256 replaces it, as 64 hexadecimal digits
     REJECT = "reject"  # the record is rejected
 
@@ -24,9 +24,9 @@ class FieldPolicy:
     """The operator's policy for some fields.
 
     - `name`: the name in messages and metrics.
-    - `paths`: the fields, each as the names from the outermost object on.
+    - `paths`: the fields, each given as the names from the outermost object down.
     - `tags`: tags of fields in a schema.
-    - `replacement`: the text for MASK.
+    - `replacement`: the string for MASK.
     - `key`: the key for HASH.
     """
 
@@ -43,7 +43,7 @@ class FieldPolicy:
         return f"{self.name} ({self.action.value}: {', '.join(filter(None, (paths, tags)))})"
 
     def replaced(self, pieces: Iterable[bytes]) -> bytes:
-        """Return the UTF-8 text that replaces the text in `pieces`. Lone surrogates are hashed unchanged."""
+        """Return the UTF-8 string that replaces the string in `pieces`. Lone surrogates are hashed unchanged."""
         if self.action is Action.HASH:
             found = hmac.new(self.key, digestmod=sha256)
             for piece in pieces:
@@ -55,10 +55,11 @@ class FieldPolicy:
 class FieldPlace(Protocol):
     """A place in a value.
 
-    `fields` is the policy if the place is sensitive, otherwise None. `path` is the place's name in messages.
-    `passes_maps` is whether the policy applies to each value of a map here. `has_nested_places` is whether there may be
-    places below. `longest_name` is the length (characters) of the longest known name; all longer names lead to the same
-    places.
+    - `fields`: the policy if the place is sensitive, otherwise None.
+    - `path`: the place's name in messages.
+    - `passes_maps`: whether, at this place, the policy applies to each value of a map.
+    - `has_nested_places`: whether there may be places below.
+    - `longest_name`: the length (characters) of the longest known name. All longer names lead to the same places.
     """
 
     @property
@@ -76,7 +77,7 @@ class FieldPlace(Protocol):
 
 
 class Node:
-    """A place on or at the end of a path in the configuration (`FieldPlace`)."""
+    """A place on a path in the configuration, or at its end (`FieldPlace`)."""
 
     __slots__ = ("any_name", "by_name", "fields", "path")
 
@@ -90,7 +91,7 @@ class Node:
 
     @property
     def has_nested_places(self) -> bool:
-        """Return whether a path has more names after this one."""
+        """Return whether a path continues below this place."""
         return bool(self.by_name) or self.any_name is not None
 
     @property
@@ -104,7 +105,7 @@ class Node:
         return tuple(node for node in found if node is not None)
 
     def below(self, name: str) -> "Node":
-        """Return the node of a name. Create it if it is missing."""
+        """Return the node for a name. Create it if it is missing."""
         if name == ANY:
             self.any_name = self.any_name or Node((*self.path, name))
             return self.any_name
@@ -124,7 +125,7 @@ def tree_of(policies: Sequence[FieldPolicy]) -> Node:
 
 
 def path_of(text: str) -> tuple[str, ...]:
-    r"""Return the names of a path such as `customer.email`; `\.` is a dot within a name. Raises ValueError."""
+    r"""Split a path such as `customer.email` into names; `\.` is a dot within a name. Raises ValueError."""
     names, name, is_escaped = [], "", False
     for character in text:
         if is_escaped or (character not in "\\."):

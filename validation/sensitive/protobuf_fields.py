@@ -1,7 +1,8 @@
-"""Replaces sensitive strings in a Protobuf message, found by its descriptor. All other bytes stay, also unknown fields.
+"""Replaces sensitive strings in a Protobuf message, using its descriptor. All other bytes stay unchanged.
 
-A path has the names of fields and a map's keys. Repeated fields have no part in a path. A replacement changes the
-length of the string, and of each message around it. Wire format: https://protobuf.dev/programming-guides/encoding.
+This includes unknown fields. A path consists of field names and map keys. Repeated fields are not part of a path. A
+replacement changes the length of the string and of each surrounding message. Wire format:
+https://protobuf.dev/programming-guides/encoding.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from sluicegate.validation.sensitive.protobuf_messages import Map, MessageFields
 from sluicegate.validation.sensitive.texts import PIECE_BYTES, distinguishing_bytes, name_in, replacement
 from sluicegate.validation.sensitive.writing import ValueWriter
 
-_MOST_DEPTH: Final = 100  # the same as in the readers of Protobuf
+_MOST_DEPTH: Final = 100  # as in Protobuf's own readers
 _CONTINUES: Final = 0x80
 _LAST_SHIFT: Final = 63
 _FIELD_WORK: Final = 1024
@@ -33,14 +34,15 @@ _MESSAGE, _MAP, _GROUP, _END_GROUP, _REFUSE = (
 
 
 class NotOfMessage(Unmaskable):
-    """The bytes are no message of any type with these fields: no reader finds sensitive fields in them."""
+    """Raised if the bytes are not a message of any type with these fields. No reader finds sensitive fields in them."""
 
 
 def mask_protobuf(
     data: bytes, begin: int, fields: MessageFields, writer: ValueWriter, worked: Callable[[int], None]
 ) -> None:
-    """Write the replacements in a message from `begin` on. Raises Unmaskable, and the errors of `writer` and
-    `worked`.
+    """Write the replacements in a message, starting at `begin`.
+
+    Raises Unmaskable, and the errors of `writer` and `worked`.
     """
     _Walk(data, begin, writer, worked).message(fields, len(data), 0)
 
@@ -119,7 +121,7 @@ class _Walk:
         self._worked(counted)
 
     def _key(self, of: Map, end: int) -> str:
-        """Return the last key of an entry, as JSON writes it, without moving. The key may follow its value."""
+        """Return an entry's last key, as JSON writes it, without moving. The key may follow its value."""
         key: MapKey = of.key
         start = self._at
         found: tuple[int, int] | None = None
@@ -151,7 +153,7 @@ class _Walk:
         self._work += stop - begin
         try:
             return name_in(self._data, begin, stop, of.nodes, self._worked)
-        except UnicodeError:  # in proto2 this is a valid key, which no name equals
+        except UnicodeError:  # valid in proto2, but not equal to any name
             enough = max(PIECE_BYTES, distinguishing_bytes(of.nodes))
             return self._data[begin : min(stop, begin + enough)].decode(errors="replace")
 
@@ -163,7 +165,7 @@ class _Walk:
         self._work += _BYTE_WORK * size
         try:
             new = replacement(self._data, start, self._at, fields, self._worked)
-        except UnicodeError:  # in proto2 this is a valid message
+        except UnicodeError:  # a valid message in proto2
             raise Unmaskable(str(self._no_message())) from None
         if new is not None:
             self._writer.replace(length_at, self._at, unsigned_varint(len(new)) + new, fields)

@@ -1,4 +1,4 @@
-"""Reads the keys of Protobuf's maps as JSON writes them, for each type that keys may have."""
+"""Reads the keys of Protobuf maps as JSON writes them, for each type that keys may have."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 class MapKey:
     """The key of a map.
 
-    `tag` comes before each key; other fields with its number are unknown fields. `default` is the key of an entry
+    `tag` precedes each key; any other fields with its number are unknown fields. `default` is the key of an entry
     without a key.
     """
 
@@ -27,7 +27,7 @@ class MapKey:
         self.default = "" if self.is_text else "false" if field.type == field.TYPE_BOOL else "0"
 
     def text_of(self, data: bytes) -> str:
-        """Return a number or a boolean from its bytes on the wire."""
+        """Decode a number or boolean from its wire format, and return it as a string."""
         field, kind = self._field, self._type
         if self._is_fixed:
             is_signed = kind in (field.TYPE_SFIXED64, field.TYPE_SFIXED32)

@@ -1,4 +1,4 @@
-"""Finds the steps of a walk over Protobuf for each field of a message at places of sensitive fields, on first use."""
+"""Determines, on first use, how a walk over Protobuf handles each field at places of sensitive fields."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum, IntEnum, auto
@@ -27,7 +27,7 @@ _FIELD_WORK: Final = 16 * 1024  # with the field's options
 
 
 class WireType(IntEnum):
-    """The lowest three bits of a tag."""
+    """The wire type: the lowest three bits of a tag."""
 
     VARINT = 0
     EIGHT_BYTES = 1
@@ -38,14 +38,14 @@ class WireType(IntEnum):
 
 
 class WalkStep(Enum):
-    """A step of a walk after a tag. The comments give its subject in parentheses."""
+    """A step that a walk takes after a tag. The comments give the step's argument in parentheses."""
 
     SKIP_VARINT = auto()
     SKIP = auto()  # (the number of bytes)
     SKIP_LENGTH = auto()
     STRING = auto()  # (the policy) replaces a string
-    MESSAGE = auto()  # (MessageFields) walks over a message or an entry of a map
-    MAP = auto()  # (Map) walks over an entry of a map by its key
+    MESSAGE = auto()  # (MessageFields) walks over a message or a map entry
+    MAP = auto()  # (Map) walks over a map entry, depending on its key
     GROUP = auto()  # (MessageFields)
     END_GROUP = auto()
     REFUSE = auto()  # (a function that raises Unmaskable)
@@ -63,9 +63,9 @@ _SCALARS: Final[dict[int, Step]] = {
 
 
 class MessageFields(dict[int, Step]):
-    """The steps for a message type at some places, by tag. `kind` is None for a group that the schema does not have.
+    """The steps for a message type at some places, by tag. `kind` is None for a group that is not in the schema.
 
-    Only tags of the schema's fields are cached. For an entry of a map, `entry_nodes` are the places of its value.
+    Only tags of the schema's fields are cached. For a map entry, `entry_nodes` are the places of its value.
     """
 
     def __init__(self, schema: "ProtobufMessages", kind: Any, nodes: Nodes, is_entry: bool = False) -> None:
@@ -109,7 +109,7 @@ class MessageFields(dict[int, Step]):
 
 
 class Map:
-    """A map at some places. `key` reads its keys. `skipped` has the steps that skip an entry's fields."""
+    """A map at some places. `key` reads its keys. `skipped` contains the steps that skip an entry's fields."""
 
     def __init__(self, schema: "ProtobufMessages", kind: Any, nodes: Nodes) -> None:
         self.nodes = nodes
@@ -132,7 +132,7 @@ class Map:
 
 
 class ProtobufMessages:
-    """The messages of one schema. Their fields are counted in `kept`. Thread-safe."""
+    """The messages in one schema. `kept` counts their fields. Thread-safe."""
 
     def __init__(self, policies: Sequence[FieldPolicy], kept: KeptParts) -> None:
         self._policies = tuple(each for each in policies if each.tags)
@@ -142,7 +142,7 @@ class ProtobufMessages:
         self.unknown = MessageFields(self, None, ())
 
     def fields(self, kind: Any, nodes: Nodes, is_entry: bool = False) -> MessageFields:
-        """Return the steps for a message at `nodes`, or for an entry of a map with a value there."""
+        """Return the steps for a message at `nodes`, or for a map entry whose value is there."""
         key = kind.full_name, nodes, is_entry
         found = self._known.get(key)
         if found is None:
@@ -151,7 +151,7 @@ class ProtobufMessages:
         return found
 
     def nodes_of(self, field: Any, nodes: Nodes, worked: Callable[[int], None]) -> Nodes:
-        """Return the places of a field of a message at `nodes`."""
+        """Return the places of a field in a message at `nodes`."""
         inner = nodes
         if nodes:
             inner = nodes_below(nodes, field.full_name if field.is_extension else field.name, worked)
@@ -168,7 +168,7 @@ class ProtobufMessages:
         return nodes
 
     def unknown_step(self, wire_type: int) -> Step:
-        """Return the step for a field that the schema does not have."""
+        """Return the step for a field that is not in the schema."""
         if wire_type == WireType.LENGTH:
             return WalkStep.SKIP_LENGTH, None
         if wire_type == WireType.GROUP:

@@ -1,4 +1,4 @@
-"""Masks values with a schema that names their fields: Avro, Protobuf and JSON Schema, by paths and by tags."""
+"""Masks values by paths and by tags, using a schema that names their fields: Avro, Protobuf and JSON Schema."""
 
 from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
@@ -33,11 +33,11 @@ _MOST_KEPT = 100_000
 _Worked = Callable[[int], None]
 _NewWriter = Callable[[], ValueWriter]
 _Places = AvroRecords | ProtobufMessages | Nodes
-"""The kept parts of a schema: Avro's records, Protobuf's messages, or the places of JSON values."""
+"""A schema's cached parts: Avro's records, Protobuf's messages, or the places of JSON values."""
 
 
 class SchemaValues:
-    """The values of a topic, each with the schema that `schemas` finds for its record."""
+    """A topic's values, each with the schema that `schemas` finds for its record."""
 
     is_slow = True
 
@@ -49,7 +49,7 @@ class SchemaValues:
         self._by_content: WeakKeyDictionary[Content, _Places] = WeakKeyDictionary()
 
     def masked(self, record: RuledRecord, worked: _Worked, most_bytes: int) -> MaskedValue | None:
-        """Return the masked value; None if nothing changes.
+        """Return the masked value, or None if nothing changes.
 
         Raises Unmaskable, Outage, SchemaError, OverLimit and the errors of `worked`.
         """
@@ -70,7 +70,7 @@ class SchemaValues:
         worked(len(data))
         if value.endswith(data):
             masked = writer.written(before=value[:more])
-        elif data.endswith(value):  # a header names the message of Protobuf data, which then begin with the name
+        elif data.endswith(value):  # a header names the message; then Protobuf data begin with its name
             masked = writer.written(begin=-more)
         else:
             raise Unmaskable(
@@ -79,7 +79,7 @@ class SchemaValues:
         return None if masked is None else MaskedValue(masked, writer.names)
 
     def _written(self, content: Content, new: _NewWriter, data: bytes, worked: _Worked) -> ValueWriter | None:
-        """Return the output for data of a schema; None if it has no sensitive fields. Raises the errors of `masked`."""
+        """Return the output for data with a schema, or None without sensitive fields. Raises the errors of `masked`."""
         here = _here(content)
         if isinstance(here, AnyBytes):
             return None
@@ -126,12 +126,13 @@ class SchemaValues:
         data: bytes,
         worked: _Worked,
     ) -> ValueWriter:
-        """Return the output. If data may have two message types, both must have the same output; otherwise they are
-        rejected.
+        """Return the output.
+
+        If data may have two message types, both must produce the same output; otherwise the data are rejected.
         """
         contents, begin = content.named(data)
         found: ValueWriter | None = None
-        # Stores a text, because a stored error and the frame in its traceback would refer to each other and not be
+        # Stores a string, because a stored error and the frame in its traceback would refer to each other and never be
         # freed.
         why = "the value does not match its Protobuf schema: its message indexes lead to no message of it"
         for each in contents:
@@ -150,7 +151,7 @@ class SchemaValues:
 
 
 def tagged_fields(content: Content) -> list[FieldWithTags]:
-    """Return the tagged fields of a schema. Raises SchemaError if they cannot be found."""
+    """Return a schema's tagged fields. Raises SchemaError if they cannot be found."""
     here = _here(content)
     if isinstance(here, AvroContent):
         return list(tagged_fields_of_avro(here.plan))
@@ -162,7 +163,7 @@ def tagged_fields(content: Content) -> list[FieldWithTags]:
 
 
 def _here(content: Content) -> Content:
-    """Return the schema that is compiled in this process. Raises SchemaError."""
+    """Return the schema as compiled in this process. Raises SchemaError."""
     here: Content | None = content.compiled_here if isinstance(content, CompiledHere) else content
     if here is None:
         raise SchemaError("compiling the schema takes too long for the proxy itself, which masks the values")

@@ -1,4 +1,4 @@
-"""Represents places of fields that a schema tags."""
+"""Represents the places of fields that a schema tags."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -6,7 +6,7 @@ from sluicegate.validation.sensitive.paths import FieldPlace, FieldPolicy
 
 
 def policy_of(tags: Iterable[str], policies: Sequence[FieldPolicy]) -> FieldPolicy | None:
-    """Return the first policy for one of these tags; None if there is none."""
+    """Return the first policy for one of these tags, or None."""
     found = frozenset(tags)
     return next((each for each in policies if found & each.tags), None)
 
@@ -23,5 +23,5 @@ class TaggedPlace:
         self.fields: FieldPolicy | None = fields
 
     def named(self, _name: str, _worked: Callable[[int], None]) -> tuple[FieldPlace, ...]:
-        """Return nothing, because a tag is about one field."""
+        """Return nothing, because a tag applies to a single field."""
         return ()

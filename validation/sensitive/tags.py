@@ -29,9 +29,9 @@ _UNMASKABLE: Final = frozenset({"number", "integer", "boolean", "null"})
 
 
 class FieldWithTags(NamedTuple):
-    """A field with tags in a schema.
+    """A tagged field in a schema.
 
-    `name` is its name in messages. `kind` describes its values if none of them can be masked, otherwise it is None.
+    `name` is its name in messages. `kind` describes its values if none of them can be masked; otherwise it is None.
     """
 
     name: str
@@ -40,7 +40,7 @@ class FieldWithTags(NamedTuple):
 
 
 def tagged_fields_of_avro(plan: DatumPlan) -> Iterator[FieldWithTags]:
-    """Yield the tagged fields of a schema."""
+    """Yield a schema's tagged fields."""
     for at, schema in plan.declared.items():
         if plan.numbers[at] == avro_datum.RECORD:
             for i, field in enumerate(schema["fields"]):
@@ -50,7 +50,10 @@ def tagged_fields_of_avro(plan: DatumPlan) -> Iterator[FieldWithTags]:
 
 
 def _kind_of_avro(plan: DatumPlan, place: int) -> str | None:
-    """Return the kind of the type whose position is at `place`; None if some of its values can be masked."""
+    """Return the kind of a type's values, or None if some of them can be masked.
+
+    `place` is where the plan stores the position of the type.
+    """
     numbers = plan.numbers
     seen: set[int] = set()
     waiting, kinds = [numbers[place]], set[int]()
@@ -70,7 +73,7 @@ def _kind_of_avro(plan: DatumPlan, place: int) -> str | None:
 
 
 def tagged_fields_of_protobuf(messages: Iterable[Any]) -> Iterator[FieldWithTags]:
-    """Yield the tagged fields of messages and of inner messages, by their descriptors."""
+    """Yield the tagged fields of messages and of inner messages, from their descriptors."""
     known: set[str] = set()
     waiting = list(messages)
     while waiting and len(known) < _MOST_PARTS:
@@ -99,7 +102,7 @@ def _kind_of_protobuf(field: Any) -> str | None:
 
 
 def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterator[FieldWithTags]:
-    """Yield the tagged properties of a schema. Raises SchemaError if it cannot be followed."""
+    """Yield a schema's tagged properties. Raises SchemaError if the schema cannot be followed."""
     waiting = [_Schemas(references, (), KeptParts()).outermost(schema, _ignore)]
     known: set[int] = set()
     while waiting:
@@ -120,11 +123,11 @@ def tagged_json(
     kept: KeptParts,
     worked: Callable[[int], None],
 ) -> Nodes:
-    """Return the place of the outermost value, from which tagged properties are found; nothing without such policies.
+    """Return the outermost value's place, from which tagged properties are found. Return nothing without such policies.
 
-    A property is tagged if any part of its schema has the tag, even a part that does not apply. Places raise
+    A property counts as tagged if any part of its schema has the tag, even a part that does not apply. Places raise
     SchemaError if the schema cannot be followed, because a tag could be missed. `worked` is called with the cost (ns)
-    of each part, and its errors pass through. Places are counted in `kept`.
+    of each part, and its errors pass through. `kept` counts the places.
     """
     if not any(each.tags for each in policies):
         return ()
@@ -136,7 +139,7 @@ def _ignore(_work: int) -> None:
 
 
 Part = tuple[dict[str, Any], Any]
-"""A schema, and the document that it is a part of."""
+"""A schema, and the document that contains it."""
 
 
 class _Schemas:
@@ -148,7 +151,7 @@ class _Schemas:
         self._places: dict[tuple[str, frozenset[int]], _JsonPlace] = {}
 
     def outermost(self, schema: Any, worked: Callable[[int], None]) -> "_JsonPlace":
-        """Return the place of a whole value, which has no tag."""
+        """Return the place of a whole value, which has no tags."""
         return _JsonPlace(self, (), None, self._parts([(schema, schema)], worked))
 
     def place(self, name: str, of: Iterable[tuple[Any, Any]], worked: Callable[[int], None]) -> "_JsonPlace":
@@ -168,7 +171,7 @@ class _Schemas:
         return found
 
     def _parts(self, of: Iterable[tuple[Any, Any]], worked: Callable[[int], None]) -> list[Part]:
-        """Return all schemas that may apply to one value, or to the items of an array."""
+        """Return all schemas that may apply to a value, or to an array's items."""
         found: dict[int, Part] = {}
         waiting = list(of)
         while waiting:
@@ -213,7 +216,7 @@ class _Schemas:
 
 
 def _check_followed(part: dict[str, Any], document: Any) -> None:
-    """Raise SchemaError if a reference of a part depends on more than its document."""
+    """Raise SchemaError if a reference in a part depends on more than its document."""
     for keyword in ("$dynamicRef", "$recursiveRef"):
         if keyword in part:
             raise SchemaError(f"the tags cannot be found, because the schema has {keyword}; use $ref")
@@ -252,7 +255,7 @@ class _JsonPlace:
 
     @property
     def kind(self) -> str | None:
-        """Return the kind of the values that are not null, if none of them can be masked; otherwise None."""
+        """Return the kind of the non-null values if none of them can be masked; otherwise None."""
         types = {kind for part, _ in self._parts for kind in _types_of(part)}
         return "a number or a boolean" if types and types <= _UNMASKABLE else None
 

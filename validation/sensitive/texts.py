@@ -1,4 +1,4 @@
-"""Reads texts of any length in pieces, so that a long text never blocks other work."""
+"""Reads strings of any length in pieces, so that a long string never blocks other work."""
 
 import codecs
 from collections.abc import Callable, Iterator
@@ -7,14 +7,14 @@ from typing import Final
 from sluicegate.validation.sensitive.paths import FieldPlace, FieldPolicy
 
 PIECE_BYTES: Final = 64 * 1024
-"""The most bytes of a text that are processed without counting the work."""
+"""The maximum number of bytes to process without reporting the work."""
 _MOST_BYTES_OF_CHARACTER: Final = 4
 _HASH_WORK = 4
 """The cost of hashing a byte (ns)."""
 
 
 def first_not_utf8(data: bytes, start: int, end: int, worked: Callable[[int], None]) -> int | None:
-    """Return the position of the first byte that is not UTF-8; None if there is none."""
+    """Return the position of the first byte that is not UTF-8, or None."""
     view = memoryview(data)
     while start < end:
         stop = min(start + PIECE_BYTES, end)
@@ -27,7 +27,7 @@ def first_not_utf8(data: bytes, start: int, end: int, worked: Callable[[int], No
 
 
 def replacement(data: bytes, start: int, end: int, fields: FieldPolicy, worked: Callable[[int], None]) -> bytes | None:
-    """Return the text that replaces the UTF-8 text from `start` to `end`; None if the text does not change.
+    """Return the replacement for the UTF-8 string from `start` to `end`, or None if the string does not change.
 
     Raises UnicodeError if the bytes are not valid UTF-8.
     """
@@ -49,9 +49,10 @@ def _pieces(data: bytes, start: int, end: int, worked: Callable[[int], None]) ->
 
 
 def name_in(data: bytes, start: int, end: int, nodes: tuple[FieldPlace, ...], worked: Callable[[int], None]) -> str:
-    """Return the UTF-8 name from `start` to `end`. If it is longer than the names of all places, return its beginning.
+    """Return the UTF-8 name from `start` to `end`.
 
-    Raises UnicodeError if the bytes are not valid UTF-8.
+    If it is longer than all names of the places, returns only its beginning. Raises UnicodeError if the bytes are not
+    valid UTF-8.
     """
     if end - start <= PIECE_BYTES:
         return data[start:end].decode()
@@ -61,5 +62,5 @@ def name_in(data: bytes, start: int, end: int, nodes: tuple[FieldPlace, ...], wo
 
 
 def distinguishing_bytes(nodes: tuple[FieldPlace, ...]) -> int:
-    """Return how many bytes distinguish a long name from all names that the places have."""
+    """Return how many bytes distinguish a long name from all names in the places."""
     return _MOST_BYTES_OF_CHARACTER * (1 + max((node.longest_name for node in nodes), default=0))

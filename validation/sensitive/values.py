@@ -1,4 +1,4 @@
-"""Defines how the values of a topic are masked (`Values`), and masks JSON values without a schema."""
+"""Defines how a topic's values are masked (`Values`), and masks JSON values without a schema."""
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -9,26 +9,26 @@ from sluicegate.validation.sensitive.edits import Nodes
 from sluicegate.validation.sensitive.json_fields import mask_json
 from sluicegate.validation.sensitive.writing import ValueWriter
 
-_FRAMED_FROM = 5  # a zero byte and a schema's id (int32) before the JSON text
+_FRAMED_FROM = 5  # a zero byte and a schema id (int32) before the JSON
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedValue:
-    """A value that replaces the original. `names` are the policies that changed it."""
+    """A value that replaces the original. `names` contains the policies that changed it."""
 
     data: bytes
     names: Set[str]
 
 
 class Values(Protocol):
-    """Masks the values of a topic. Thread-safe. `is_slow` is whether it may wait for a registry."""
+    """A masker of a topic's values. Thread-safe. `is_slow` is whether it may wait for a registry."""
 
     @property
     def is_slow(self) -> bool:
-        """Return whether the work never runs on the event loop."""
+        """Return whether the work must never run on the event loop."""
 
     def masked(self, record: RuledRecord, worked: Callable[[int], None], most_bytes: int) -> MaskedValue | None:
-        """Return the masked value; None if nothing changes. `worked` is called with the cost (ns) of each part.
+        """Return the masked value, or None if nothing changes. `worked` is called with the cost (ns) of each part.
 
         `most_bytes` limits a masked value that is longer than the original. Raises Unmaskable, Outage, SchemaError,
         OverLimit and the errors of `worked`.
@@ -36,7 +36,7 @@ class Values(Protocol):
 
 
 class JsonValues:
-    """JSON texts, alone or after a zero byte and a schema's id."""
+    """JSON values, on their own or after a zero byte and a schema id."""
 
     is_slow = False
 
@@ -44,7 +44,10 @@ class JsonValues:
         self._root = root
 
     def masked(self, record: RuledRecord, worked: Callable[[int], None], most_bytes: int) -> MaskedValue | None:
-        """Return the masked value; None if nothing changes. Raises Unmaskable, OverLimit and the errors of `worked`."""
+        """Return the masked value, or None if nothing changes.
+
+        Raises Unmaskable, OverLimit and the errors of `worked`.
+        """
         value = record.value
         if value is None:
             return None

@@ -1,4 +1,4 @@
-"""Writes a value again while it is read, with replaced strings and with the lengths that change."""
+"""Writes a value again while it is read, with strings replaced and lengths adjusted."""
 
 from collections.abc import Callable
 from typing import Final
@@ -10,16 +10,16 @@ _PIECE_BYTES: Final = 256 * 1024
 _COUNTED_BYTES: Final = 32 * 1024
 
 Around = tuple[bytearray | None, int]
-"""The output around a part, and how many bytes of the value it has."""
+"""The output around a part, and how many bytes of the value it covers."""
 
 
 class ValueWriter:
-    """The output for one value. `names` are the policies that change bytes.
+    """The output for one value. `names` contains the policies that change bytes.
 
-    Unchanged bytes are copied only when a later byte changes, so an unchanged value has no output. A part
-    (`begin_part`) has its own output, because its length is written before it. Replacements and ends of parts must be
-    given in the order of their places. `most_bytes` limits the output, together with `beside` further bytes of the
-    record's value; a longer value may keep its size.
+    Unchanged bytes are copied only when a later byte changes, so an unchanged value produces no output. A part
+    (`begin_part`) has an output of its own, because its length is written before it. Replacements and ends of parts
+    must be given in order of position. `most_bytes` limits the output together with `beside`, the size of the rest of
+    the record's value. A value that is already longer may keep its size.
     """
 
     def __init__(self, value: bytes, most_bytes: int, worked: Callable[[int], None], beside: int = 0) -> None:
@@ -43,13 +43,13 @@ class ValueWriter:
         self._copied = end
 
     def begin_part(self, start: int) -> Around:
-        """Begin the output of a part that starts at `start`; return the surrounding output, for `end_part`."""
+        """Begin the output of a part at `start`. Return the surrounding output, for `end_part`."""
         around = self._out, self._copied
         self._out, self._copied = None, start
         return around
 
     def end_part(self, around: Around, length_at: int, start: int, end: int, encode: Callable[[int], bytes]) -> None:
-        """End a part from `start` to `end`. If it has changed, its new length is written at `length_at`.
+        """End a part that spans `start` to `end`. If it has changed, write its new length at `length_at`.
 
         Raises OverLimit.
         """
@@ -67,12 +67,12 @@ class ValueWriter:
         self._copied = end
 
     def written(self, before: bytes = b"", begin: int = 0) -> bytes | None:
-        """Return `before` and the output from `begin` on; None if nothing has changed. Raises OverLimit."""
+        """Return `before` and the output from `begin` on, or None if nothing has changed. Raises OverLimit."""
         out = self._whole()
         return None if out is None else b"".join((before, memoryview(out)[begin:]))
 
     def is_same(self, other: "ValueWriter") -> bool:
-        """Return whether both outputs of the same value are equal. Raises OverLimit."""
+        """Return whether both outputs for the same value are equal. Raises OverLimit."""
         return self._whole() == other._whole()
 
     def _whole(self) -> bytearray | None:
@@ -84,7 +84,7 @@ class ValueWriter:
         return self._out
 
     def _grow(self, size: int, end: int) -> None:
-        """Count the growth before memory is used for it. `end` is the position at which the value continues."""
+        """Count the growth before allocating memory for it. `end` is the position at which the value continues."""
         self._growth += size
         if end + self._growth > self._most_bytes:
             raise OverLimit(PayloadLimit.WINDOW, self._limit)

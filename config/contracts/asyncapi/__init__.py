@@ -1,1 +1,1 @@
-"""Reads AsyncAPI documents (2.x and 3.x) as contracts of Kafka topics."""
+"""Reads AsyncAPI documents (2.x and 3.x) as contracts for Kafka topics."""

@@ -20,7 +20,7 @@ _LONGEST = 249
 
 
 def is_of_kafka(references: References, channel: DocumentNode, is_version_2: bool) -> bool:
-    """Return whether a channel is a Kafka topic: by its servers, or by its binding if there are no servers."""
+    """Return whether a channel is a Kafka topic. Its servers determine this, or else its binding."""
     servers = servers_of(references, channel, is_version_2)
     if not servers:
         return _binding(references, channel) is not None
@@ -28,7 +28,7 @@ def is_of_kafka(references: References, channel: DocumentNode, is_version_2: boo
 
 
 def servers_of(references: References, channel: DocumentNode, is_version_2: bool) -> list[DocumentNode]:
-    """Return the servers of a channel: those that it names, or all. Raises Refused."""
+    """Return the servers that a channel names, or else all servers. Raises Refused."""
     servers = dict(references.items(references.get(references.root, "servers")))
     given = references.get(channel, "servers")
     named = [] if given is None else given.list()
@@ -42,9 +42,9 @@ def servers_of(references: References, channel: DocumentNode, is_version_2: bool
 def topics_of_channel(
     references: References, channel: DocumentNode, key: str, is_version_2: bool
 ) -> list[tuple[str, DocumentNode]]:
-    """Return the topics of a channel, each with the place that names it; none if the address is unknown.
+    """Return a channel's topics, each with the place that names it. There are none if the address is unknown.
 
-    A topic is a name, or a regular expression between slashes if a parameter has no list of values. Raises Refused.
+    A topic is a name, or a regular expression between slashes if a parameter does not list its values. Raises Refused.
     """
     binding = _binding(references, channel)
     topic = None if binding is None else binding.get("topic")
@@ -90,10 +90,10 @@ def _topics(references: References, channel: DocumentNode, where: DocumentNode) 
 
 
 def _values(references: References, parameter: DocumentNode | None) -> list[str]:
-    """Return the values that a parameter can have; empty if the document does not list them."""
+    """Return the values that a parameter may have. The list is empty if the document does not list them."""
     if parameter is None:
         return []
-    schema = references.get(parameter, "schema") or parameter  # version 2 has a schema
+    schema = references.get(parameter, "schema") or parameter  # in version 2, a parameter has a schema
     const = schema.get("const")
     if const is not None:
         return [_text_of(const)]

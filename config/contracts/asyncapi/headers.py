@@ -1,4 +1,4 @@
-"""Translates the headers of AsyncAPI messages to rules about headers."""
+"""Translates the headers of AsyncAPI messages to rules for headers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from sluicegate.config.contracts.asyncapi.text_checks import expressions_of
 from sluicegate.config.values.topic_pattern import regular_expression_of
 
 NoteAt = Callable[[DocumentNode, str, str], None]
-"""Takes the place of a statement that has no effect, the statement, and the reason."""
+"""Receives the place of a statement that has no effect, the statement, and the reason."""
 
 _READ: Final = frozenset({"type", "properties", "required", "allOf"})
 _SILENT: Final = frozenset({"title", "description", "examples", "example", "default", "$schema", "$id", "$comment"})
@@ -23,13 +23,13 @@ _DECIDED: Final = "the message or another trait has a schema of the same header,
 
 @dataclass(slots=True)
 class HeaderChecks:
-    """The headers that must be present, and the patterns that headers must match, by header."""
+    """The required headers, and the patterns that headers must match, by header."""
 
     required: set[str] = field(default_factory=set)
     patterns: dict[str, list[str]] = field(default_factory=dict)
 
     def rules(self) -> Iterator[dict[str, Any]]:
-        """Yield the section `headers` of each rule: a rule has one pattern for each header."""
+        """Yield each rule's section `headers`: a rule has one pattern per header."""
         count = max(map(len, self.patterns.values()), default=0)
         for i in range(max(count, 1 if self.required else 0)):
             patterns = {name: f"/{each[i]}/" for name, each in sorted(self.patterns.items()) if i < len(each)}
@@ -62,7 +62,7 @@ def header_checks(references: References, message: ChannelMessage, note: NoteAt)
 
 
 def common_checks(all_checks: Sequence[HeaderChecks]) -> HeaderChecks:
-    """Return the checks that are the same for each of the messages."""
+    """Return the checks that all of the messages share."""
     first, *others = all_checks
     patterns = {
         name: [each for each in of_one if all(each in other.patterns.get(name, ()) for other in others)]
@@ -72,7 +72,7 @@ def common_checks(all_checks: Sequence[HeaderChecks]) -> HeaderChecks:
 
 
 def _plain(references: References, layer: DocumentNode, message: ChannelMessage, note: NoteAt) -> DocumentNode | None:
-    """Return the JSON Schema of headers, perhaps inside a schema with a format; None if it is in another language."""
+    """Return the headers' JSON Schema, which may be inside a schema with a format; None for any other language."""
     if not isinstance(layer.value, dict) or "schemaFormat" not in layer.value:
         return layer
     written = layer.at("schemaFormat").text()

@@ -1,4 +1,4 @@
-"""Writes JSON Schemas of an AsyncAPI document as one self-contained JSON Schema, for validators that read no files."""
+"""Combines JSON Schemas from an AsyncAPI document into one self-contained schema, for validators that read no files."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ _NAMES_OF_PLACES: Final = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "
 _DYNAMIC: Final = ("$dynamicRef", "$recursiveRef")
 _WITH_SIBLINGS: Final = frozenset(_DRAFTS[name] for name in ("draft-2019-09", "draft-2020-12"))
 _DEFINITIONS = "definitions"
-_UNUSED: Final = frozenset({_DEFINITIONS, "$defs"})  # what a schema refers to is written anew
+_UNUSED: Final = frozenset({_DEFINITIONS, "$defs"})  # referenced definitions are written again
 _UNSAFE = re.compile("[^A-Za-z0-9]")
 _MOST_DEPTH = 100
 _MOST_VALUES = 200_000
@@ -37,13 +37,13 @@ NoteDiscriminator = Callable[[DocumentNode], None]
 
 
 def draft_of(parameters: Mapping[str, str]) -> str | None:
-    """Return `$schema` for the parameters of `application/schema+json`; None if the version is unknown."""
+    """Return `$schema` for the parameters of `application/schema+json`, or None if the version is unknown."""
     version = parameters.get("version", "draft-07").removeprefix("draft/")
     return _DRAFTS.get(version if version.startswith("draft-") else f"draft-{version}")
 
 
 class SchemaWriter:
-    """Writes JSON Schemas of one document. It writes at most `_MOST_VALUES` values for the whole document."""
+    """A writer of one document's JSON Schemas. It writes at most `_MOST_VALUES` values for the whole document."""
 
     def __init__(self, references: References) -> None:
         self._references = references
@@ -56,9 +56,9 @@ class SchemaWriter:
         self._outermost = references.root
 
     def written(self, schemas: Sequence[DocumentNode], draft: str, note: NoteDiscriminator) -> dict[str, Any]:
-        """Return a JSON Schema that a value matches if it matches one of the schemas.
+        """Return a JSON Schema that accepts a value if any of the schemas accepts it.
 
-        `note` is called with each `discriminator`, which has no effect on the validation. Raises Refused.
+        `note` is called with each `discriminator`, which has no effect on validation. Raises Refused.
         """
         self._note = note
         self._outermost = schemas[0]
@@ -110,11 +110,11 @@ class SchemaWriter:
         return made
 
     def _part(self, node: DocumentNode, depth: int) -> Any:
-        """Return a part that may also be a text, as in `type`, or a list of names, as in `dependencies`."""
+        """Return a part that may also be a string, as in `type`, or a list of names, as in `dependencies`."""
         return self._schema(node, depth + 1) if isinstance(node.value, dict | bool) else self._copied(node)
 
     def _definition(self, node: DocumentNode) -> str:
-        """Return the name of the definition for the target of a reference. Raises Refused."""
+        """Return the name of the definition for a reference's target. Raises Refused."""
         target = self._references.resolved(node)
         identity = (id(target.source), target.path)
         if identity not in self._names:

@@ -1,4 +1,4 @@
-"""Translates the keys of AsyncAPI messages (`bindings.kafka.key`) to rules about keys."""
+"""Translates the keys of AsyncAPI messages (`bindings.kafka.key`) to rules for keys."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _AVRO_TYPES: Final = frozenset({"record", "enum", "fixed", "map", "bytes", "int"
 def key_rule(
     references: References, message: ChannelMessage, use: RegistryUse, writer: SchemaWriter, note: NoteAt
 ) -> dict[str, Any] | None:
-    """Return the keys of a rule about the key of a message; None if the document has no schema of it.
+    """Return the keys of a rule for a message's key, or None if the document contains no schema for it.
 
     Raises NotRead and Refused.
     """
@@ -70,7 +70,7 @@ def _allows_null(schema: Mapping[str, Any]) -> bool:
 
 
 def _binding_key(references: References, message: ChannelMessage) -> DocumentNode | None:
-    """Return the schema of the key, perhaps as a reference."""
+    """Return the key's schema, which may be a reference."""
     for bindings in message.all(references, "bindings"):
         kafka = references.get(bindings, "kafka")
         if kafka is not None and kafka.get(KEY) is not None:

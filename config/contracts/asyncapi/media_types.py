@@ -1,4 +1,4 @@
-"""Reads the media types of AsyncAPI documents: `schemaFormat` of schemas, and `contentType` of data."""
+"""Parses media types in AsyncAPI documents: the `schemaFormat` of schemas, and the `contentType` of data."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -38,7 +38,7 @@ def media_type_of(text: str) -> MediaType:
 
 
 def language_of(schema_format: MediaType) -> str | None:
-    """Return the language of a schema; None if it is not one of JSON Schema, Avro and Protobuf."""
+    """Return a schema's language, or None if it is not JSON Schema, Avro or Protobuf."""
     name = schema_format.name
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
@@ -46,7 +46,7 @@ def language_of(schema_format: MediaType) -> str | None:
 
 
 def data_format_of(content_type: str) -> str | None:
-    """Return the format of data; None if the data are not JSON, binary Avro or Protobuf."""
+    """Return the format of data, or None if they are not JSON, binary Avro or Protobuf."""
     name = media_type_of(content_type).name
     if name in _OF_AVRO:
         return AVRO

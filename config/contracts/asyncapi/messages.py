@@ -1,4 +1,4 @@
-"""Finds the messages of an AsyncAPI channel, with their traits applied."""
+"""Finds an AsyncAPI channel's messages, with their traits applied."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _OPERATIONS: Final = ("publish", "subscribe")
 class ChannelMessage:
     """A message.
 
-    `layers` are the message and its traits; the first layer that has a key decides about it.
+    `layers` are the message and its traits. The first layer that contains a key determines its value.
     """
 
     name: str
@@ -26,16 +26,16 @@ class ChannelMessage:
     layers: tuple[DocumentNode, ...]
 
     def first(self, references: References, key: str) -> DocumentNode | None:
-        """Return the value of a key, with references resolved. Raises Refused."""
+        """Return a key's value, with references resolved. Raises Refused."""
         return next(self.all(references, key), None)
 
     def all(self, references: References, key: str) -> Iterator[DocumentNode]:
-        """Yield the value of a key in each layer, with references resolved. Raises Refused."""
+        """Yield a key's value in each layer, with references resolved. Raises Refused."""
         found = (references.get(layer, key) for layer in self.layers)
         yield from (node for node in found if node is not None)
 
     def of_kafka(self, references: References, key: str) -> DocumentNode | None:
-        """Return the value of a key of the message's Kafka binding, with references resolved. Raises Refused."""
+        """Return the value of a key in the message's Kafka binding, with references resolved. Raises Refused."""
         for bindings in self.all(references, "bindings"):
             kafka = references.get(bindings, KAFKA)
             if kafka is not None and kafka.get(key) is not None:
@@ -44,7 +44,7 @@ class ChannelMessage:
 
 
 def messages_of(references: References, channel: DocumentNode, is_version_2: bool) -> list[ChannelMessage]:
-    """Return each message of a channel once. Raises Refused."""
+    """Return each of a channel's messages once. Raises Refused."""
     found: dict[tuple[int, Path], ChannelMessage] = {}
     named = _of_operations(references, channel) if is_version_2 else references.items(channel.get("messages"))
     for name, node in named:
@@ -55,7 +55,7 @@ def messages_of(references: References, channel: DocumentNode, is_version_2: boo
 
 
 def operations_by_channel(references: References) -> dict[tuple[int, Path], list[DocumentNode]]:
-    """Return the operations of version 3 and their traits, by the source and the path of their channel.
+    """Return version 3's operations and their traits, by the source and path of their channel.
 
     Raises Refused.
     """
@@ -69,14 +69,14 @@ def operations_by_channel(references: References) -> dict[tuple[int, Path], list
 
 
 def operations_in(references: References, channel: DocumentNode) -> list[DocumentNode]:
-    """Return the operations of a channel of version 2, and their traits. Raises Refused."""
+    """Return the operations of a version 2 channel, and their traits. Raises Refused."""
     named = (references.get(channel, name) for name in _OPERATIONS)
     operations = [operation for operation in named if operation is not None]
     return [layer for each in operations for layer in (each, *_traits(references, each))]
 
 
 def _of_operations(references: References, channel: DocumentNode) -> Iterator[tuple[str, DocumentNode]]:
-    """Yield the messages of the operations `publish` and `subscribe` of version 2."""
+    """Yield the messages of version 2's operations `publish` and `subscribe`."""
     for operation in _OPERATIONS:
         given = references.get(channel, operation)
         message = None if given is None else references.get(given, "message")
@@ -89,7 +89,7 @@ def _of_operations(references: References, channel: DocumentNode) -> Iterator[tu
 
 
 def _message(references: References, name: str, node: DocumentNode, is_version_2: bool) -> ChannelMessage:
-    """Apply the traits of a message: in version 2 the last trait decides, in version 3 the message itself."""
+    """Apply a message's traits. In version 2, the last trait takes precedence; in version 3, the message itself."""
     traits = _traits(references, node)
     layers = (*traits, node) if is_version_2 else (node, *traits)
     own = next((layer.value["name"] for layer in layers if isinstance(layer.mapping().get("name"), str)), None)
@@ -98,7 +98,7 @@ def _message(references: References, name: str, node: DocumentNode, is_version_2
 
 
 def _traits(references: References, node: DocumentNode) -> list[DocumentNode]:
-    """Return the traits of a message or an operation, the last one first. Raises Refused."""
+    """Return the traits of a message or an operation, last one first. Raises Refused."""
     listed = references.get(node, "traits")
     if listed is None:
         return []

@@ -1,4 +1,4 @@
-"""Represents a place in an AsyncAPI document: a value, and the file and the path where it is written."""
+"""Represents a place in an AsyncAPI document: a value, and the file and path where it is written."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from sluicegate.config.files.source import Path, Problem, Source
 
 
 class Refused(Exception):
-    """A part of a document that cannot be used."""
+    """Raised for a part of a document that cannot be used."""
 
     def __init__(self, node: "DocumentNode", words: str) -> None:
         source = node.source
@@ -34,7 +34,7 @@ class DocumentNode:
         return DocumentNode(self.value[part], self.source, (*self.path, part))
 
     def get(self, key: str) -> "DocumentNode | None":
-        """Return the value of a key; None if it is missing or null. Raises Refused if this is no mapping."""
+        """Return a key's value, or None if it is missing or null. Raises Refused if this is not a mapping."""
         return self.at(key) if self.mapping().get(key) is not None else None
 
     def mapping(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class DocumentNode:
         return [self.at(i) for i in range(len(self.value))]
 
     def text(self) -> str:
-        """Return the value, which must be a text. Raises Refused."""
+        """Return the value, which must be a string. Raises Refused."""
         if not isinstance(self.value, str):
             raise Refused(self, "expected a text")
         return self.value

@@ -1,4 +1,4 @@
-"""Decides how the payload of an AsyncAPI message is validated."""
+"""Determines how the payload of an AsyncAPI message is validated."""
 
 import json
 from collections.abc import Mapping
@@ -31,15 +31,16 @@ _AS_CONFLUENT: Final = frozenset({"confluent", "karapace"})
 
 
 class NotRead(Exception):
-    """A payload, header or key that nothing checks. The text is the reason."""
+    """Raised for a payload, header or key that nothing checks. The message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
     """How a payload is validated.
 
-    `keys` are keys of a rule's `schema`. `schema` is a JSON Schema that the data, or the data as JSON, must match, and
-    `draft` its default draft; None if `keys` have the schema. `ignored` is why the document's schema has no effect.
+    `keys` are keys of a rule's `schema`. `schema` is a JSON Schema that the data, or the data converted to JSON, must
+    match. It is None if `keys` contains the schema. `draft` is the JSON Schema's default draft. `ignored` is why the
+    document's schema has no effect.
     """
 
     keys: Mapping[str, Any]
@@ -52,9 +53,9 @@ class Payload:
 class RegistryUse:
     """How producers use a schema registry.
 
-    `name` is the entry of `registries`; None if there is none. `location` is where the id of a schema is: `payload`,
-    `header`, or None if the message does not specify it; then it is `payload` for Avro and Protobuf if a server
-    `has_registry`. `encoding` is how the id is written in a payload.
+    `name` is the entry in `registries`, or None. `location` is where a schema's id is: `payload`, `header`, or None if
+    the message does not specify it. In that case it is `payload` for Avro and Protobuf if a server `has_registry`.
+    `encoding` is how the id is encoded in a payload.
     """
 
     name: str | None
@@ -76,7 +77,7 @@ class RegistryUse:
 def registry_use(
     references: References, message: ChannelMessage, name: str | None, servers: list[DocumentNode]
 ) -> RegistryUse:
-    """Return how the producers of a message use a registry, by the bindings of the message and of its servers."""
+    """Return how a message's producers use a registry, according to the bindings of the message and of its servers."""
     url, vendor = _of_servers(references, servers)
     location = _text_in(references, message, "schemaIdLocation")
     encoding = _text_in(references, message, "schemaIdPayloadEncoding") or vendor or "confluent"
@@ -85,7 +86,7 @@ def registry_use(
 
 
 def payload_of(references: References, message: ChannelMessage, use: RegistryUse, default_type: str | None) -> Payload:
-    """Return how the payload of a message is validated.
+    """Return how a message's payload is validated.
 
     `default_type` is the document's `defaultContentType`. Raises NotRead and Refused.
     """
@@ -101,7 +102,7 @@ def payload_of(references: References, message: ChannelMessage, use: RegistryUse
 def schema_keys(
     references: References, node: DocumentNode, language: str, use: RegistryUse, name: str
 ) -> dict[str, Any]:
-    """Return the keys of a rule's `schema` for Avro or Protobuf. `name` is the message's.
+    """Return the keys of a rule's `schema` for Avro or Protobuf. `name` is the message's name.
 
     Raises NotRead and Refused.
     """
@@ -145,7 +146,7 @@ def _checked_payload(
 
 
 def _schema_and_format(references: References, message: ChannelMessage) -> tuple[DocumentNode, MediaType]:
-    """Return the payload's schema, perhaps as a reference, and its format. Raises NotRead."""
+    """Return the payload's schema, which may be a reference, and its format. Raises NotRead."""
     given = message.first(references, _SCHEMA_FORMAT)
     written = None if given is None else given.text()
     payload = message.node.mapping().get("payload")
@@ -193,7 +194,7 @@ def _message_name(text: str, name: str) -> str:
 
 
 def _of_servers(references: References, servers: list[DocumentNode]) -> tuple[str | None, str | None]:
-    """Return the URL and the vendor of the registry that the bindings of the servers name."""
+    """Return the URL and the vendor of the registry that the servers' bindings name."""
     for server in servers:
         bindings = references.get(server, "bindings")
         kafka = None if bindings is None else references.get(bindings, "kafka")

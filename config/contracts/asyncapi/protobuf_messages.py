@@ -1,4 +1,4 @@
-"""Finds the messages that a Protobuf source declares at its top, without compiling it."""
+"""Finds the messages that a Protobuf source declares at its top level, without compiling it."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _MESSAGE: Final = "message"
 
 
 def messages_in(text: str) -> list[str]:
-    """Return the full names of the messages at the top of a Protobuf source, in their order."""
+    """Return the full names of a Protobuf source's top-level messages, in order."""
     package = ""
     depth = 0
     names = []

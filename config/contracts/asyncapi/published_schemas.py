@@ -1,7 +1,7 @@
-"""Validates AsyncAPI documents by the JSON Schema that AsyncAPI publishes for their version.
+"""Validates AsyncAPI documents against the JSON Schema that AsyncAPI publishes for their version.
 
-AsyncAPI validates documents after it has replaced the references. Here they are validated as written: an object with
-a reference is always valid, and referenced files are not validated. Formats, such as those of URLs, are not validated.
+AsyncAPI validates documents after resolving references. Here, they are validated as written: an object with a reference
+is always valid, and referenced files are not validated. Formats, such as those of URLs, are not validated either.
 """
 
 import gzip
@@ -26,13 +26,13 @@ _MOST_CHARACTERS = 300
 
 
 def problems_in(source: Source) -> Iterator[Problem]:
-    """Yield what the published JSON Schema does not allow in a document: at most 20 errors."""
+    """Yield the errors that the published JSON Schema reports for a document: at most 20."""
     version = _VERSION.fullmatch(str(source.data[VERSION_KEY]))
     if version is None:
         words = f"versions 2.0 to 2.6, 3.0 and 3.1 of AsyncAPI are read; found {str(source.data[VERSION_KEY])[:100]}"
         yield Problem(VERSION_KEY, source.place_of((VERSION_KEY,)), words)
         return
-    published = f"{version[1]}.0"  # a patch of the specification changes no schema
+    published = f"{version[1]}.0"  # a patch version of the specification changes no schema
     try:
         validator = _validator(published)
     except ModuleNotFoundError:
@@ -51,10 +51,10 @@ def problems_in(source: Source) -> Iterator[Problem]:
 
 
 def _mistakes(error: Any) -> list[Any]:
-    """Return the errors that explain an error; none if it is about an object with a reference.
+    """Return the errors that explain an error. There are none if it is about an object with a reference.
 
-    Where a schema has alternatives, they are those of the alternative with the fewest errors, and none if several
-    alternatives match.
+    If a schema has alternatives, these are the errors of the alternative with the fewest errors. There are none if
+    several alternatives match.
     """
     if isinstance(error.instance, dict) and isinstance(error.instance.get(REF), str):
         return []
@@ -87,6 +87,6 @@ def _problem(source: Source, path: Path, words: str) -> Problem:
 
 @cache
 def _validator(version: str) -> Any:
-    """Return the compiled schema of a version. Raises ModuleNotFoundError without the extra."""
+    """Return the compiled schema for a version. Raises ModuleNotFoundError without the extra."""
     content = files(__package__).joinpath(f"schemas/{version}.json.gz").read_bytes()
     return import_module("jsonschema_rs").Draft7Validator(json.loads(gzip.decompress(content)), validate_formats=False)

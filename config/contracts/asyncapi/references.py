@@ -1,4 +1,4 @@
-"""Follows `$ref` inside an AsyncAPI document, and to files in its folder and below. Reads nothing from a network."""
+"""Follows `$ref` inside an AsyncAPI document, and to files in and below its folder. Reads nothing from a network."""
 
 import posixpath
 import re
@@ -11,7 +11,7 @@ from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.files.source import Source
 
 Read = Callable[[FilePath], Source]
-"""Returns the content of a YAML or JSON file; its `problems` include errors of reading the file."""
+"""Returns the content of a YAML or JSON file. Its `problems` include errors from reading the file."""
 ReadText = Callable[[FilePath], bytes]
 """Returns the content of any file. Raises OSError."""
 
@@ -23,9 +23,9 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class References:
-    """The document `root`, read from `file`, and the files that it refers to.
+    """The document `root`, read from `file`, and the files to which it refers.
 
-    `read` and `read_text` read files; None if the document has no folder, so that every reference to a file is an
+    `read` and `read_text` read files. They are None if the document has no folder; every reference to a file is then an
     error. `real_path` resolves symbolic links.
     """
 
@@ -53,7 +53,7 @@ class References:
         return DocumentNode(self._root.data, self._root)
 
     def resolved(self, node: DocumentNode) -> DocumentNode:
-        """Return the target of a node that refers to another one, or the node. Raises Refused."""
+        """Return the target of a node that is a reference, or else the node itself. Raises Refused."""
         for _ in range(_MOST_STEPS):
             target = reference_in(node)
             if target is None:
@@ -62,16 +62,16 @@ class References:
         raise Refused(node, f"a chain of more than {_MOST_STEPS} references")
 
     def get(self, node: DocumentNode, key: str) -> DocumentNode | None:
-        """Return the value of a key with references resolved; None if it is missing or null. Raises Refused."""
+        """Return a key's value with references resolved, or None if it is missing or null. Raises Refused."""
         found = self.resolved(node).get(key)
         return None if found is None else self.resolved(found)
 
     def items(self, node: DocumentNode | None) -> "list[tuple[str, DocumentNode]]":
-        """Return the keys and values of a mapping with references resolved. Raises Refused."""
+        """Return a mapping's keys and values, with references resolved. Raises Refused."""
         return [] if node is None else [(key, self.resolved(value)) for key, value in self.resolved(node).items()]
 
     def file_of(self, node: DocumentNode) -> FilePath | None:
-        """Return the file that a reference without a fragment names; None for any other node. Raises Refused."""
+        """Return the file that a reference without a fragment names, or None for any other node. Raises Refused."""
         target = reference_in(node)
         if target is None or target.startswith("#") or "#" in target.rstrip("#"):
             return None
@@ -166,7 +166,7 @@ class References:
 
 
 def reference_in(node: DocumentNode) -> str | None:
-    """Return the target of a reference; None if the node is none."""
+    """Return a reference's target, or None if the node is not a reference."""
     value: Any = node.value
     target = value.get(REF) if isinstance(value, dict) else None
     return target if isinstance(target, str) else None

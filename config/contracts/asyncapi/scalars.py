@@ -1,6 +1,6 @@
-"""Converts the scalars of AsyncAPI documents to JSON values, by YAML 1.2's core schema.
+"""Converts the scalars in AsyncAPI documents to JSON values, by YAML 1.2's core schema.
 
-AsyncAPI documents are YAML 1.2, in which `on`, `off`, `yes` and `no` are text.
+AsyncAPI documents are YAML 1.2, in which `on`, `off`, `yes` and `no` are strings.
 """
 
 import math
@@ -26,7 +26,7 @@ _MOST_DIGITS = 1000
 
 
 def json_value_of(node: yaml.ScalarNode) -> Any:
-    """Return the value of a scalar; a time stays text. Raises BadNode."""
+    """Return a scalar's value. Timestamps stay strings. Raises BadNode."""
     check_tag(node, _TAGS)
     text = str(node.value)
     is_plain_text = node.tag == f"{_STANDARD}str" and node.style is not None

@@ -1,4 +1,4 @@
-"""Translates JSON Schemas of texts, such as headers and keys, to regular expressions and CEL."""
+"""Translates JSON Schemas of strings, such as headers and keys, to regular expressions and CEL."""
 
 import json
 import re
@@ -25,13 +25,14 @@ _MOST_REPETITIONS = 1000
 _MOST_CHARACTERS = 2000
 
 Note = Callable[[str, str], None]
-"""Takes a statement that has no effect, and the reason."""
+"""Receives a statement that has no effect, and the reason."""
 
 
 def kind_of(schema: Mapping[str, Any]) -> str | None:
-    """Return the one type of the values other than null; None if the schema allows several or any.
+    """Return the only type of all non-null values, or None if the schema allows several types or any.
 
-    Without `type`, it is `string` if all listed values are text, or if only texts have the constraint.
+    Without `type`, the result is `string` if all listed values are strings, or if the only constraints are those for
+    strings.
     """
     given = schema.get("type")
     if given is not None:
@@ -45,7 +46,7 @@ def kind_of(schema: Mapping[str, Any]) -> str | None:
 
 
 def expressions_of(schema: Mapping[str, Any], note: Note) -> Iterator[str]:
-    """Yield regular expressions (RE2) for a value as text, all of which the whole text must match.
+    """Yield regular expressions (RE2) for a value as a string. Each of them must match the whole string.
 
     `note` is called with each statement that has no effect.
     """
@@ -70,7 +71,7 @@ def expressions_of(schema: Mapping[str, Any], note: Note) -> Iterator[str]:
 
 
 def condition_of(schema: Mapping[str, Any], variable: str, note: Note) -> str | None:
-    """Return a CEL expression that is true if a text follows the schema; None if it follows from being a text.
+    """Return a CEL expression that is true if a string matches the schema; None if every string matches.
 
     `note` is called with each statement that has no effect. Raises NotRead if the expression is too long.
     """
@@ -109,7 +110,7 @@ def _patterns(schema: Mapping[str, Any], note: Note, of_whole: str) -> Iterator[
 
 
 def _patterns_of(schema: Mapping[str, Any], note: Note) -> Iterator[tuple[str, bool]]:
-    """Yield each regular expression, and whether it is about the whole text."""
+    """Yield each regular expression, and whether it must match the whole string."""
     pattern, form = schema.get("pattern"), schema.get("format")
     if isinstance(pattern, str):
         try:

@@ -1,4 +1,4 @@
-"""Returns the rules that an AsyncAPI document gives each of its Kafka topics."""
+"""Returns the rules that an AsyncAPI document defines for each of its Kafka topics."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -39,11 +39,11 @@ _OF_OPERATIONS: Final = {
 
 
 def asyncapi_topics(references: References, file: FilePath, registry: str | None, mode: str) -> list[TopicContract]:
-    """Return each topic of a document.
+    """Return each topic in a document.
 
     Errors are reported in the `problems` of its source, and channels without a known address in its `remarks`.
-    `registry` names the registry with the schemas of Avro and Protobuf records; None if there is none. `mode` is the
-    mode of the rules.
+    `registry` names the registry with the schemas of Avro and Protobuf records, or is None. `mode` is the mode of the
+    rules.
     """
     source = references.root.source
     try:
@@ -86,13 +86,13 @@ class _Document:
         self._operations = {} if self.is_version_2 else operations_by_channel(references)
 
     def operations_of(self, channel: DocumentNode) -> list[DocumentNode]:
-        """Return the operations of a channel, and their traits. Raises Refused."""
+        """Return a channel's operations and their traits. Raises Refused."""
         if self.is_version_2:
             return operations_in(self.references, channel)
         return self._operations.get((id(channel.source), channel.path), [])
 
     def topics_of(self, key: str, channel: DocumentNode) -> Iterator[TopicContract]:
-        """Yield the topics of a channel; none if it is no Kafka topic. Raises Refused."""
+        """Yield a channel's topics; none if it is not a Kafka topic. Raises Refused."""
         if not is_of_kafka(self.references, channel, self.is_version_2):
             return
         topics = topics_of_channel(self.references, channel, key, self.is_version_2)
@@ -121,7 +121,7 @@ class _Document:
 
 
 class _Channel:
-    """Collects the rules of one channel, and the statements without effect."""
+    """A collector of one channel's rules, and of its statements without effect."""
 
     def __init__(self, document: _Document, channel: DocumentNode) -> None:
         self._document = document
@@ -262,7 +262,7 @@ class _Channel:
 
 
 def _kind_of(payload: Payload) -> tuple[object, ...]:
-    """Return what the messages of a channel must have in common to be checked by one rule."""
+    """Return what a channel's messages must have in common to be checked by a single rule."""
     return payload.keys, payload.schema is None, payload.draft
 
 
@@ -271,7 +271,7 @@ def _uses_registry(rule: Mapping[str, Any]) -> bool:
 
 
 def _owner_in(references: References, info: DocumentNode) -> dict[str, str] | None:
-    """Return the contact as an owner; None if it has no name."""
+    """Return the contact as an owner, or None if it has no name."""
     contact = references.get(info, _CONTACT)
     name = None if contact is None else contact.mapping().get("name")
     if contact is None or not name:

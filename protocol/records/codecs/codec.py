@@ -4,7 +4,7 @@ from enum import Enum, IntEnum
 
 
 class Codec(IntEnum):
-    """Codec ids, which are the low three bits of a batch's attributes. 5 to 7 are unused."""
+    """A codec id: the low three bits of a batch's attributes. 5 to 7 are unused."""
 
     NONE = 0
     GZIP = 1
@@ -14,7 +14,7 @@ class Codec(IntEnum):
 
 
 Piece = bytes | memoryview
-"""Some of the plain bytes of a payload."""
+"""Part of a payload, uncompressed."""
 
 
 class Failure(Enum):
@@ -25,7 +25,7 @@ class Failure(Enum):
 
 
 class Oddity(Enum):
-    """A part of a payload that a broker ignores and some consumers do not."""
+    """A part of a payload that brokers ignore but some consumers do not."""
 
     HIDDEN_DATA = "data that brokers skip and some clients read"
     TRAILING_BYTES = "bytes after the end of the compressed data"
@@ -33,7 +33,7 @@ class Oddity(Enum):
 
 
 class DamagedPayload(Exception):
-    """Raised where the payload is damaged."""
+    """Raised when decompression reaches a damaged position in the payload."""
 
 
 class OddPayload(Exception):
@@ -44,18 +44,18 @@ class OddPayload(Exception):
         self.oddity = oddity
 
 
-# The size that is kept between batches. Most batches need less, and a process has only a few such buffers.
+# The maximum size to keep between batches. Most batches need less, and a process has only a few such buffers.
 _KEPT_BYTES = 4 << 20
 
 
 class PlainBuffer:
-    """A buffer for plain bytes, reused from batch to batch, and freed if it has grown large."""
+    """A buffer for uncompressed bytes. It is reused from batch to batch, and freed if it has grown large."""
 
     def __init__(self) -> None:
         self._view = memoryview(bytearray())
 
     def grow_to(self, size: int, filled: int = 0) -> memoryview:
-        """Return a buffer of at least `size` bytes, which keeps its first `filled` bytes.
+        """Return a buffer of at least `size` bytes that keeps its first `filled` bytes.
 
         The next call overwrites it.
         """

@@ -15,7 +15,7 @@ import zstandard
 from sluicegate.protocol.records.codecs.codec import Codec
 
 PIECE_BYTES: Final = 64 * 1024
-"""The size of all pieces before the last: a multiple of all block sizes."""
+"""The size of all pieces before the last. It is a multiple of all block sizes."""
 
 _SIZE = Struct(">i")
 _XERIAL = b"\x82SNAPPY\x00" + _SIZE.pack(1) + _SIZE.pack(1)
@@ -26,15 +26,15 @@ Plain = bytes | bytearray | memoryview
 
 
 class Compressor(Protocol):
-    """Compresses one payload. `work` is about the nanoseconds for one plain byte."""
+    """A compressor of one payload. `work` is the approximate time per uncompressed byte (ns)."""
 
     work: int
 
     def add(self, piece: Plain) -> bytes:
-        """Add a piece of PIECE_BYTES; return the compressed bytes since the last call."""
+        """Add a piece of PIECE_BYTES. Return the bytes that were compressed since the last call."""
 
     def end(self, last: Plain) -> bytes:
-        """Add a last piece of any size; return the remaining compressed bytes."""
+        """Add a last piece of any size. Return the remaining compressed bytes."""
 
 
 class _Plain:
@@ -125,10 +125,10 @@ _COMPRESSORS: Mapping[Codec, Callable[[], Compressor]] = {
 
 
 def compressor_of(codec: Codec) -> Compressor:
-    """Return a compressor for one payload. For Codec.NONE it changes nothing."""
+    """Return a compressor for one payload. For Codec.NONE, it changes nothing."""
     return _COMPRESSORS[codec]()
 
 
 def compress(codec: Codec, data: Plain) -> bytes:
-    """Return a whole payload in a codec's format. For Codec.NONE it is unchanged."""
+    """Return a whole payload in a codec's format. For Codec.NONE, it is unchanged."""
     return compressor_of(codec).end(data)

@@ -1,8 +1,8 @@
-"""Bounded decompression of the five codecs, as a stream of pieces.
+"""Decompresses the five codecs within bounds, as a stream of pieces.
 
-A broker streams through a compressed batch and validates the records before a damaged position. So a damaged payload
-yields the same plain bytes as a broker's decoder. Only one piece is in memory at a time: a few hundred KiB, or one
-block if the codec decompresses only whole blocks.
+A broker streams through a compressed batch and validates the records before a damaged position. A damaged payload
+therefore yields the same uncompressed bytes as a broker's decoder. Only one piece is in memory at a time: a few hundred
+KiB, or one block if the codec decompresses only whole blocks.
 
 Formats: gzip is RFC 1952, with several members; snappy is raw or in xerial's framing; lz4 is one frame of the frame
 format, with a wrong header checksum in magic 0 message sets (KAFKA-3160); zstd is RFC 8878, with several frames.
@@ -27,7 +27,7 @@ from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
 from sluicegate.protocol.records.codecs.snappy_chunks import snappy_pieces
 from sluicegate.protocol.records.codecs.zstd_frames import zstd_pieces
 
-# Local names, because looking an enum member up takes longer than the comparison.
+# Module constants, because looking up an enum member takes longer than comparing it.
 _GZIP, _SNAPPY, _LZ4, _ZSTD = Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD
 # zstd-jni, which brokers use, rejects larger windows.
 _ZSTD_MAX_WINDOW_BYTES = 1 << 27
@@ -37,10 +37,10 @@ _UNBOUNDED = 1 << 62
 
 
 class DecompressedStream:
-    """The output of a decoder, counted, in pieces of at most `most` bytes.
+    """A decoder's output, in pieces of at most `most` bytes. Counts the bytes.
 
     `failure` and `oddity` are set after `more` has returned None. `failure` is None if the payload is complete.
-    `oddity` is a part of a complete payload that a broker ignores; None if there is none.
+    `oddity` is a part of a complete payload that a broker ignores, or None.
     """
 
     def __init__(self, decoder: Iterator[Piece], bounds: PayloadLimits, most: int) -> None:
@@ -52,9 +52,9 @@ class DecompressedStream:
         self._rest: Piece | None = None
 
     def more(self) -> Piece | None:
-        """Return the next piece, which is never empty and is valid until the next call; None after the last piece.
+        """Return the next piece, or None after the last piece.
 
-        Raises OverLimit and Abandoned.
+        A piece is never empty, and is valid until the next call. Raises OverLimit and Abandoned.
         """
         piece = self._rest if self._rest is not None else self._decoded()
         self._rest = None
@@ -91,7 +91,10 @@ class Decompressed:
 
 
 class Decompressor:
-    """Keeps buffers and codec contexts from batch to batch. Each validating thread needs its own."""
+    """A holder of buffers and codec contexts, which it reuses from batch to batch.
+
+    Each validating thread needs its own.
+    """
 
     def __init__(self, most_piece_bytes: int = _MOST_PIECE_BYTES) -> None:
         self._most_piece_bytes = most_piece_bytes
@@ -100,7 +103,7 @@ class Decompressor:
         self._zstd_context = _zstd_context()
 
     def open(self, codec: Codec, data: memoryview, bounds: PayloadLimits, magic: int = 2) -> DecompressedStream:
-        """Return the plain bytes of `data` within `bounds`. `magic` is that of the batch or of the wrapper.
+        """Return the uncompressed bytes of `data` within `bounds`. `magic` is that of the batch or of the wrapper.
 
         Only one payload can be open: this call invalidates the previous one. Call `close` after reading.
         """

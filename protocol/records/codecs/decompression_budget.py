@@ -1,6 +1,6 @@
-"""Limits the work for the validation of one Produce request.
+"""Limits the work for validating one Produce request.
 
-Time and memory depend on the decompressed size, so decompressed bytes are counted, for all partitions of a request
+Time and memory depend on the decompressed size, so the decompressed bytes of all of a request's partitions are counted
 together. Parts that cost more than their size (blocks, chunks, frames, members) count as more bytes. A byte counts as
 about a nanosecond.
 """
@@ -8,22 +8,22 @@ about a nanosecond.
 from collections.abc import Callable
 from enum import Enum
 
-# After this much work (bytes) a validating thread lets other work run and checks whether its result is still needed.
+# After this much work (bytes), a validating thread yields to other work and checks whether its result is still needed.
 _GIVE_WAY_BYTES = 64 * 1024
 _UNBOUNDED = 1 << 62
-# The minimum that a block, chunk, frame or member counts, because opening an empty one has this cost.
+# The minimum that a block, chunk, frame or member counts, because opening an empty one costs this much.
 _LEAST_BYTES = 2048
 
 
 class Abandoned(Exception):
     """Raised if the result of the validation is no longer needed.
 
-    The callback `give_way` of a DecompressionBudget raises it.
+    The `give_way` callback of a DecompressionBudget raises it.
     """
 
 
 class OutOfTime(Exception):
-    """Raised if the validation would block other work where it runs, by its time or its memory.
+    """Raised if the validation would block other work where it runs, because of its time or memory.
 
     A DecompressionBudget raises it.
     """
@@ -39,9 +39,7 @@ class PayloadLimit(Enum):
 
 
 class OverLimit(Exception):
-    """Raised if a batch exceeds a limit. `bound` is the limit, `size` its value (bytes, or
-    headers).
-    """
+    """Raised if a batch exceeds a limit. `bound` is the limit, and `size` its value (bytes, or headers)."""
 
     def __init__(self, bound: PayloadLimit, size: int) -> None:
         super().__init__(f"more than {size} ({bound.value})")
@@ -50,13 +48,15 @@ class OverLimit(Exception):
 
 
 class DecompressionBudget:
-    """The budget of one request: its decompressed bytes, record errors in its response, and headers of its records.
+    """The budget of one request: decompressed bytes, record errors in its response, and headers of its records.
 
-    `plain_bytes` is the maximum of decompressed bytes. `most_headers` is the maximum of headers; None if there is no
-    maximum. `give_way` is called about every 64 KiB of work and may raise Abandoned. `exhausted` is set after the
-    payloads exceeded `plain_bytes`; then no more bytes are decompressed. `plain_left`, `record_errors` and
-    `headers_left` are the remaining amounts. `most_at_once` is the number of bytes that may be processed without a call
-    of `give_way`. `most_held` is the number of bytes of one record that may be in memory.
+    - `plain_bytes`: the maximum number of decompressed bytes.
+    - `most_headers`: the maximum number of headers; None means no maximum.
+    - `give_way`: called about every 64 KiB of work; may raise Abandoned.
+    - `exhausted`: set after the payloads exceeded `plain_bytes`. After that, no more bytes are decompressed.
+    - `plain_left`, `record_errors`, `headers_left`: the remaining amounts.
+    - `most_at_once`: the number of bytes that may be processed without calling `give_way`.
+    - `most_held`: the number of bytes of one record that may be in memory.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class DecompressionBudget:
         self._since = 0
 
     def check(self, size: int) -> None:
-        """Check, before memory is allocated, that `size` bytes are left. Raises OverLimit."""
+        """Check that `size` bytes are left, before memory is allocated. Raises OverLimit."""
         if size > self.plain_left:
             self.exhausted = True
             raise OverLimit(PayloadLimit.REQUEST, self.plain_bytes)
@@ -116,7 +116,7 @@ class DecompressionBudget:
     def for_rereading(self) -> "DecompressionBudget":
         """Return a budget for reading the same payloads again, with the same `give_way`.
 
-        It has twice as many bytes, because changed times may need more bytes.
+        It has twice as many bytes, because changed timestamps may need more bytes.
         """
         most = self.plain_bytes
         return DecompressionBudget(
@@ -128,7 +128,7 @@ class DecompressionBudget:
         )
 
     def worked(self, size: int) -> None:
-        """Count work that equals reading `size` plain bytes. Raises the errors of `give_way`."""
+        """Count work that equals reading `size` uncompressed bytes. Raises the errors of `give_way`."""
         self._since += size
         if self._since >= _GIVE_WAY_BYTES:
             self._since = 0
@@ -136,7 +136,7 @@ class DecompressionBudget:
 
 
 class PayloadLimits:
-    """The limits of one payload: its decompressed size (`plain_bytes`), and the memory at one time (`window_bytes`)."""
+    """The limits of one payload: its decompressed size (`plain_bytes`), and its memory at any time (`window_bytes`)."""
 
     def __init__(self, plain_bytes: int, window_bytes: int, budget: DecompressionBudget) -> None:
         self.plain_bytes = plain_bytes
@@ -145,7 +145,7 @@ class PayloadLimits:
         self._left = plain_bytes
 
     def check_block(self, size: int) -> None:
-        """Check the stated size of a block before memory is allocated. Raises OverLimit."""
+        """Check a block's stated size before memory is allocated. Raises OverLimit."""
         if size > self.window_bytes:
             raise OverLimit(PayloadLimit.WINDOW, self.window_bytes)
         self._check(size)

@@ -1,12 +1,12 @@
-"""Reads gzip payloads (RFC 1952) with any number of members. Valid members are read fast, others exactly as Java does.
+"""Reads gzip payloads (RFC 1952) with any number of members: valid members fast, and all others exactly as Java does.
 
 isal is several times faster than zlib. But a call that fails returns nothing, and the trailer is checked in the same
-call as the data. So the last 16 KiB, which Java could lose, are held back until the following data are known to be
-valid. After a failure `gzip_as_java` reads the payload again, and its result counts.
+call as the data. The last 16 KiB, which Java could lose, are therefore held back until the data that follow are known
+to be valid. After a failure, `gzip_as_java` reads the payload again, and its result is used.
 
 `gzip_as_java` reads as a broker's GZIPInputStream does. Java inflates 8 KiB of input into 16 KiB of output. The output
 of the step that fails is lost; earlier output is read. A trailer is checked only after all data before it were
-returned. Bytes after a member are ignored if they are no whole header.
+returned. Bytes after a member are ignored if they are not a complete header.
 """
 
 import zlib
@@ -32,7 +32,7 @@ class _NotSound(Exception):
 
 
 def gzip_pieces(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
-    """Yield the plain bytes of all members. Raises DamagedPayload and OddPayload."""
+    """Yield the uncompressed bytes of all members. Raises DamagedPayload and OddPayload."""
     handed_out = 0
     try:
         for piece in _members(data, bounds):
@@ -82,7 +82,7 @@ def _members(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
             _check_flags(flags)
             return
         if data[position : position + len(_MAGIC)] != _MAGIC:
-            raise OddPayload(Oddity.TRAILING_BYTES)  # Java's GZIPInputStream ignores bytes that are no further member
+            raise OddPayload(Oddity.TRAILING_BYTES)  # Java's GZIPInputStream ignores bytes that are not another member
 
 
 STEP_BYTES = 16 * 1024
@@ -92,7 +92,7 @@ _LEAST_FOR_ANOTHER_MEMBER = 26
 _FLAGS_AT = 3
 _HEADER_CRC, _EXTRA, _NAME, _COMMENT = 0x02, 0x04, 0x08, 0x10
 _RAW_DEFLATE = -15
-_LARGEST_FLAGS = 0x1F  # the bits beyond are reserved
+_LARGEST_FLAGS = 0x1F  # higher bits are reserved
 _U32 = 0xFFFFFFFF
 _NAME_STEP_BYTES = 1024
 # The factor by which this is slower than other decoders.
@@ -100,7 +100,7 @@ _WORK_OF_OUTPUT = 8
 
 
 def gzip_as_java(data: memoryview, bounds: PayloadLimits, skip: int) -> Iterator[memoryview]:
-    """Yield the plain bytes after the first `skip` bytes. Raises DamagedPayload and OddPayload."""
+    """Yield the uncompressed bytes after the first `skip` bytes. Raises DamagedPayload and OddPayload."""
     position = _deflate_at(data, 0)
     if position is None:
         raise DamagedPayload
@@ -144,7 +144,7 @@ def gzip_as_java(data: memoryview, bounds: PayloadLimits, skip: int) -> Iterator
 
 
 def _flags_of(data: memoryview, start: int) -> int:
-    """Return the flags of the member at `start`; 0 if the data ends before them."""
+    """Return the flags of the member at `start`, or 0 if the data end before them."""
     return int.from_bytes(data[start + _FLAGS_AT : start + _FLAGS_AT + 1], "big")
 
 
@@ -155,7 +155,7 @@ def _check_flags(flags: int) -> None:
 
 
 def _deflate_at(data: memoryview, start: int) -> int | None:
-    """Return where the compressed data of the member at `start` begins; None if its header is damaged."""
+    """Return where the compressed data of the member at `start` begin, or None if its header is damaged."""
     head = bytes(data[start : start + _HEADER_BYTES])
     if len(head) < _HEADER_BYTES or head[:3] != b"\x1f\x8b\x08":
         return None

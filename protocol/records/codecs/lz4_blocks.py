@@ -1,7 +1,8 @@
-"""Reads the lz4 frame format as a broker's Lz4BlockInputStream does: block by block, each when it is complete.
+"""Reads the lz4 frame format as a broker's Lz4BlockInputStream does: block by block, each once it is complete.
 
-A broker verifies neither the content size nor the content checksum, reads an empty raw block as the end mark, ignores
-all later bytes, and rejects linked blocks. Consumers with other libraries verify both, so a mismatch raises OddPayload.
+A broker verifies neither the content size nor the content checksum, treats an empty raw block as the end mark, ignores
+all later bytes, and rejects linked blocks. Consumers that use other libraries verify both, so a mismatch raises
+OddPayload.
 """
 
 from collections.abc import Iterator
@@ -14,13 +15,13 @@ _MAGIC = 0x184D_2204
 # A broker accepts no linked blocks, dictionaries or reserved bits.
 _KNOWN_FLAGS = 0b1110_0011
 _VERSION_1_INDEPENDENT_BLOCKS = 0b0110_0000
-# 64 KiB; the largest is 7, 4 MiB.
+# 64 KiB. The largest is 7, 4 MiB.
 _SMALLEST_BLOCK_CODE = 4
 _PRIME_1, _PRIME_2, _PRIME_3 = 0x9E37_79B1, 0x85EB_CA77, 0xC2B2_AE3D
 _PRIME_4, _PRIME_5 = 0x27D4_EB2F, 0x1656_67B1
 _U32 = 0xFFFF_FFFF
 _FLAGS_AT, _DESCRIPTOR_AT = 4, 5
-_HEAD_BYTES = 7  # magic, flags, descriptor and their checksum. A content size comes before the checksum
+_HEAD_BYTES = 7  # magic, flags, descriptor and their checksum; a content size precedes the checksum
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 _CONTENT_SIZE_BYTES, _SIZE_AT = 8, 6
 _CHECKSUM_BYTES = 4
@@ -30,7 +31,7 @@ _SIZE_MASK = 0x7FFF_FFFF
 
 
 class Lz4Blocks:
-    """Yields each block of one frame in a batch of `magic`, valid until the next.
+    """The blocks of one frame in a batch of `magic`. Each is valid until the next.
 
     Raises DamagedPayload and OddPayload.
     """
@@ -90,7 +91,7 @@ class Lz4Blocks:
         return piece
 
     def _begin(self, magic: int) -> None:
-        """Read the frame header. Blocks are read only if brokers accept it."""
+        """Read the frame header. Blocks are read only if brokers accept the header."""
         data = self._bytes
         flags, descriptor = data[_FLAGS_AT], data[_DESCRIPTOR_AT]
         code = descriptor >> 4
@@ -127,7 +128,7 @@ class Lz4Blocks:
 
 
 def _xxh32(data: memoryview, start: int, end: int) -> int:
-    """Return XXH32 of fewer than 16 bytes with seed 0 (steps 4 to 6 of xxHash's specification)."""
+    """Return XXH32 of fewer than 16 bytes with seed 0 (steps 4 to 6 in xxHash's specification)."""
     value = (_PRIME_5 + end - start) & _U32
     at = start
     while at + 4 <= end:
@@ -145,7 +146,7 @@ def _xxh32(data: memoryview, start: int, end: int) -> int:
 
 
 class _CheckedBlocks:
-    """Reads a frame with checksums through the lz4 library, under a header without a content size."""
+    """A reader of frames with checksums that uses the lz4 library, with a header that has no content size."""
 
     def __init__(self, block_size_code: int, block_bytes: int, flags: int) -> None:
         head = lz4.frame.compress_begin(
@@ -160,7 +161,7 @@ class _CheckedBlocks:
         lz4.frame.decompress_chunk(self._context, head)
 
     def read(self, block: memoryview) -> bytes:
-        """Return the plain bytes of a block, given with its size and checksum. Raises DamagedPayload."""
+        """Return the uncompressed bytes of a block, given with its size and checksum. Raises DamagedPayload."""
         try:
             plain, read, _ = lz4.frame.decompress_chunk(self._context, block, max_length=self._block_bytes)
         except RuntimeError as error:
@@ -170,7 +171,10 @@ class _CheckedBlocks:
         return bytes(plain)
 
     def ends_with(self, end: memoryview) -> bool:
-        """Return whether the content checksum after the end mark matches the blocks; True if there is no checksum."""
+        """Return whether the content checksum after the end mark matches the blocks.
+
+        Return True if there is no checksum.
+        """
         try:
             lz4.frame.decompress_chunk(self._context, end)
         except RuntimeError:

@@ -18,13 +18,13 @@ _MAX_RATIO = 32
 
 
 def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> Iterator[Piece]:
-    """Yield each block. If fewer bytes than a chunk's size remain at the end, this is no error.
+    """Yield each block. It is not an error if fewer bytes than a chunk's size field remain at the end.
 
     Raises DamagedPayload, OddPayload and OverLimit.
 
-    A broker reads full steps across chunks, so the incomplete step of a chunk is lost if the next chunk is damaged. A
-    step also ends at a header that should begin a further stream, but does not. The next step continues after that
-    header, unless this step was empty.
+    A broker reads full steps across chunks, so a chunk's incomplete step is lost if the next chunk is damaged. A step
+    also ends at a header that should begin another stream, but does not. The next step continues after that header,
+    unless this step was empty.
     """
     if len(data) < _XERIAL_HEADER_BYTES or not _is_xerial(data, 0):
         yield _block(data, buffer, bounds)
@@ -60,7 +60,7 @@ def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) 
 
 
 def _chunks(data: memoryview, bounds: PayloadLimits) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each chunk's block. An end of 0 means a wrong header of a further stream.
+    """Yield the start and end of each chunk's block. An end of 0 means that the header of a further stream is wrong.
 
     Raises DamagedPayload.
     """
@@ -85,7 +85,7 @@ def _chunks(data: memoryview, bounds: PayloadLimits) -> Iterator[tuple[int, int]
 
 
 def _is_one_stream(data: memoryview) -> bool:
-    """Return whether chunks fill all bytes after the first header; a further header reads as a negative size."""
+    """Return whether chunks fill all bytes after the first header. Another header would be read as a negative size."""
     position = _XERIAL_HEADER_BYTES
     while len(data) - position >= _INT32.size:
         (size,) = _INT32.unpack_from(data, position)

@@ -1,11 +1,11 @@
 """Reads zstd payloads (RFC 8878) with any number of frames, as a broker's ZstdInputStream does.
 
-The broker's stream reads 16 KiB at a time, ends a step where a frame ends, and returns nothing of a step that fails. So
-the last 16 KiB are held back until the following data is known to be valid, and a frame that fails is read again in
-such steps.
+The broker's stream reads 16 KiB at a time, ends a step where a frame ends, and returns nothing from a step that fails.
+The last 16 KiB are therefore held back until the data that follow are known to be valid, and a frame that fails is read
+again in such steps.
 
 The end of a frame, and the window that it needs (section 3.1), are found without decompressing a block:
-python-zstandard's reader accepts a cut frame, but a broker responds to it with an error.
+python-zstandard's reader accepts a truncated frame, but a broker responds to it with an error.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,8 @@ from sluicegate.protocol.records.codecs.decompression_budget import (
 
 _STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 128 * 1024 + 3
-# zstd-jni keeps the number of missing bytes, which libzstd returns, in an int: the largest look like libzstd's errors.
+# zstd-jni keeps the number of missing bytes, which libzstd returns, in an int. The largest numbers look like libzstd's
+# errors.
 _LEAST_HINT_TAKEN_FOR_AN_ERROR = (1 << 32) - 119
 _FRAME_START, _SKIPPABLE_START = b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"
 _PIECE_BYTES = 256 * 1024 + _STEP_BYTES
@@ -39,7 +40,7 @@ _BLOCKS_BEFORE_GIVING_WAY = 1 << 16
 def zstd_pieces(
     data: memoryview, context: zstandard.ZstdDecompressor, buffer: PlainBuffer, bounds: PayloadLimits
 ) -> Iterator[memoryview]:
-    """Yield the plain bytes of all frames.
+    """Yield the uncompressed bytes of all frames.
 
     Raises DamagedPayload and OddPayload. Raises OverLimit if a frame needs too large a window.
     """
@@ -70,16 +71,16 @@ def zstd_pieces(
 
 
 def _opens_a_frame(data: memoryview, position: int) -> bool:
-    """Return whether the remaining bytes begin like a frame, but are too few for one."""
+    """Return whether the remaining bytes begin like a frame, but are too few to be one."""
     head = bytes(data[position : position + 4])
     is_skippable = head[0] & 0xF0 == _SKIPPABLE_START[0] and _SKIPPABLE_START[1:].startswith(head[1:])
     return is_skippable or _FRAME_START.startswith(head)
 
 
 def _is_taken_for_the_end(position: int, size: int) -> bool:
-    """Return whether zstd-jni reads a cut frame at `position` as the end of the payload.
+    """Return whether zstd-jni treats a truncated frame at `position` as the end of the payload.
 
-    It notices a cut frame only if it had to fetch input since the end of the previous frame.
+    zstd-jni notices a truncated frame only if it has fetched input since the end of the previous frame.
     """
     return position % _INPUT_BYTES > 0 and position // _INPUT_BYTES == (size - 1) // _INPUT_BYTES
 
@@ -118,7 +119,7 @@ def _before_damage(frame: memoryview, context: zstandard.ZstdDecompressor, skip:
 
 
 class Frame:
-    """A frame of a payload, with its `end` (beyond the payload if it is cut) and the window that it needs (bytes)."""
+    """A frame in a payload: its `end` (beyond the payload if it is truncated) and the window that it needs (bytes)."""
 
     def __init__(self) -> None:
         self.end = 0
@@ -127,7 +128,7 @@ class Frame:
 
 
 def frame_at(data: memoryview, position: int, budget: DecompressionBudget) -> Frame | None:
-    """Return the frame at `position`; None if there is none. Raises Abandoned."""
+    """Return the frame at `position`, or None if there is none. Raises Abandoned."""
     if len(data) - position < _LEAST_FRAME_BYTES:
         return None
     frame = Frame()
@@ -146,7 +147,7 @@ def frame_at(data: memoryview, position: int, budget: DecompressionBudget) -> Fr
 
 
 def _read_header(data: memoryview, position: int, frame: Frame) -> int:
-    """Set the frame's window; return the position of the first block."""
+    """Set the frame's window. Return the position of the first block."""
     descriptor = data[position + 4]
     is_single_segment = descriptor >> 5 & 1
     position += 5
@@ -168,7 +169,7 @@ def _read_header(data: memoryview, position: int, frame: Frame) -> int:
 
 
 def _end_of_blocks(data: memoryview, position: int, budget: DecompressionBudget) -> int:
-    """Return the position after the last block; beyond the data if it is cut."""
+    """Return the position after the last block. It is beyond the data if the frame is truncated."""
     blocks = 0
     while position + 3 <= len(data):
         header = _uint24(data, position)

@@ -1,1 +1,1 @@
-"""Applies Avro rules, and bounds their cost."""
+"""Applies rules about Avro data, and bounds their cost."""

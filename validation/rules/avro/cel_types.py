@@ -1,7 +1,7 @@
-"""Describes an Avro schema to CEL's type checker, as Protobuf messages that never have values.
+"""Describes an Avro schema to CEL's type checker, using Protobuf messages that never have values.
 
-A nullable scalar becomes a wrapper message, which CEL treats as the scalar or null. Unions of several types, nullable
-arrays and maps, and arrays within arrays have any type (`dyn`).
+A nullable scalar becomes a wrapper message, which CEL treats as either the scalar or null. Unions of several types,
+nullable arrays and maps, and arrays within arrays get the type `dyn` (any type).
 """
 
 from importlib import import_module
@@ -39,7 +39,7 @@ _Type = tuple[int, str]
 def describe_messages(plan: DatumPlan) -> tuple[Any, str] | None:
     """Return a descriptor pool and the name of the message that represents the schema.
 
-    Returns None if the schema cannot be described, or is no record.
+    Returns None if the schema cannot be described or is not a record.
     """
     if plan.numbers[plan.root] != avro_datum.RECORD:
         return None
@@ -97,7 +97,7 @@ class _Writer:
             field.type_name = of[1]
 
     def _type(self, at: int) -> _Type:
-        """Return the type of a value that is no array and no map; for other values any type."""
+        """Return the type of a value. Arrays and maps get the type `dyn`."""
         numbers = self._plan.numbers
         kind = numbers[at]
         if kind == avro_datum.UNION:
@@ -121,5 +121,5 @@ class _Writer:
 
 
 def _camel(name: str) -> str:
-    """Return the name that Protobuf gives a map's entry."""
+    """Return the name that Protobuf gives to a map's entry."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))

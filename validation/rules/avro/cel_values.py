@@ -1,6 +1,6 @@
 """Reads Avro values for CEL expressions, and visits the fields of Avro values for conditions on fields.
 
-Of the outer record only the fields that the expression uses are read.
+Only those fields of the outer record are read that the expression uses.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from sluicegate.validation.rules.cel.tree import Name, Select, variables_of
 from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, complete_text
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 
-# The time of reading a value and converting it for the runtime, in ns for a value and for a byte.
+# The time to read a value and convert it for the runtime, in ns per value and per byte.
 _VALUE, _BYTE = (1_000, 3) if is_compiled() else (10_000, 300)
 
 
@@ -41,7 +41,7 @@ class AvroValues:
         self._plan = plan
         self._cost = plan.cost
         self._details: dict[int, Any] = {}
-        # If an array has items without bytes, one byte may state many items.
+        # If an array's items take no bytes, a single byte may represent many items.
         has_empty_items = any(plan.numbers[at] == avro_datum.ARRAY and not plan.numbers[at + 2] for at in plan.names)
         self._times: Final = avro_datum.MOST_EMPTY_BUILT if has_empty_items else 1
 
@@ -80,7 +80,7 @@ class AvroValues:
 
 
 class _OfBranch(NamedTuple):
-    """A value of a union, and the number of its branch."""
+    """A union's value, and the index of its branch."""
 
     branch: int
     value: Any
@@ -94,14 +94,15 @@ _PRIMITIVE: Final = {
     avro_datum.BYTES: "BYTES",
     avro_datum.STRING: "STRING",
 }
-"""The names of types in conditions; float and double have their own, and other types are not primitive."""
+"""The names of types in conditions. Float and double have names of their own; types not listed are not primitive."""
 
 
 class AvroFields:
-    """Visits the fields of one schema's values (`FieldValues`).
+    """A visitor of the fields in one schema's values (`FieldValues`).
 
-    A null of a union is visited. A record that contains itself is not followed: Confluent's client visits the inner
-    record as a value of type NULL in an array or a map, and not at all in a union.
+    It also visits nulls in unions. It does not descend into a record that contains itself. In an array or a map,
+    Confluent's client visits such an inner record as a value of type NULL. In a union, it does not visit the inner
+    record at all.
     """
 
     def __init__(self, plan: DatumPlan) -> None:
@@ -128,7 +129,7 @@ class AvroFields:
         message: Callable[[], Any],
         within: tuple[int, ...],
     ) -> object:
-        """Visit a value of `field` in `message`; return the result of the condition, or a value other than False."""
+        """Visit a value of `field` in `message`. Return the condition's result, or any value except False."""
         kind = self._numbers[at]
         if kind == avro_datum.UNION:
             branch = self._numbers[at + 2 + value.branch]
@@ -158,7 +159,7 @@ class AvroFields:
             visit.check(field, found)
 
     def _type_name(self, at: int, kind: int) -> str | None:
-        """Return the name of a primitive type; NULL for a record within itself."""
+        """Return the name of a primitive type, or NULL for a record within itself."""
         if kind == avro_datum.SIZED:
             schema = self._plan.declared.get(at)
             name = schema["type"] if isinstance(schema, dict) else str(schema)
@@ -167,7 +168,7 @@ class AvroFields:
 
 
 def details_with_branches(plan: DatumPlan) -> avro_datum.Details:
-    """Return the details with which values are built so that unions keep the number of their branch."""
+    """Return the details for building values in which unions keep the index of their branch."""
     details = _details(plan, None)
     return details | {at: _OfBranch for at in plan.names if plan.numbers[at] == avro_datum.UNION}
 
@@ -199,7 +200,7 @@ class NoFields:
 
 
 def _used(found: CompiledExpression) -> frozenset[str] | None:
-    """Return the fields of `value` that an expression uses; None if it uses the value itself."""
+    """Return the fields of `value` that an expression uses, or None if it uses the value itself."""
     fields = set()
     for used in variables_of(found.tree):
         if isinstance(used, Name) and used.name == "value":
@@ -210,9 +211,9 @@ def _used(found: CompiledExpression) -> frozenset[str] | None:
 
 
 def _details(plan: DatumPlan, used: frozenset[str] | None) -> dict[int, Any]:
-    """Return the details with which values are built.
+    """Return the details for building values.
 
-    `used` has the fields of the outer record to read; None means all.
+    `used` contains the fields of the outer record to read; None means all.
     """
     details: dict[int, Any] = {}
     is_projected = used is not None and not _contains_itself(plan)

@@ -1,8 +1,8 @@
-"""Walks over an Avro datum and checks that bytes are exactly one value of a schema.
+"""Walks over an Avro datum and checks that the bytes are exactly one value of a schema.
 
-The walk allocates nothing. plan.py compiles a schema to a plan: a few numbers for each type, which refer to other types
-by position. AvroCost in plan.py bounds the cost of the walk beforehand. Compiled with the types in datum.pxd if a C
-compiler is installed.
+The walk allocates no memory. plan.py compiles a schema to a plan: a few numbers per type, which refer to other types by
+position. AvroCost in plan.py bounds the cost before the walk. Compiled with the types in datum.pxd if a C compiler is
+installed.
 """
 
 from array import array
@@ -30,21 +30,24 @@ class DatumFault(IntEnum):
     BLOCK_SIZE = 12
 
 
-# The types. The comments list the numbers that follow each type in a plan.
+# The types. Each comment lists the numbers that follow the type in a plan.
 NULL, BOOLEAN, INT, LONG = 0, 1, 2, 3
 BYTES, STRING = 4, 5
 SIZED = 6  # size in bytes: fixed, float and double
 ENUM = 7  # number of symbols
-ARRAY = 8  # type of the items, and whether the items take any bytes
+ARRAY = 8  # type of the items, and whether an item takes any bytes
 MAP = 9  # type of the values
 UNION = 10  # number of branches, and each branch
 RECORD = 11  # number of fields, and each field
 
 MAX_DEPTH = 100
 MOST_EMPTY_BUILT = 100
-"""The most items without bytes in an array whose value is built."""
+"""The maximum number of items that take no bytes in an array, if the array's value is built."""
 MOST_EMPTY_ITEMS = 2**31 - 9
-"""The most items without bytes in an array, as in Java's reader (SystemLimitException of Avro 1.12)."""
+"""The maximum number of items that take no bytes in an array. It is that of Java's reader.
+
+Source: SystemLimitException in Avro 1.12.
+"""
 
 # Copies with C types.
 _NULL, _BOOLEAN, _INT, _LONG, _BYTES, _STRING, _SIZED, _ENUM, _ARRAY, _MAP, _UNION, _RECORD = range(12)
@@ -58,15 +61,18 @@ _INT_LEAST, _INT_MOST = -(2**31), 2**31 - 1
 
 
 Details = Mapping[int, Any]
-"""What a value is built with, by the position of its type: the names of a record's fields (None: not wanted), the
-symbols of an enum, a callable that converts texts with a zero byte, also a map's keys, one for each other type that is
-converted (from an int, or from bytes), and one for a union whose branch matters (from its number and the value)."""
+"""The details for building a value, by the position of its type.
+
+- For a record: the names of its fields; None for a field that is not wanted.
+- For an enum: its symbols.
+- For strings, including a map's keys: a callable that converts strings with a zero byte.
+- For any other type that is converted: a callable from int or bytes.
+- For a union, if its branch matters: a callable from the branch index and the value.
+"""
 
 
 class Datum:
-    """A walk over one datum. `why` is a DatumFault, or 0. `type_at` is the position of the type that could not
-    be read.
-    """
+    """A walk over one datum. `why` is a DatumFault, or 0. `type_at` is the position of the type that was unreadable."""
 
     why: int
     type_at: int
@@ -83,7 +89,7 @@ class Datum:
         self.type_at = 0
 
     def is_whole(self, root: int) -> bool:
-        """Return whether the data is one value of the type at `root`."""
+        """Return whether the data consists of exactly one value of the type at `root`."""
         if not self.value(root, 0):
             return False
         if self.position != self.end:
@@ -139,7 +145,7 @@ class Datum:
         return self.blocks(at, kind == _MAP, depth)
 
     def blocks(self, at: int, is_map: bool, depth: int) -> bool:
-        """Read an array or a map: blocks of items, each after its count, and a count of 0 after the last block."""
+        """Read an array or a map: blocks of items, each preceded by its count, and a final count of 0."""
         items = self.plan[at + 1]
         is_empty = not is_map and self.plan[at + 2] == 0
         empties = 0
@@ -225,7 +231,7 @@ class Datum:
         return number if detail is None else detail(number)
 
     def built_blocks(self, at: int, depth: int, details: "Details") -> object:
-        """Return an array or a map as `built` does. An array has at most MOST_EMPTY_BUILT items without bytes."""
+        """Return an array or map, like `built`. An array may have at most MOST_EMPTY_BUILT items that take no bytes."""
         items = self.plan[at + 1]
         is_map = self.plan[at] == _MAP
         is_empty = not is_map and self.plan[at + 2] == 0
@@ -277,7 +283,7 @@ class Datum:
         return True
 
     def varint(self, at: int) -> int:
-        """Read a zig-zag number of at most 64 bits. Sets `why` if it is malformed."""
+        """Read a zigzag number of at most 64 bits. Sets `why` if it is malformed."""
         value = 0
         shift = 0
         while self.position < self.end:
@@ -301,13 +307,13 @@ class Datum:
 
 
 def value_in(plan: "array[int]", root: int, data: bytes, details: "Details") -> tuple[object, int]:
-    """Return the value of the type at `root`, and a DatumFault, or 0."""
+    """Return the value of the type at `root`, and a DatumFault or 0."""
     datum = Datum(plan, data, 0)
     found = datum.built(root, 0, details)
     return found, datum.why
 
 
 def read_whole(plan: "array[int]", root: int, data: bytes) -> Datum | None:
-    """Return None if the data is one value of the type at `root`, otherwise the walk with its fault."""
+    """Return None if the data is exactly one value of the type at `root`. Otherwise return the walk, with its fault."""
     datum = Datum(plan, data, 0)
     return None if datum.is_whole(root) else datum

@@ -22,11 +22,11 @@ from sluicegate.validation.rules.schemas.json_form import JsonForm
 
 
 class BinaryContent(Content, HasExpressions, HasInlineRules, HasJsonForm, ReadAsJson, Protocol):
-    """The schema for data in binary encoding."""
+    """A schema for data in binary encoding."""
 
 
 class JsonEncodedContent:
-    """The check that bytes are one datum of a schema, in JSON encoding."""
+    """A check that bytes are exactly one datum of a schema, in JSON encoding."""
 
     is_slow = True
 
@@ -61,27 +61,27 @@ class JsonEncodedContent:
         return None if found is None else _OverBinary(found, self._encoding)
 
     def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
-        """Return the rules inside the schema with their places."""
+        """Return the rules inside the schema, with their places."""
         return self._content.placed_rules(changes)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that the datum, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
+        """Return the condition that the datum, as JSON, is valid against a JSON Schema. Raises SchemaUnusable."""
         return _OverBinary(self._content.follows_as_json(json_schema), self._encoding)
 
     def json_form(self) -> "_JsonOfEncoded":
-        """Return the form of data as plain JSON, which differs from their JSON encoding."""
+        """Return the conversion of data to plain JSON, which differs from Avro's JSON encoding."""
         return _JsonOfEncoded(self._content.json_form(), self._encoding)
 
 
 class _OverBinary:
-    """An expression over data in binary encoding, for data in JSON encoding (`ExpressionOfSchema`)."""
+    """An expression for binary data, applied to data in JSON encoding (`ExpressionOfSchema`)."""
 
     def __init__(self, expression: ExpressionOfSchema, encoding: JsonEncoding) -> None:
         self._expression = expression
         self._encoding = encoding
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, or None. Raises the errors of the expression."""
+        """Return a record's fault, or None. Raises the errors of the expression."""
         bare = self._bare(record)
         return None if bare is None else self._expression.fault(bare)
 
@@ -93,11 +93,11 @@ class _OverBinary:
         try:
             return replace_value(record, self._encoding.binary(record.value or b"", record.budget))
         except NotInJsonEncoding:
-            return None  # the rule about the schema reports it
+            return None  # the rule for the schema reports it
 
 
 class _JsonOfEncoded:
-    """The JSON form of data in JSON encoding (`JsonForm`)."""
+    """The conversion of JSON-encoded data to plain JSON (`JsonForm`)."""
 
     def __init__(self, form: JsonForm, encoding: JsonEncoding) -> None:
         self._form = form

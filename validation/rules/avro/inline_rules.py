@@ -14,7 +14,7 @@ from sluicegate.validation.rules.schemas.inline_rules import PlacedRules, RulePl
 
 
 def places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
-    """Yield the records and their fields that have rules; no client evaluates those of other types."""
+    """Yield the records and fields that have rules. No client evaluates rules on other types."""
     for at in _records(plan):
         yield RulePlace((at, None), inline_rules_in(plan.declared[at]))
         for field in plan.declared[at]["fields"]:
@@ -22,7 +22,7 @@ def places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
 
 
 def avro_fields(plan: DatumPlan) -> Iterator[ChangeableField]:
-    """Yield the fields of all records of a schema."""
+    """Yield the fields of all of a schema's records."""
     for at in _records(plan):
         for i, field in enumerate(plan.declared[at]["fields"]):
             name, holds_fields = field["name"], _holds_records(plan.numbers, plan.numbers[at + 2 + i])
@@ -34,7 +34,7 @@ def _records(plan: DatumPlan) -> list[int]:
 
 
 def _holds_records(numbers: Sequence[int], at: int) -> bool:
-    """Return whether values of a type are records, or contain some."""
+    """Return whether a type's values are or contain records."""
     kind = numbers[at]
     if kind == avro_datum.UNION:
         return any(_holds_records(numbers, numbers[at + 2 + i]) for i in range(numbers[at + 1]))
@@ -46,7 +46,7 @@ def _holds_records(numbers: Sequence[int], at: int) -> bool:
 class AvroRuledValues:
     """The values of one schema (`RuledValues`).
 
-    Like Confluent's client, it does not follow a record within itself.
+    Like Confluent's client, the visit does not descend into a record within itself.
     """
 
     pool = None
@@ -64,7 +64,7 @@ class AvroRuledValues:
         }
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:
-        """Visit all records and their fields that are not null."""
+        """Visit all records, and their non-null fields."""
         self._value(self._plan.root, self._values.read_with(data, self._details), "", visit, ())
 
     def _value(self, at: int, value: Any, path: str, visit: InlineVisit, within: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Reads Avro's JSON encoding as Java's JsonDecoder does. The data are converted to binary and then validated as such.
+"""Reads Avro's JSON encoding like Java's JsonDecoder. Data are converted to binary, and then validated as binary.
 
 A union's value is null, or an object with the name of its branch. Bytes are a string of characters up to 255.
 """
@@ -12,7 +12,7 @@ from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.rule import StepBudget
 
-_STEPS_OF_BYTE: Final = 20  # at most 2 µs for each byte
+_STEPS_OF_BYTE: Final = 20  # at most 2 µs per byte
 _SHOWN = 100
 _LONG: Final = (-(2**63), 2**63 - 1)
 _INT: Final = (-(2**31), 2**31 - 1)
@@ -35,7 +35,7 @@ _WANTED: Final = {
 
 
 class NotInJsonEncoding(Exception):
-    """Raised if data do not follow the schema in JSON encoding. The text is a phrase after "the value "."""
+    """Raised if data do not follow the schema in JSON encoding. The message is a phrase that follows "the value "."""
 
 
 class JsonEncoding:
@@ -96,7 +96,7 @@ class JsonEncoding:
             raise self._fault(at, _WANTED[kind])
 
     def _write_block(self, at: int, items: list[tuple[str | None, Any]], out: bytearray, depth: int) -> None:
-        """Write the items of an array, or of a map with their keys."""
+        """Write the items of an array, or the entries of a map."""
         if items:
             _put(len(items), out)
         for key, item in items:
@@ -134,7 +134,7 @@ class JsonEncoding:
         return list(self._numbers[at + 2 : at + 2 + self._numbers[at + 1]])
 
     def _label(self, at: int) -> str:
-        """Return the name of a branch: the full name of a named type, or the name of any other type."""
+        """Return a branch's name: the full name of a named type, or else the name of the type."""
         named = self._plan.full_names.get(at)
         if named is not None:
             return named
@@ -147,7 +147,7 @@ class JsonEncoding:
 
 
 def _put(number: int, out: bytearray) -> None:
-    """Write a number as a zig-zag varint."""
+    """Write a number as a zigzag varint."""
     left = (number << 1) ^ (number >> 63)
     while left >= 0x80:
         out.append(left & 0x7F | 0x80)
@@ -186,7 +186,7 @@ def _boolean(value: Any, out: bytearray) -> bool:
 
 def _whole_within(least: int, most: int) -> Callable[[Any, bytearray], bool]:
     def write(value: Any, out: bytearray) -> bool:
-        """Write a number. Like Java, truncate a fraction."""
+        """Write a number. Return whether it could be written. Like Java, truncates fractions."""
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
             return False
         _put(int(value), out)

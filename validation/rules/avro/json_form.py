@@ -1,4 +1,4 @@
-"""Writes Avro values as JSON (see schemas/json_form.py)."""
+"""Converts Avro values to JSON (see schemas/json_form.py)."""
 
 import struct
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas import json_form
 from sluicegate.validation.rules.schemas.json_form import NoJsonForm
 
-# The time in ns of reading a value and writing it, for a value, for a byte, and for each byte of the longest name,
-# which is written and read with each value.
+# The time to read and write a value, in ns: per value, per byte, and per byte of the longest name. That name is read
+# and written with each value.
 _VALUE, _BYTE, _NAME_BYTE = (1_500, 10, 5) if is_compiled() else (15_000, 300, 5)
 _STEP: Final = 100
 _BILLION: Final = 1_000_000_000
@@ -25,7 +25,7 @@ _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
 
 
 class AvroJson:
-    """The values of one schema (`JsonForm`)."""
+    """The conversion of one schema's values to JSON (`JsonForm`)."""
 
     def __init__(self, plan: DatumPlan) -> None:
         self._numbers = plan.numbers
@@ -34,7 +34,7 @@ class AvroJson:
         self._details = {at: _detail(plan.numbers[at], schema) for at, schema in plan.declared.items()}
         names = (name for at in self._details if plan.numbers[at] == avro_datum.RECORD for name in self._details[at])
         self._ns_of_value = _VALUE + _NAME_BYTE * max(map(len, names), default=0)
-        # If an array has items without bytes, one byte may state many items.
+        # If an array's items take no bytes, a single byte may represent many items.
         has_empty_items = any(plan.numbers[at] == avro_datum.ARRAY and not plan.numbers[at + 2] for at in plan.names)
         self._times: Final = avro_datum.MOST_EMPTY_BUILT if has_empty_items else 1
 
@@ -51,7 +51,7 @@ class AvroJson:
 
 
 class BytesJson:
-    """The bytes after an id with the schema "bytes" (`JsonForm`)."""
+    """The conversion of bytes that follow an id, for the schema "bytes" (`JsonForm`)."""
 
     def text(self, data: bytes, budget: StepBudget) -> bytes:
         budget.spend(len(data) * _BYTE // _STEP + 1)
@@ -59,7 +59,7 @@ class BytesJson:
 
 
 def _detail(kind: int, schema: Any) -> Any:
-    """Return the detail with which values of a type are built (`Details`)."""
+    """Return the detail for building a type's values (`Details`)."""
     if kind == avro_datum.RECORD:
         return tuple(field["name"] for field in schema["fields"])
     if kind == avro_datum.ENUM:

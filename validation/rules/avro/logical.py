@@ -1,4 +1,4 @@
-"""Converts Avro's values, including logical types, to CEL's values. A logical type that Java ignores is ignored.
+"""Converts Avro values, including logical types, to CEL values. Ignores logical types that Java ignores.
 
 | logical type | CEL |
 |---|---|
@@ -37,7 +37,7 @@ class _TimestampType:
 
 
 class Timestamp:
-    """A time with the class name, descriptor and fields by which the CEL runtime recognises timestamps."""
+    """A timestamp with the class name, descriptor and fields by which the CEL runtime recognises timestamps."""
 
     __slots__ = ("nanos", "seconds")
     DESCRIPTOR = _TimestampType
@@ -48,7 +48,7 @@ class Timestamp:
 
 
 def logical_type(schema: Any) -> Logical | None:
-    """Return the logical type of a schema if it is valid there and changes a value; otherwise None."""
+    """Return a schema's logical type if it is valid there and changes values; None otherwise."""
     if not isinstance(schema, Mapping):
         return None
     name, kind = schema.get("logicalType"), schema["type"]
@@ -67,7 +67,7 @@ def _is_decimal(schema: Mapping[str, Any], kind: str) -> bool:
 
 
 def converter(schema: Any) -> Converter | None:
-    """Return the function that converts the value of a type, an int or bytes; None if no conversion is necessary."""
+    """Return the function that converts a type's values from int or bytes; None if no conversion is necessary."""
     kind = schema["type"] if isinstance(schema, Mapping) else schema
     logical = logical_type(schema)
     if logical is Logical.TIMESTAMP:

@@ -1,8 +1,8 @@
-"""Reads the text of an Avro schema and finds its named types, as Java's parser does.
+"""Parses an Avro schema and finds its named types, as Java's parser does.
 
-Java reads comments, does not check defaults for schemas that exist, ignores aliases, documentation, order and logical
-types that it cannot apply, and resolves names that are defined later (Avro 1.12). The characters of names are not
-checked.
+Like Java's parser (Avro 1.12), it accepts comments, does not check the defaults of existing schemas, and resolves names
+that are defined later. It ignores aliases, documentation, order and inapplicable logical types. It does not check the
+characters in names.
 """
 
 import json
@@ -20,7 +20,7 @@ _COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|//[^\r\n]*', re.DOT
 
 @dataclass(frozen=True, slots=True)
 class NamedType:
-    """A record, enum or fixed type. `namespace` is that of the names inside it, or empty."""
+    """A record, enum or fixed type. `namespace` applies to the names inside it; it may be empty."""
 
     name: str
     namespace: str
@@ -28,7 +28,7 @@ class NamedType:
 
 
 def read_schema(text: str) -> Any:
-    """Return the JSON of a schema, which may have comments (`//`, `/* */`). Raises ValueError and RecursionError."""
+    """Parse a schema's JSON, which may have comments (`//`, `/* */`). Raises ValueError and RecursionError."""
     try:
         return json.loads(text)
     except ValueError:
@@ -49,8 +49,9 @@ def named_type(schema: Mapping[str, Any], namespace: str) -> NamedType:
 
 
 def find_named_types(schema: Any, namespace: str, found: dict[str, NamedType], depth: int = 0) -> None:
-    """Add all named types of a schema to `found`. If a name is defined twice, the first type counts. Raises
-    SchemaUnusable.
+    """Add all named types in a schema to `found`.
+
+    If a name is defined twice, the first definition applies. Raises SchemaUnusable.
     """
     if depth > DEEPEST:
         raise SchemaUnusable("the schema is too large, or nested too deeply")

@@ -1,11 +1,11 @@
 """Compiles an Avro schema to a plan for datum.py, and bounds the cost of a walk over a datum.
 
-A plan has a few numbers for each type, and a name for messages.
+A plan contains a few numbers per type, and a name for messages.
 
-Every value takes a step. Most values take at least a byte, so the size bounds their number. Values without bytes, such
-as nulls and records, follow a union branch, an array item or a map value, which take a byte. There may be many such
-values: in a chain of thirty records, each of which contains the next one twice, one byte is followed by a billion
-values.
+Every value takes a step. Most values take at least one byte, so the size of the data bounds their number. Values
+without bytes, such as nulls and records, follow a union branch, an array item or a map value, which takes a byte. There
+may be many such values: in a chain of thirty records, each containing the next one twice, a billion values follow a
+single byte.
 """
 
 from array import array
@@ -19,7 +19,7 @@ from sluicegate.validation.rules.avro.names import DEEPEST, NAMED, NamedType, fi
 from sluicegate.validation.rules.rule import UNBOUNDED
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
-# Measured: 8 ns per value and 3 ns per byte; some microseconds each without compiled code.
+# Measured: 8 ns per value and 3 ns per byte; a few microseconds each without compiled code.
 _STEPS_OF_VALUE, _STEPS_OF_BYTE = (0.12, 0.03) if is_compiled() else (30.0, 30.0)
 _FIXED = 10
 _ENDLESS = 1e15
@@ -27,13 +27,13 @@ _ENDLESS = 1e15
 
 @dataclass(frozen=True, slots=True)
 class AvroCost:
-    """The cost of a schema: the values without bytes in any datum, and the maximum that each byte may add."""
+    """The cost of a schema: the number of values that take no bytes in any datum, and how many each byte may add."""
 
     fixed_values: float
     values_of_byte: float
 
     def steps(self, data: bytes) -> int:
-        """Return an upper bound of the steps for a walk over a datum."""
+        """Return an upper bound of the steps for walking over a datum."""
         size = len(data)
         values = self.fixed_values + size * self.values_of_byte
         steps = _FIXED + values * _STEPS_OF_VALUE + size * _STEPS_OF_BYTE
@@ -41,7 +41,7 @@ class AvroCost:
 
 
 def avro_cost(numbers: Sequence[int], root: int, types: Sequence[int]) -> AvroCost:
-    """Return the cost of a plan. `types` has the positions of all types in `numbers`."""
+    """Return the cost of a plan. `types` contains the positions of all types in `numbers`."""
     return _Counter(numbers).cost(root, types)
 
 
@@ -57,12 +57,12 @@ class _Counter:
                 values, size = self._empty_values(target)
                 of_byte = max(of_byte, values / max(1.0, paid + size))
                 most = max(most, values)
-        # In a datum that ends early, each enclosing value may already count all its inner values.
+        # In a datum that ends early, each enclosing value may already have counted all its inner values.
         fixed = self._empty_values(root)[0] + avro_datum.MAX_DEPTH * most
         return AvroCost(1 + fixed, 1 + of_byte)
 
     def _targets(self, at: int) -> list[tuple[int, int]]:
-        """Return the types of the values that a byte may add, each with its additional bytes."""
+        """Return the types of the values that a byte may add, each with the additional bytes of the value."""
         numbers = self._numbers
         kind = numbers[at]
         if kind == avro_datum.UNION:
@@ -73,10 +73,10 @@ class _Counter:
         return [(numbers[at + 1], 0)] if kind == avro_datum.ARRAY and numbers[at + 2] else []
 
     def _empty_values(self, at: int) -> tuple[float, float]:
-        """Return how many values without bytes a value of the type contains, and the minimum of its bytes."""
+        """Return how many values that take no bytes a value of the type contains, and its minimum size in bytes."""
         known = self._known.get(at)
         if known is None:
-            self._known[at] = (_ENDLESS, 0.0)  # for a record that contains itself, which has no datum
+            self._known[at] = (_ENDLESS, 0.0)  # for a record that contains itself: no such datum exists
             known = self._known[at] = self._computed(at)
         return known
 
@@ -112,7 +112,7 @@ _LARGEST_FIXED = 2**31 - 1
 class DatumPlan:
     """A compiled schema. All fields are indexed by positions in `numbers`.
 
-    `names` has the name of each type in messages, `declared` the schema of each type, and `full_names` the full names
+    `names` contains each type's name in messages, `declared` the schema of each type, and `full_names` the full names
     of named types.
     """
 
@@ -125,9 +125,9 @@ class DatumPlan:
 
 
 def plan_of(schema: Any, references: Sequence[Any] = ()) -> DatumPlan:
-    """Return the plan of a schema, given as parsed JSON.
+    """Return the plan of a schema, which is given as parsed JSON.
 
-    `references` are the schemas of types that it refers to, each after its own references. Raises SchemaUnusable.
+    `references` are the schemas of the types that it refers to, each after its own references. Raises SchemaUnusable.
     """
     types: dict[str, NamedType] = {}
     for reference in references:
@@ -142,7 +142,7 @@ def plan_of(schema: Any, references: Sequence[Any] = ()) -> DatumPlan:
 
 
 class _Writer:
-    """Writes types one after the other. A named type is registered before its inner types, which may refer to it."""
+    """A writer of plans. It registers a named type before its inner types, because these may refer to it."""
 
     def __init__(self, types: Mapping[str, NamedType], earlier: frozenset[str]) -> None:
         self.numbers: list[int] = []
@@ -155,7 +155,7 @@ class _Writer:
         self._empty: dict[int, bool] = {}
 
     def write(self, schema: Any, namespace: str, name: str, depth: int) -> int:
-        """Write a type; return its position. `namespace` is that of names without one."""
+        """Write a type and return its position. `namespace` applies to names without one."""
         at = self._put_type(schema, namespace, name, depth)
         kind = schema.get("type") if isinstance(schema, dict) else schema
         if isinstance(kind, str) and (kind in _PLAIN or kind in ("array", "map")):
@@ -186,12 +186,12 @@ class _Writer:
         return self._referred(kind, namespace, name, depth)
 
     def _referred(self, kind: str, namespace: str, name: str, depth: int) -> int:
-        """Write a type given by name: a primitive type, or a named type if it is not yet written."""
+        """Write a type that is given by name: a primitive type, or a named type unless it is already written."""
         if kind in _PLAIN:
             return self._put(name, *_PLAIN[kind])
         full = f"{namespace}.{kind}" if namespace and "." not in kind else kind
         places = (full, kind)
-        # As in Java, earlier types have precedence over types that are defined later.
+        # As in Java, earlier definitions of types take precedence over later ones.
         known = next((one for one in places if one in self._written or one in self._earlier), None)
         found = known or next((one for one in places if one in self._types), None)
         if found is None:
@@ -226,13 +226,13 @@ class _Writer:
         return self._with_children(avro_datum.RECORD, fields, one.namespace, short, depth)
 
     def find_empty_items(self) -> None:
-        """Set for each array whether its items take any bytes."""
+        """Record for each array whether its items take any bytes."""
         for at in self.names:
             if self.numbers[at] == avro_datum.ARRAY:
                 self.numbers[at + 2] = int(not self._is_empty(self.numbers[at + 1]))
 
     def _is_empty(self, at: int) -> bool:
-        """Return whether a value takes no bytes; False for a record that contains itself, which has no datum."""
+        """Return whether a value takes no bytes; False for a record that contains itself (no such datum exists)."""
         if at not in self._empty:
             self._empty[at] = False  # for a type that contains itself
             kind = self.numbers[at]

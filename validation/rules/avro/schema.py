@@ -48,7 +48,7 @@ _WHY_OFTEN = "was it written with this schema?"
 
 
 def describe_fault(fault: int, name: str, position: int, size: int) -> str:
-    """Return the text for a fault at `position` in `size` bytes. `name` is the name of the type in the schema."""
+    """Return the message for a fault at `position` of `size` bytes. `name` is the type's name in the schema."""
     if fault == DatumFault.LEFT_OVER:
         left = "1 byte follows" if size - position == 1 else f"{size - position} bytes follow"
         return f"does not match its Avro schema: {left} {name}; {_WHY_OFTEN}"
@@ -58,17 +58,17 @@ def describe_fault(fault: int, name: str, position: int, size: int) -> str:
     )
 
 
-# Limits for the native check. The event loop reads at most 64 KiB of a record, which then takes about a millisecond.
+# Limits for the native check. The event loop reads at most 64 KiB of a record, which these limits keep to about 1 ms.
 _MOST_FIXED_VALUES, _MOST_VALUES_OF_BYTE = 10_000, 3
 
 
 class AvroContent:
-    """The check that bytes are exactly one datum of a schema, in binary encoding. Logical types are not checked."""
+    """A check that bytes are exactly one datum of a schema, in binary encoding. Logical types are not checked."""
 
     is_slow = False
 
     def __init__(self, plan: DatumPlan, name: str | None, encrypted: Sequence[FieldChange] = ()) -> None:
-        """`encrypted`: rules that encrypt fields."""
+        """Create a check. `encrypted` contains the rules that encrypt fields."""
         self.plan = plan
         self._encrypted = ChangedFields(encrypted, avro_fields(plan))
         self._numbers = plan.numbers
@@ -79,7 +79,7 @@ class AvroContent:
         self._json_encoded: Content | None = None
 
     def json_encoded(self) -> Content:
-        """Return the schema for data in JSON encoding (`HasJsonEncoding`)."""
+        """Return the check for data in JSON encoding (`HasJsonEncoding`)."""
         if self._json_encoded is None:
             self._json_encoded = JsonEncodedContent(self, self.plan)
         return self._json_encoded
@@ -88,7 +88,7 @@ class AvroContent:
         return self._name
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """Return the whole check, unless a few bytes may be many values."""
+        """Return the whole check, unless a few bytes may represent many values."""
         if self._cost.fixed_values > _MOST_FIXED_VALUES or self._cost.values_of_byte > _MOST_VALUES_OF_BYTE:
             return None
         return BytesQuestion(schemas=(AvroQuestion(self._numbers, self._root, behind),))
@@ -128,18 +128,18 @@ class AvroContent:
         return MeetsInlineRules(programs, AvroRuledValues(self.plan, placed), now) if programs else None
 
     def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
-        """Return the rules inside the schema with their places."""
+        """Return the rules inside the schema, with their places."""
         return PlacedRules(places_of_avro(self.plan), ChangedFields(changes, avro_fields(self.plan)))
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that the datum, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
+        """Return the condition that the datum, as JSON, is valid against a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
         encrypted = self._encrypted.in_json()
         return FollowsAsJson(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
 
     def json_form(self) -> AvroJson:
-        """Return the JSON form of data."""
+        """Return the conversion of data to JSON."""
         return AvroJson(self.plan)
 
     def description(self, _data: bytes, _budget: StepBudget) -> str | None:
@@ -148,7 +148,7 @@ class AvroContent:
 
 
 class AnyBytes:
-    """The check for the schema "bytes" after an id, which accepts all bytes.
+    """A check that accepts any bytes, for the schema "bytes" after an id.
 
     Confluent's serializers write the bytes without a length, and its deserializers return all bytes after the id.
     """
@@ -159,7 +159,7 @@ class AnyBytes:
         return "bytes"
 
     def fault(self, _data: bytes, _budget: StepBudget) -> str | None:
-        """Return None, because all bytes are a value."""
+        """Return None, because any bytes are valid."""
         return None
 
     def expression(self, text: str) -> IsTrue:
@@ -173,13 +173,13 @@ class AnyBytes:
         return true_of_bytes(condition, now)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that the bytes, as JSON, follow a JSON Schema. Raises SchemaUnusable."""
+        """Return the condition that the bytes, as JSON, are valid against a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
         return FollowsAsJson(json_schema_content(json_schema), self.json_form())
 
     def json_form(self) -> BytesJson:
-        """Return the JSON form of bytes."""
+        """Return the conversion of bytes to JSON."""
         return BytesJson()
 
     def description(self, _data: bytes, _budget: StepBudget) -> str | None:
@@ -190,8 +190,8 @@ class AnyBytes:
 def avro_content(text: str, references: Sequence[str] = (), encrypted: Sequence[FieldChange] = ()) -> AvroContent:
     """Compile a schema.
 
-    `references` are schemas of the types that it refers to, each after its own references. `encrypted` are rules that
-    encrypt fields. Raises SchemaUnusable.
+    `references` are the schemas of the types that it refers to, each after its own references. `encrypted` are the
+    rules that encrypt fields. Raises SchemaUnusable.
     """
     try:
         schema = read_schema(text)
@@ -213,7 +213,7 @@ def serialized_avro_content(
 
 
 def _name_of(schema: Any) -> str | None:
-    """Return the name for the naming strategies of serializers: the full name or the kind; None for a union."""
+    """Return the name that serializers' naming strategies use: the full name or the kind; None for a union."""
     while isinstance(schema, dict) and not isinstance(schema.get("type"), str):
         schema = schema["type"]
     if isinstance(schema, dict) and schema["type"] in NAMED:

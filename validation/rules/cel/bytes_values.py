@@ -1,4 +1,4 @@
-"""Reads bytes for CEL expressions."""
+"""Provides bytes as values for CEL expressions."""
 
 from typing import Any
 

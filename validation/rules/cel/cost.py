@@ -1,8 +1,8 @@
-"""Computes an upper bound of the time of a CEL expression, from its tree and the sizes of its inputs.
+"""Computes an upper bound of a CEL expression's evaluation time, from its tree and the sizes of its inputs.
 
-The cost of each part depends on how often it runs and how much data it reads each time. In a loop, the items are
-counted once for all rounds together, because they are no larger than the list. Times are in ns, about twice the longest
-measured times.
+The cost of each part depends on how often it runs and how much data it reads each time. In a loop, the items' sizes are
+counted once for all rounds together, because all items together are no larger than the list. Times are in ns, and about
+twice the longest measured times.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,19 +12,19 @@ from typing import Final
 from sluicegate.validation.rules.cel.tree import Call, Constant, ListOf, Loop, MapOf, Name, Node, Select
 
 MOST_ITERATIONS: Final = 10_000
-"""The runtime ends an evaluation after this many items of all loops together; the limit has no setting."""
+"""The runtime aborts an evaluation after this many items of all loops together. The limit cannot be configured."""
 
 _NODE, _ITERATION = 100, 200
-_COPY = 120  # for each item of the list that `map` or `filter` builds, because each round copies the list
-_ENTRY = 300  # for each entry of a list or map literal
-# The costs for each byte, or for each item.
+_COPY = 120  # per item of the list that `map` or `filter` builds, because each round copies the list
+_ENTRY = 300  # per entry of a list or map literal
+# The costs per byte, or per item.
 _COMPARE, _JOIN, _READ_TEXT, _CONVERT = 150, 40, 5, 40
 _CONVERSION = 800
 _TIME_OF_DAY = 800
-_PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # the pattern is compiled again for each text
-# The costs for each byte, and for each byte and instruction of the pattern: RE2 may build a state for each byte.
+_PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # the pattern is compiled again for each string
+# The costs per byte, and per byte and instruction of the pattern. RE2 may build a state for each byte.
 _MATCH, _MATCH_INSTRUCTION = 10, 20
-_NEEDLE = 16  # bytes of the searched text that are compared in one ns
+_NEEDLE = 16  # bytes of the searched string that are compared in one ns
 _TEXT_OF_NUMBER = 40
 
 
@@ -36,8 +36,8 @@ class CostUnknown(Exception):
 class Extent:
     """The maximum size of a value.
 
-    `items` counts its items, or those of an inner value. `size` counts all bytes and items. `total` is the sum over all
-    values of one part of the expression in all its rounds.
+    `items` is its number of items, or that of an inner value. `size` is the number of all bytes and items. `total` is
+    the sum over all values that one part of the expression has in all its rounds.
     """
 
     items: int
@@ -45,9 +45,7 @@ class Extent:
     total: int
 
     def within(self, rounds: int, rounds_each: int) -> "Extent":
-        """Return the extent within a loop of `rounds` rounds in total, and `rounds_each` rounds for each start of the
-        loop.
-        """
+        """Return the extent in a loop of `rounds` rounds in total, and `rounds_each` rounds per start of the loop."""
         return Extent(self.items, self.size, min(self.size * rounds, self.total * rounds_each))
 
 
@@ -55,10 +53,10 @@ _Charge = Callable[["_CostEstimate", tuple[Node, ...], list[Extent], int], Exten
 
 
 def nanoseconds(tree: Node, variables: Mapping[str, tuple[int, int]], programs: Mapping[str, int]) -> int:
-    """Return the longest time of an evaluation (ns). Raises CostUnknown.
+    """Return the longest evaluation time (ns). Raises CostUnknown.
 
-    `variables` has the items and the size of each variable. `programs` has the number of instructions of each literal
-    pattern.
+    `variables` contains the number of items and the size of each variable. `programs` contains the number of
+    instructions of each literal pattern.
     """
     estimate = _CostEstimate(programs)
     estimate.extent(tree, 1, {name: Extent(items, size, size) for name, (items, size) in variables.items()})
@@ -71,7 +69,7 @@ class _CostEstimate:
         self._programs = programs
 
     def extent(self, node: Node, times: int, scope: Mapping[str, Extent]) -> Extent:
-        """Return the extent of a part's value, and add the cost of evaluating it `times` times."""
+        """Return the extent of a part's value. Adds the cost of evaluating the part `times` times."""
         self.nanoseconds += _NODE * times
         match node:
             case Constant(size):
@@ -98,11 +96,11 @@ class _CostEstimate:
         return charge(self, args, given, times)
 
     def scalar_extent(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
-        """Return the extent of numbers, true and false."""
+        """Return the extent of a number or a boolean."""
         return _scalar(times)
 
     def conditional(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
-        """Return the extent of a condition with its two alternatives."""
+        """Return the extent of a conditional: that of its two alternatives."""
         _, one, other = given
         return Extent(max(one.items, other.items), max(one.size, other.size), one.total + other.total)
 
@@ -111,7 +109,7 @@ class _CostEstimate:
         return given[0]
 
     def comparison(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Return the extent of a comparison, which reads the smaller value."""
+        """Return the extent of a comparison, which reads as much as the smaller value."""
         self.nanoseconds += _COMPARE * min(given[0].total, given[1].total)
         return _scalar(times)
 
@@ -121,12 +119,12 @@ class _CostEstimate:
         return Extent(0, given[0].size + _TEXT_OF_NUMBER, given[0].total + _TEXT_OF_NUMBER * times)
 
     def part_of_time(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
-        """Return the extent of a part of a time (a year, an hour, and so on) in a time zone."""
+        """Return the extent of a part of a timestamp (a year, an hour, and so on) in a time zone."""
         self.nanoseconds += _TIME_OF_DAY * times
         return _scalar(times)
 
     def item(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
-        """Return the extent of an item of a list, or of the value of a key."""
+        """Return the extent of a list's item, or of the value of a map's key."""
         self.nanoseconds += _READ_TEXT * given[1].total
         return given[0]
 
@@ -144,22 +142,22 @@ class _CostEstimate:
         return Extent(sum(extent.items for extent in given), both.size, both.total)
 
     def size(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Return the extent of a size. For a text, all code points are counted."""
+        """Return the extent of a size. For a string, the runtime counts all code points."""
         self.nanoseconds += _READ_TEXT * given[0].total
         return _scalar(times)
 
     def beginning(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Return the extent of a test whether a text starts or ends with another."""
+        """Return the extent of a test whether one string starts or ends with another."""
         self.nanoseconds += _READ_TEXT * min(given[0].total, given[1].total)
         return _scalar(times)
 
     def contained(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Return the extent of a test whether a text contains another, which is compared at each position."""
+        """Return the extent of a test whether one string contains another, which is compared at each position."""
         self.nanoseconds += given[0].total * (_READ_TEXT + given[1].size // _NEEDLE)
         return _scalar(times)
 
     def match(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Return the extent of a match with a pattern. A pattern from a record has no known bound."""
+        """Return the extent of a pattern match. A pattern from a record has no known bound."""
         pattern = args[1]
         if not isinstance(pattern, Constant) or pattern.text is None:
             raise CostUnknown
@@ -218,4 +216,4 @@ _CHARGES: dict[str, _Charge] = {
     "matches": _CostEstimate.match,
     "size": _CostEstimate.size,
 }
-"""The costs of the functions and operators of CEL's standard library, by their names in the tree."""
+"""The costs of the functions and operators in CEL's standard library, by their names in the tree."""

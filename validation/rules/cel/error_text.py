@@ -1,4 +1,4 @@
-"""Rewrites errors of the CEL runtime, because the runtime quotes values of the record."""
+"""Rewrites errors of the CEL runtime, because the runtime quotes values from the record."""
 
 import re
 from typing import Final, NamedTuple
@@ -24,7 +24,7 @@ _TYPE: Final = r"\b(?:int|uint|double|string|bytes|bool|timestamp|duration)\("
 
 
 class _Part(NamedTuple):
-    """The part of an expression that fails: it matches `pattern`, if the expression has one part with `sign`."""
+    """The failing part of an expression. It matches `pattern` if the expression has exactly one part with `sign`."""
 
     pattern: str
     sign: str
@@ -56,7 +56,7 @@ _KINDS: Final = (
 
 
 def readable_error(error: str, expression: str) -> str:
-    """Return the text. Names are taken from the expression, and types from an overload."""
+    """Return the rewritten error. It takes names from the expression and types from the overload."""
     if "Iteration budget exceeded" in error[:100]:
         return f"too costly to validate: {MOST_ITERATIONS:,} items or more for the loops"
     missing = _MISSING_KEY.fullmatch(error)
@@ -75,7 +75,7 @@ def readable_error(error: str, expression: str) -> str:
 
 
 def _place(part: _Part | None, expression: str) -> str:
-    """Return the part of the expression that failed, after a colon; empty if several parts may have."""
+    """Return the failed part of the expression, after a colon; an empty string if several parts may have failed."""
     if part is None or len(re.findall(part.sign, expression)) != 1:
         return ""
     found = re.search(part.pattern, expression)
@@ -83,7 +83,7 @@ def _place(part: _Part | None, expression: str) -> str:
 
 
 def _part_of(overload: str) -> _Part | None:
-    """Return the part of an expression that an overload is about; None if it is unknown."""
+    """Return the part of an expression to which an overload refers, or None if it is unknown."""
     operator, method = _OPERATOR.fullmatch(overload), _NAMED_METHOD.match(overload)
     if overload == "<iter_range>":
         return _Part(_LOOP, r"\.(?:all|exists|exists_one|map|filter)\(")
@@ -99,7 +99,7 @@ def _part_of(overload: str) -> _Part | None:
 
 
 def _not_defined(overload: str) -> str:
-    """Return that an operation of the runtime does not exist, with its types, as an expression has it."""
+    """Return the message that the runtime lacks an operation, with the types as an expression writes them."""
     if overload in _OF_LISTS:
         return _OF_LISTS[overload]
     text = overload.replace("int64", "int")

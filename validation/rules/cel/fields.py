@@ -1,12 +1,12 @@
 """Checks that a registry's condition of type CEL_FIELD is true for the fields of a value.
 
-Confluent's serializers evaluate it for each value of a primitive type within a field (`CelFieldExecutor`). The
-serializers visit different fields in each schema language, so each has its own walk (`FieldValues`). Two things are
-common to all:
+Confluent's serializers evaluate the condition for each value of a primitive type within a field (`CelFieldExecutor`).
+In each schema language, the serializers visit different fields, so each language has its own walk (`FieldValues`). Two
+things are the same in all of them:
 
-- The items of arrays and the values of maps are visited, but only an error in one of them rejects the record, not
-  `false`.
-- A field is rejected if it is `false` itself and the condition does not apply to it.
+- The items of arrays and the values of maps are visited, but only an error in one of them rejects the record. A result
+  of `false` does not.
+- A field is rejected if its value is `false` and the condition does not apply to it.
 """
 
 from collections.abc import Callable
@@ -23,13 +23,13 @@ from sluicegate.validation.rules.schemas.conditions import Clock, SchemaConditio
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, FieldTags
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
-_MOST_VISITED: Final = 100_000  # fields and items: visiting them takes about 0.2 s without the expression
+_MOST_VISITED: Final = 100_000  # fields and items; visiting this many takes about 0.2 s without the expression
 _MOST_PLACES: Final = 10_000
 _VISIT: Final = 5_000  # ns
 
 
 class SchemaField(NamedTuple):
-    """A field of a schema. `tags` has its own tags, and those of the schema's metadata."""
+    """A field in a schema. `tags` contains its own tags and those from the schema's metadata."""
 
     full_name: str
     name: str
@@ -37,11 +37,11 @@ class SchemaField(NamedTuple):
 
 
 class ConditionNotMet(Exception):
-    """Raised if the condition is not met. The text gives the reason."""
+    """Raised if the condition is not met. The message gives the reason."""
 
 
 class TooManyFields(Exception):
-    """Raised if a value has too many fields, or if its schema refers to itself in a circle."""
+    """Raised if a value has too many fields, or if its schema contains a reference cycle."""
 
 
 Evaluate = Callable[[SchemaField, str, Any, Callable[[], Any]], object]
@@ -51,8 +51,8 @@ Evaluate = Callable[[SchemaField, str, Any, Callable[[], Any]], object]
 class FieldVisit:
     """The visit of one value.
 
-    `wanted` has the tags of the fields that the condition is about; if it is empty, all fields are. `changes` has rules
-    that have changed fields, which the condition is not about.
+    `wanted` contains the tags of the fields to which the condition applies; if it is empty, it applies to all fields.
+    `changes` contains rules that have changed fields. The condition does not apply to these.
     """
 
     def __init__(
@@ -82,18 +82,18 @@ class FieldVisit:
         self.step()
         found = self._places.get(full_name)
         if found is None:
-            if len(self._places) >= _MOST_PLACES:  # the names of recursive JSON Schemas are unlimited
+            if len(self._places) >= _MOST_PLACES:  # recursive JSON Schemas have unlimited names
                 self._places.clear()
             tags = inline_tags() | self._tags.tags_of(full_name)
             found = self._places[full_name] = SchemaField(full_name, name, tags)
         return found
 
     def applies_to(self, field: SchemaField) -> bool:
-        """Return whether the condition is about a field."""
+        """Return whether the condition applies to a field."""
         return not self._wanted or not self._wanted.isdisjoint(field.tags)
 
     def value(self, field: SchemaField | None, type_name: str, value: Any, message: Callable[[], Any]) -> object:
-        """Return the result of the expression for a value of a primitive type, or the value if it does not apply."""
+        """Return the expression's result for a primitive value, or the value if the condition does not apply."""
         self.step()
         if field is None or not self.applies_to(field) or self._is_changed(field):
             return value
@@ -101,7 +101,7 @@ class FieldVisit:
         return self._evaluate(field, type_name, value, message)
 
     def check(self, field: SchemaField, found: object) -> None:
-        """Raise ConditionNotMet if a field, or the result of the expression for the field, is false."""
+        """Raise ConditionNotMet if a field, or the expression's result for it, is false."""
         if found is not False or self._is_changed(field):
             return
         if self.applies_to(field):
@@ -117,20 +117,23 @@ class FieldVisit:
 
 
 class FieldValues(Protocol):
-    """Visits the fields of one schema's values."""
+    """A visitor of the fields in one schema's values."""
 
     def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression over a field. Raises ExpressionUnusable."""
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
-        """Return what ValueReader.estimate_reading does. UNBOUNDED ns means that visiting has no known bound."""
+        """Return what ValueReader.estimate_reading returns.
+
+        UNBOUNDED ns means that the visit's cost has no known bound.
+        """
 
     def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit all fields. Raises NotOfSchema, ValueUnreadable, and the errors of the visit."""
 
 
 class TrueOfFields(SimpleRule):
-    """Requires that a condition is true for all fields of a value (`ExpressionOfSchema`)."""
+    """A rule that requires a condition to be true for all fields of a value (`ExpressionOfSchema`)."""
 
     def __init__(self, condition: SchemaCondition, values: FieldValues, now: Clock) -> None:
         """Compile the expression. Raises ExpressionUnusable."""
@@ -146,7 +149,7 @@ class TrueOfFields(SimpleRule):
         self._shown = shortened_expression(condition.text)
 
     def _cost(self, data: bytes) -> int:
-        """Return an upper bound of the steps. The fields are counted only if reading the value is cheap."""
+        """Return an upper bound of the steps. Fields are counted only if reading the value is cheap."""
         items, size, reading = self._values.estimate_reading(data)
         if reading >= INLINE_STEPS * STEP:
             return UNBOUNDED
@@ -168,7 +171,10 @@ class TrueOfFields(SimpleRule):
         return min(UNBOUNDED, (2 * reading + visit.visited * _VISIT + visit.evaluations * each) // STEP + 1)
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the first field for which the condition is not true. Raises Outage if memory is too low."""
+        """Return a message about the first field for which the condition is not true.
+
+        Raises Outage if memory is too low.
+        """
         if record.value is None:
             return None
         record.budget.spend(self._cost(record.value))
@@ -182,7 +188,7 @@ class TrueOfFields(SimpleRule):
             return f"the value is {unreadable}, which no expression can read: {self._shown}"
         except (TooManyFields, RecursionError):
             return f"too costly to validate: more than {_MOST_VISITED:,} fields and items: {self._shown}"
-        except MemoryError as error:  # the rules process treats this cause as a record that is too costly
+        except MemoryError as error:  # for the rules process, an outage with this cause is a record that is too costly
             raise Outage("there is not enough memory to evaluate an expression") from error
         return None
 
@@ -190,7 +196,7 @@ class TrueOfFields(SimpleRule):
         return FieldVisit(self._wanted, self._tags, self._places, evaluate, self._changes)
 
     def _evaluated(self, field: SchemaField, type_name: str, value: Any, message: Callable[[], Any]) -> object:
-        """Return the result of the expression for a value. Raises ConditionNotMet if the evaluation fails."""
+        """Return the expression's result for a value. Raises ConditionNotMet if the evaluation fails."""
         seen: dict[str, Any] = {}
         for name in self._names:
             if name == "value":

@@ -1,6 +1,6 @@
 """Checks that a value follows the rules inside its schema (schemas/inline_rules.py).
 
-Confluent's clients visit different fields in each schema language, so each has its own walk (`RuledValues`).
+In each schema language, Confluent's clients visit different fields, so each language has its own walk (`RuledValues`).
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ from sluicegate.validation.rules.schemas.inline_rules import InlineRule
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 _MOST_RULES: Final = 100  # each compiled expression takes up to 200 kB
-_MOST_VISITED: Final = 100_000  # objects and fields: visiting them takes about 0.2 s without the expressions
+_MOST_VISITED: Final = 100_000  # objects and fields; visiting this many takes about 0.2 s without the expressions
 _VISIT: Final = 5_000  # ns
 
 Evaluate = Callable[[InlineRule, str, Callable[[], Any]], None]
@@ -41,8 +41,9 @@ class InlineVisit:
         self.visited = 0
 
     def apply(self, rules: Iterable[InlineRule], path: str, this: Callable[[], Any]) -> None:
-        """Apply the rules of an object or a field to its value, and count it. Raises TooManyFields and
-        ConditionNotMet.
+        """Apply the rules of an object or a field to its value, and count it.
+
+        Raises TooManyFields and ConditionNotMet.
         """
         self.visited += 1
         if self.visited > _MOST_VISITED:
@@ -52,26 +53,30 @@ class InlineVisit:
 
 
 class RuledValues(Protocol):
-    """Visits the objects and fields of one schema's values."""
+    """A visitor of the objects and fields in one schema's values."""
 
     @property
     def pool(self) -> Any:
-        """Return the pool of Protobuf's messages; None for other values."""
+        """Return the pool of the Protobuf messages; None for other values."""
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
-        """Return what ValueReader.estimate_reading does. UNBOUNDED ns means that visiting has no known bound."""
+        """Return what ValueReader.estimate_reading returns.
+
+        UNBOUNDED ns means that the visit's cost has no known bound.
+        """
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:
-        """Visit every part that has rules. Raises NotOfSchema, ValueUnreadable, SchemaError, and the errors of the
-        visit.
+        """Visit every part that has rules.
+
+        Raises NotOfSchema, ValueUnreadable, SchemaError, and the errors of the visit.
         """
 
 
 class InlinePrograms:
-    """The compiled expressions of a schema's rules, by their texts."""
+    """The compiled expressions of a schema's rules, by their source."""
 
     def __init__(self, rules: Iterable[InlineRule], pool: Any = None) -> None:
-        """Compile the expressions, as far as possible. Raises ExpressionUnusable if there is no runtime."""
+        """Compile the expressions that can be compiled. Raises ExpressionUnusable if there is no runtime."""
         self._by_text: dict[str, CompiledExpression | str] = {}
         self._compiled_count = 0
         self._rules = list(rules)
@@ -96,17 +101,17 @@ class InlinePrograms:
         return bool(self._by_text)
 
     def __getitem__(self, text: str) -> CompiledExpression | str:
-        """Return the expression of a rule, or why it cannot be evaluated, as a phrase after its name."""
+        """Return a rule's compiled expression, or why it is unusable, as a phrase that follows the rule's name."""
         return self._by_text[text]
 
     def unusable_rules(self) -> list[tuple[str, str]]:
-        """Return the names of rules that cannot be evaluated, each with the reason, as a phrase after the name."""
+        """Return the names of unusable rules, each with the reason as a phrase that follows the name."""
         found = ((rule.name, self._by_text[rule.text]) for rule in self._rules)
         return list(dict.fromkeys((name, why) for name, why in found if isinstance(why, str)))
 
 
 class MeetsInlineRules(SimpleRule):
-    """Requires that a value follows the rules inside its schema (`ExpressionOfSchema`)."""
+    """A rule that requires a value to follow the rules inside its schema (`ExpressionOfSchema`)."""
 
     def __init__(self, programs: InlinePrograms, values: RuledValues, now: Clock) -> None:
         self._programs = programs
@@ -144,8 +149,10 @@ class MeetsInlineRules(SimpleRule):
         return min(UNBOUNDED, most // STEP + 1)
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the first rule that is not met. Raises Outage if memory is too low, and SchemaError; also if no rule
-        is violated, but a rule that applies to the value cannot be evaluated.
+        """Return a message about the first rule that is not met.
+
+        Raises Outage if memory is too low. Raises SchemaError, also if no rule is violated but a rule that applies to
+        the value cannot be evaluated.
         """
         if record.value is None:
             return None
@@ -170,14 +177,14 @@ class MeetsInlineRules(SimpleRule):
             return f"the value is {unreadable}, which no rule inside its schema can read"
         except (TooManyFields, RecursionError):
             return f"too costly to validate: more than {_MOST_VISITED:,} objects and fields with rules in their schema"
-        except MemoryError as error:  # the rules process treats this cause as a record that is too costly
+        except MemoryError as error:  # for the rules process, an outage with this cause is a record that is too costly
             raise Outage("there is not enough memory to evaluate an expression") from error
         if unusable:
             raise SchemaError(unusable[0])
         return None
 
     def _evaluate(self, rule: InlineRule, program: CompiledExpression, path: str, this: Callable[[], Any]) -> None:
-        """Evaluate a rule. Raises ConditionNotMet with the name and the text of the rule, which quotes no value."""
+        """Evaluate a rule. Raises ConditionNotMet with the rule's name and message, which quotes no value."""
         seen: dict[str, Any] = {}
         if "this" in program.names:
             seen["this"] = this()

@@ -9,7 +9,7 @@ from sluicegate.validation.rules.cel.variables import value_of
 
 
 class JsonMessages:
-    """Reads JSON as the variable `message` (`ValueReader`)."""
+    """A reader of JSON as the variable `message` (`ValueReader`)."""
 
     def __init__(self) -> None:
         self._loads = import_module("orjson").loads

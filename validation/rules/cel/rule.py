@@ -1,11 +1,11 @@
 """Checks that a CEL expression (Common Expression Language) is true for a record.
 
-Its variables are `key` (text, or bytes if it is not UTF-8), `value` (its JSON, also after a schema id; bytes if it is
-not JSON), `headers` (the last value of each name, as text or bytes), `timestamp` (int64 ms), `topic`, `partition` and
-`client` (`id`, `software`, `version`, `principal`, `address`).
+Its variables are `key` (a string, or bytes if it is not UTF-8), `value` (parsed JSON, after a schema id if there is
+one; bytes if it is not JSON), `headers` (the last value of each name, as a string or bytes), `timestamp` (int64 ms),
+`topic`, `partition` and `client` (`id`, `software`, `version`, `principal`, `address`).
 
-An expression is checked when the configuration is read: syntax, names, functions and types. Errors during an evaluation
-are faults of the record: if data are missing or have an unusable type, the expression is not true.
+Expressions are checked when the configuration is read: syntax, names, functions and types. Evaluation errors are faults
+of the record: if data are missing or have an unusable type, the expression counts as not true.
 """
 
 from functools import partial
@@ -33,14 +33,14 @@ _NEEDS: Final = {"key": Part.KEY, "value": Part.VALUE, "message": Part.VALUE, "h
 
 
 class IsTrue(SimpleRule):
-    """Requires that `expression` is true. It is not true if data are missing or have an unusable type."""
+    """A rule that requires `expression` to be true. It is not true if data are missing or have an unusable type."""
 
     is_slow = True
 
     def __init__(self, expression: str, values: ValueReader | None = None) -> None:
         """Compile the expression.
 
-        `values` reads the value; None means as JSON. Raises ExpressionUnusable.
+        `values` reads the value; None means that the value is JSON. Raises ExpressionUnusable.
         """
         found = compiled(expression) if values is None else values.compiled(expression)
         self._evaluate = found.program.eval
@@ -59,7 +59,7 @@ class IsTrue(SimpleRule):
             self.parts |= _NEEDS.get(name, Part.NONE)
 
     def _plan(self) -> None:
-        """Evaluate once, because the runtime plans during its first evaluation. Raises ExpressionUnusable."""
+        """Evaluate once, because the runtime does its planning in the first evaluation. Raises ExpressionUnusable."""
         nothing = RuledRecord("", 0, 0, 0, None, None, (), Client(""))
         if self._steps.steps_for(nothing) > INLINE_STEPS:
             return
@@ -69,7 +69,7 @@ class IsTrue(SimpleRule):
             raise ExpressionUnusable(str(error)[:_MOST_SHOWN]) from error
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, or None. Raises Outage if memory is too low even for a cheap evaluation."""
+        """Return a record's fault, or None. Raises Outage if memory is too low even for a cheap evaluation."""
         steps = self._steps.steps_for(record)
         record.budget.spend(steps)
         try:
@@ -96,13 +96,13 @@ class IsTrue(SimpleRule):
         return f"{readable_error(str(said), self._shown)}{self._hint(record)}: {self._shown}"
 
     def _hint(self, record: RuledRecord) -> str:
-        """Return that the value is not JSON, if the expression reads a value that is to be JSON."""
+        """Return a hint that the value is not JSON, if the expression reads the value as JSON."""
         if not self._reads_json or "value" not in self._names or record.value is None:
             return ""
         return "; the value is not JSON" if isinstance(self._value_of(record.value), bytearray) else ""
 
     def _fault_of(self, kind: str, _value: Any) -> str | None:
-        """Return the fault if the expression gives neither true nor false; `kind` is the type of the value."""
+        """Return the fault if the expression's result is not a boolean. `kind` is the type of the result."""
         return f"the expression returns {kind} instead of true or false of the record: {self._shown}"
 
     def _seen(self, record: RuledRecord) -> dict[str, Any]:
@@ -122,8 +122,9 @@ class IsTrue(SimpleRule):
 
 
 class MeetsCondition(IsTrue):
-    """A registry's condition. Like Confluent's Python client, it takes an empty value, 0 and null for false, and other
-    values for true. `now` is the clock of the variable with that name.
+    """A registry's condition. `now` is the clock for the variable of that name.
+
+    Like Confluent's Python client, it treats an empty value, 0 and null as false, and other values as true.
     """
 
     def __init__(self, expression: str, values: ValueReader, now: Clock) -> None:
@@ -139,7 +140,7 @@ class MeetsCondition(IsTrue):
 
 
 def shortened_expression(expression: str) -> str:
-    """Return an expression for messages, cut if it is long."""
+    """Return an expression for messages, truncated if it is long."""
     return expression if len(expression) <= _MOST_SHOWN else expression[:_MOST_SHOWN] + " …"
 
 

@@ -29,9 +29,9 @@ _OF_FIELDS = ("value", "fullName", "name", "typeName", "tags", *_OF_MESSAGES)
 _OF_INLINE_RULES = ("this", _NOW)
 _TRUE_OR_FALSE: Final = frozenset({"bool", "dyn"})
 TEXT_OR_TRUTH: Final = _TRUE_OR_FALSE | {"string"}
-"""The types that an inline rule of a schema gives."""
+"""The types that a schema's inline rule may return."""
 ANY_TYPE: Final = None
-"""Conditions of a registry may give any type."""
+"""A registry's conditions may return any type."""
 _MAX_LEVELS = 32  # the limit of the runtime
 _MOST_WORDS = 300
 _NOT_AVAILABLE: Final = "is not available: there are neither extensions of CEL nor functions of Confluent's clients"
@@ -52,11 +52,11 @@ _UNDECLARED = re.compile(r"undeclared reference to '(.*?)'")
 
 
 class ExpressionUnusable(RuleUnusable):
-    """Raised if an expression is invalid, or a package is not installed. The text gives the reason."""
+    """Raised if an expression is invalid, or a package is not installed. The message gives the reason."""
 
 
 class CompiledExpression(NamedTuple):
-    """A compiled expression. `programs` has the number of instructions of each of its regular expressions."""
+    """A compiled expression. `programs` contains the number of instructions of each of its regular expressions."""
 
     program: Any
     is_always_bool: bool
@@ -69,18 +69,19 @@ class Dialect(Enum):
     """The variables and types that an expression over a schema may use."""
 
     EXPRESSION = "expression"  # `value` with the types of the schema, and the other variables of rules
-    CONDITION = "condition"  # `message` of any type, as in registries' conditions
+    CONDITION = "condition"  # `message` of any type, as in a registry's conditions
 
 
 class ValueReader(Protocol):
-    """Reads the values of one schema for expressions."""
+    """A reader of one schema's values for expressions."""
 
     def compiled(self, expression: str) -> CompiledExpression:
-        """Compile an expression, checked against the schema. Raises ExpressionUnusable."""
+        """Compile an expression and check it against the schema. Raises ExpressionUnusable."""
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
-        """Return the maximum number of items, the size in bytes and items, and the ns of reading, without reading the
-        value.
+        """Estimate the cost of a value without reading it.
+
+        Returns the maximum number of items, the size in bytes and items, and the time to read it (ns).
         """
 
     def read(self, data: bytes) -> Any:
@@ -104,7 +105,7 @@ class TypedEnvironment(NamedTuple):
 
 @cache
 def runtime() -> CelRuntime:
-    """Return the runtime, created once per process. Raises ExpressionUnusable if it is not installed."""
+    """Return the runtime, which is created once per process. Raises ExpressionUnusable if it is not installed."""
     try:
         cel, loads = import_module("cel_expr_python.cel"), import_module("orjson").loads
     except ImportError:
@@ -121,17 +122,17 @@ def environment_for(pool: Any, value_type: str) -> TypedEnvironment:
 
 
 def message_environment(pool: Any = None) -> TypedEnvironment:
-    """Return the environment of a registry's conditions, with `message` and `now`. Raises ExpressionUnusable."""
+    """Return the environment for a registry's conditions, with `message` and `now`. Raises ExpressionUnusable."""
     return _any_message() if pool is None else _of_any_type(pool, _OF_MESSAGES)
 
 
 def inline_environment(pool: Any = None) -> TypedEnvironment:
-    """Return the environment of the rules inside schemas. Raises ExpressionUnusable."""
+    """Return the environment for rules inside schemas. Raises ExpressionUnusable."""
     return _of_any_type(pool, _OF_INLINE_RULES)
 
 
 def field_environment(pool: Any = None) -> TypedEnvironment:
-    """Return the environment of a registry's conditions on fields. Raises ExpressionUnusable."""
+    """Return the environment for a registry's conditions on fields. Raises ExpressionUnusable."""
     return _any_field() if pool is None else _of_any_type(pool, _OF_FIELDS)
 
 
@@ -156,7 +157,7 @@ def _variables(types: Any, of_value: Any) -> dict[str, Any]:
     return {
         "key": types.DYN,
         "value": of_value,
-        "headers": types.Map(types.DYN, types.DYN),  # the binding would cut names declared as text at a zero byte
+        "headers": types.Map(types.DYN, types.DYN),  # the binding would truncate strings at a zero byte
         "timestamp": types.INT,
         "topic": types.STRING,
         "partition": types.INT,
@@ -169,8 +170,8 @@ def compiled(
 ) -> CompiledExpression:
     """Compile and check an expression: syntax, names, functions and types.
 
-    `typed` is the environment; None means that of `runtime`, in which `value` has any type. `gives` has the types that
-    the result may have; None means any. Raises ExpressionUnusable.
+    `typed` is the environment; None means that of `runtime`, in which `value` has any type. `gives` contains the types
+    that the result may have; None means any. Raises ExpressionUnusable.
     """
     if len(expression) > MAX_CHARACTERS:
         raise ExpressionUnusable(f"longer than {MAX_CHARACTERS} characters")
@@ -194,7 +195,7 @@ def compiled(
 
 
 def name_of(kind: Any) -> str:
-    """Return a type's name as CEL writes it."""
+    """Return the name of a type as CEL writes it."""
     return str(kind.name()).partition("<")[0].lower()
 
 
@@ -215,7 +216,7 @@ def _calls_in(node: Node) -> Iterator[Call]:
 
 
 def _check_time_zones(tree: Node) -> None:
-    """Raise ExpressionUnusable if a record could name a time zone, because the runtime opens a file with that name."""
+    """Raise ExpressionUnusable if a record could choose a time zone. The runtime opens a file with that name."""
     for call in _calls_in(tree):
         if call.function.startswith("get") and any(not isinstance(arg, Constant) for arg in call.args[1:]):
             raise ExpressionUnusable(f"{call.function} takes only a literal time zone")
@@ -241,7 +242,7 @@ def _words(error: Exception) -> str:
 
 
 def _reason(error: str, expression: str, names: frozenset[str]) -> str:
-    """Return the compiler's first error, with its line and column in the expression. `names`: all variables."""
+    """Return the compiler's first error, with its line and column in the expression. `names` contains all variables."""
     if "recursion limit" in error or "recursion depth" in error:
         return f"nested more than {_MAX_LEVELS} levels deep"
     found = _WHERE.search(error)
@@ -256,7 +257,7 @@ def _reason(error: str, expression: str, names: frozenset[str]) -> str:
 
 
 def _about_undeclared(name: str, expression: str, names: frozenset[str]) -> str:
-    """Return why a name of an expression is not declared, as it is a variable, a function or a group of functions."""
+    """Explain why a name is undeclared, depending on its use as a variable, a function or a function group."""
     called = re.search(rf"(?<![\w.]){re.escape(name)}\s*\.\s*(\w+)\s*\(", expression)
     if called is not None and called[1] not in _METHODS:
         return f"{name}.{called[1]} {_NOT_AVAILABLE}"

@@ -12,25 +12,24 @@ from sluicegate.validation.rules.schemas.wire_format import data_after_id, has_s
 
 STEP: Final = 100  # ns
 EVALUATION: Final = 60_000  # the overhead of the runtime and Python
-_TEXT: Final = 3_000  # for a key, or for the name or the value of a header
-_TEXT_BYTES: Final = 4  # the extra bytes that a text counts
-# The cost of a byte of JSON, which is parsed and converted to values of the runtime. Empty lists cost the most per
-# byte.
+_TEXT: Final = 3_000  # for a key, or for a header's name or value
+_TEXT_BYTES: Final = 4  # the additional bytes counted per string
+# The cost per byte of JSON, which is parsed and converted to the runtime's values. Empty lists cost the most per byte.
 _BYTE: Final = 8 if HAS_NATIVE else 400
 _CONTAINER, _KEY, _ITEM = 1500, 1300, 400
 _DENSEST = _CONTAINER // 2
 DENSEST_BYTE: Final = _DENSEST + _BYTE
-"""The ns that a byte of JSON takes at most."""
+"""The maximum time per byte of JSON (ns)."""
 _MOST_EXTENTS = 1000
-_ZERO = 12_000  # for a text with a zero byte
+_ZERO = 12_000  # for a string with a zero byte
 _ZERO_ESCAPED = rb"\u0000"
 
 
 class ExpressionSteps:
-    """Computes the steps of one expression. A record is read only if contents of its size may be costly."""
+    """The steps of one expression. A record is read only if contents of its size may be costly."""
 
     def __init__(self, compiled: CompiledExpression, values: ValueReader | None = None) -> None:
-        """`values` reads the value; None means as JSON."""
+        """Create the computation. `values` reads the value; None means that the value is JSON."""
         self._values = values
         self._tree = compiled.tree
         self._names = compiled.names
@@ -39,7 +38,7 @@ class ExpressionSteps:
         self._by_extent: dict[tuple[int, ...], int] = {}
 
     def steps_for(self, record: RuledRecord) -> int:
-        """Return a bound of the steps for this record."""
+        """Return an upper bound of the steps for this record."""
         value = record.value if "value" in self._names or "message" in self._names else None
         size = 0 if value is None else len(value)
         others, texts = self._beside_value(record)
@@ -66,9 +65,7 @@ class ExpressionSteps:
         return self._reckon(size, max(widths), reading, others, texts)
 
     def _of_schema(self, extent: tuple[int, int, int], others: int, texts: int) -> int:
-        """Return the steps for a value of a schema. Nothing is computed if every record of about these sizes is
-        cheap.
-        """
+        """Return the steps for a schema's value. Computes nothing if every record of about these sizes is cheap."""
         bits = tuple(map(int.bit_length, (*extent, others, texts)))
         most = self._by_extent.get(bits)
         if most is None:
@@ -82,7 +79,7 @@ class ExpressionSteps:
         return self._reckon(size, items, reading, others, texts)
 
     def _for_any(self, size: int, others: int) -> int:
-        """Return the maximum steps of any record with a value of at most `size` bytes, and `others` other bytes."""
+        """Return the maximum steps for any record with a value of at most `size` bytes, and `others` other bytes."""
         return self._reckon(size, size // 2 + 1, size * DENSEST_BYTE, others, others)
 
     def _reckon(self, value_size: int, value_items: int, reading: int, others: int, texts: int) -> int:
@@ -102,10 +99,10 @@ class ExpressionSteps:
         return min(UNBOUNDED, (EVALUATION + reading + evaluating) // STEP + 1)
 
     def _beside_value(self, record: RuledRecord) -> tuple[int, int]:
-        """Return the bytes of the expression's variables other than the value, and the number of texts.
+        """Return the size (bytes) of the expression's variables other than the value, and their number of strings.
 
-        A header counts four extra bytes. A text with a zero byte counts as three texts, but there are never more texts
-        than bytes.
+        A header counts four additional bytes. A string with a zero byte counts as three strings, but never as more
+        strings than there are bytes.
         """
         size = texts = 0
         if "key" in self._names and record.key is not None:

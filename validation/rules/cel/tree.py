@@ -1,7 +1,7 @@
-"""Parses the tree of a compiled CEL expression from the bytes to which the runtime serializes it.
+"""Parses the tree of a compiled CEL expression from the runtime's serialization.
 
-The bytes are a google.protobuf.Any with a cel.expr.CheckedExpr. Field numbers are those of cel-spec's checked.proto and
-syntax.proto. Macros (`all`, `map` ...) are expanded to Loops.
+The bytes are a google.protobuf.Any that contains a cel.expr.CheckedExpr. Field numbers are those in cel-spec's
+checked.proto and syntax.proto. Macros (`all`, `map` and so on) are expanded to Loops.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. `text` is that of a string. `size` is the bytes of a string or of bytes, and 1 for other literals."""
+    """A literal. `text` is the content of a string. `size` is the size in bytes of a string or bytes, or else 1."""
 
     size: int
     text: str | None = None
@@ -62,8 +62,9 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """An expanded macro. It runs `step` for each item of `over` while `condition` is true, and accumulates in
-    `gathered`.
+    """An expanded macro.
+
+    It runs `step` for each item of `over` while `condition` is true, and accumulates the results in `gathered`.
     """
 
     names: tuple[str, ...]
@@ -84,7 +85,7 @@ def tree_of(serialized: bytes) -> Node:
 
 
 def variables_of(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Name | Select]:
-    """Yield the free variables, each with the Select of its field, if it has one."""
+    """Yield the free variables, each as the Select of its field if it has one."""
     match node:
         case Name(name):
             if name not in bound:
@@ -106,7 +107,7 @@ def variables_of(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Na
 
 
 def keys_of(node: Node, variable: str) -> frozenset[str] | None:
-    """Return the constant keys by which an expression reads a map; None if it may read any key."""
+    """Return the constant keys with which an expression reads a map, or None if it may read any key."""
     match node:
         case Name(name) if name == variable:
             return None
@@ -126,7 +127,7 @@ def keys_of(node: Node, variable: str) -> frozenset[str] | None:
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes directly below a node."""
+    """Return a node's immediate children."""
     match node:
         case Select(operand):
             return (operand,)
@@ -195,7 +196,7 @@ def _all(data: bytes, wanted: int) -> list[bytes]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and content of each field of a message."""
+    """Yield the number and the content of each field in a message."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

@@ -1,7 +1,8 @@
-"""Converts a record to the variables of an expression, for the CEL runtime.
+"""Converts a record to an expression's variables, for the CEL runtime.
 
-The runtime's binding cuts texts and `bytes` at their first zero byte. So bytes are passed as bytearray, and a text with
-a zero byte as an object that looks like a google.protobuf.StringValue, which CEL reads as the text.
+The runtime's binding truncates strings and `bytes` at their first zero byte. Bytes are therefore passed as bytearray. A
+string with a zero byte is passed as an object that looks like a google.protobuf.StringValue, which CEL reads as a
+string.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from sluicegate.validation.rules.schemas.conditions import Clock
 from sluicegate.validation.rules.schemas.wire_format import data_after_id, has_schema_id
 
 MAX_DEPTH = 100
-"""The most nested levels of arrays and objects in a value."""
+"""The maximum nesting depth of arrays and objects in a value."""
 _NS_OF_SECOND: Final = 1_000_000_000
 
 CLIENT_FIELDS = {
@@ -25,15 +26,15 @@ CLIENT_FIELDS = {
     "principal": "principal",
     "address": "address",
 }
-"""The fields of `client` in expressions, and their attributes of Client."""
+"""The fields of `client` in expressions, and the corresponding attributes of Client."""
 
 
 class ValueUnreadable(Exception):
-    """Raised if a value cannot be converted completely. The text gives the reason, without quoting the value."""
+    """Raised if a value cannot be converted completely. The message gives the reason, without quoting the value."""
 
 
 class NotOfSchema(Exception):
-    """Raised if bytes do not follow the schema, which the rule about the schema reports."""
+    """Raised if bytes do not follow the schema. The rule for the schema reports this."""
 
 
 class _StringValue:
@@ -41,13 +42,13 @@ class _StringValue:
 
 
 class TextWithZero(str):
-    """A text with a zero byte that the runtime reads completely, by its message type and wire format."""
+    """A string with a zero byte. Its message type and wire format let the runtime read it completely."""
 
     __slots__ = ()
     DESCRIPTOR = _StringValue
 
     def SerializePartialToString(self) -> bytes:  # noqa: N802  # Protobuf's name
-        """Return the message, with the text in field 1."""
+        """Return the message, with the string in field 1."""
         text = self.encode()
         size = len(text)
         head = bytearray(b"\x0a")
@@ -59,13 +60,13 @@ class TextWithZero(str):
 
 
 def time_of(now: Clock) -> Any:
-    """Return the time of a clock, for the variable `now`."""
+    """Return a clock's time, for the variable `now`."""
     seconds, nanos = divmod(now(), _NS_OF_SECOND)
     return import_module("google.protobuf.timestamp_pb2").Timestamp(seconds=seconds, nanos=nanos)
 
 
 def text_of(data: bytes | None) -> str | bytearray | None:
-    """Return the text of a key or a header's value; bytes if it is not UTF-8."""
+    """Return a key or a header value as a string, or as bytes if it is not UTF-8."""
     if data is None:
         return None
     try:
@@ -75,7 +76,7 @@ def text_of(data: bytes | None) -> str | bytearray | None:
 
 
 def headers_of(headers: tuple[Header, ...]) -> dict[str, str | bytearray | None]:
-    """Return the last value of each name, without names that are not UTF-8, which no expression can contain."""
+    """Return the last value of each name. Omits names that are not UTF-8, because no expression can contain them."""
     seen: dict[str, str | bytearray | None] = {}
     for name, value in headers:
         text = text_of(name)
@@ -85,16 +86,16 @@ def headers_of(headers: tuple[Header, ...]) -> dict[str, str | bytearray | None]
 
 
 def client_of(client: Client) -> dict[str, str | None]:
-    """Return the known facts about a client by their names in expressions."""
+    """Return what is known about a client, by the names in expressions."""
     known = {name: getattr(client, attribute) for name, attribute in CLIENT_FIELDS.items()}
     return {name: None if text is None else complete_text(_encodable(text)) for name, text in known.items()}
 
 
 def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
-    """Return a value's JSON, also after a schema id; bytes if it is not JSON. Raises ValueUnreadable.
+    """Return a value's parsed JSON, or the bytes if it is not JSON. Raises ValueUnreadable.
 
-    `loads` is orjson's function. A whole number becomes an int; beyond 64 bits, or with a fraction or exponent, it
-    becomes a double.
+    A schema id before the JSON is skipped. `loads` is orjson's function. An integer becomes an int. A number beyond 64
+    bits, or with a fraction or exponent, becomes a double.
     """
     if value is None:
         return None
@@ -113,17 +114,17 @@ def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
 
 
 def _encodable(text: str) -> str:
-    """Replace each lone surrogate, which a token may contain, with a question mark."""
+    """Replace each lone surrogate with a question mark. A token may contain them."""
     return text.encode(errors="replace").decode()
 
 
 def complete_text(text: str) -> str:
-    """Return a text that the runtime reads completely, also after a zero byte."""
+    """Return a string that the runtime reads completely, even after a zero byte."""
     return TextWithZero(text) if "\0" in text else text
 
 
 def complete_texts_in(said: Any) -> Any:
-    """Return a JSON value whose texts the runtime reads completely."""
+    """Return a JSON value with strings that the runtime reads completely."""
     if isinstance(said, str):
         return complete_text(said)
     if isinstance(said, list):

@@ -1,8 +1,8 @@
-"""Visits the properties of JSON for a registry's conditions on fields (cel/fields.py), as Confluent's client does.
+"""Visits JSON properties for a registry's conditions on fields (cel/fields.py), as Confluent's client does.
 
-It follows `properties`, `items`, `$ref`, `allOf`, the first matching schema of `oneOf` and every matching one of
-`anyOf`. If a schema has several types, it follows the first that the value has. It visits neither null nor properties
-that the schema does not name.
+The visit follows `properties`, `items`, `$ref`, `allOf`, the first matching schema of `oneOf`, and every matching
+schema of `anyOf`. If a schema has several types, it follows the first type that matches the value. It visits neither
+null nor properties that the schema does not name.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ from sluicegate.validation.rules.rule import UNBOUNDED, SchemaError
 from sluicegate.validation.rules.schemas.field_tags import TAGS, inline_tags
 
 ROOT: Final = "json-schema:///sluicegate-root"
-"""The name of the outermost schema in the schemas that `validator_for` gets."""
+"""The name of the outermost schema in the schemas that `validator_for` receives."""
 _TYPE_NAMES: Final = {"string": "STRING", "integer": "INT", "number": "DOUBLE", "boolean": "BOOLEAN"}
 _DESCRIPTIVE: Final = frozenset(
     {"type", "title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly", TAGS}
@@ -38,13 +38,12 @@ Validator = Any
 
 
 class JsonFields:
-    """Visits the properties of one schema's values (`FieldValues`)."""
+    """A visitor of the properties in one schema's values (`FieldValues`)."""
 
     def __init__(self, schema: Any, references: Mapping[str, Any], validator_for: Callable[[Any], Validator]) -> None:
-        """Take the schema, and the referenced schemas by their names in it.
+        """Create a visitor for the schema. `references` contains the referenced schemas, by their names in it.
 
-        `validator_for` compiles a schema that refers to them. Raises ExpressionUnusable if a reference of the schema is
-        unclear.
+        `validator_for` compiles a schema that refers to them. Raises ExpressionUnusable if a reference is unclear.
         """
         self._schema = schema
         try:
@@ -74,7 +73,7 @@ class JsonFields:
 
 
 class _Walk:
-    """A walk over one value. Its methods return the result of the condition for a value, or the value itself."""
+    """A walk over one value. Its methods return the condition's result for a value, or the value itself."""
 
     def __init__(self, documents: Documents, alternatives: "Alternatives", visit: FieldVisit) -> None:
         self._documents = documents
@@ -91,8 +90,9 @@ class _Walk:
         message: Any,
         kind: Any = None,
     ) -> Any:
-        """Visit a value of `field` in `message`. If the schema has several types, `kind` is the one that the
-        value has.
+        """Visit a value of `field` in `message`.
+
+        If the schema has several types, `kind` is the value's type.
         """
         if value is None or not isinstance(schema, dict):
             return value
@@ -122,7 +122,7 @@ class _Walk:
     def _combined(
         self, schema: dict[str, Any], document: str, value: Any, path: str, field: SchemaField | None, message: Any
     ) -> Any:
-        """Visit a value by the schemas of a combining keyword, each with the result of the one before it."""
+        """Visit a value with each schema of a combining keyword, passing each schema the result of the previous one."""
         keyword = next(each for each in _COMBINING if schema.get(each) is not None)
         for each in _list(schema[keyword]):
             target, its_document = each, document
@@ -153,7 +153,10 @@ class _Walk:
 
 
 class Alternatives:
-    """Finds which of several schemas or types a value has. `are_validated` is whether this may take long."""
+    """A helper that finds which of several schemas or types a value matches.
+
+    `are_validated` is whether it must validate values to find this, which may take long.
+    """
 
     def __init__(self, schema: Any, references: Mapping[str, Any], validator_for: Callable[[Any], Validator]) -> None:
         self._documents = {ROOT: schema, **{f"json-schema:///{name}": each for name, each in references.items()}}
@@ -166,7 +169,7 @@ class Alternatives:
             self._index(document, f"{name}#")
 
     def type_of(self, schema: dict[str, Any], types: list[Any], value: Any) -> str | None:
-        """Return the first type with which a value follows its schema."""
+        """Return the first type with which a value is valid against its schema."""
         for each in types:
             if isinstance(each, str) and (
                 _is_of(each, value) if schema.keys() <= _DESCRIPTIVE else self._is_valid(schema, each, value)
@@ -175,7 +178,7 @@ class Alternatives:
         return None
 
     def accepts(self, schema: Any, value: Any) -> bool:
-        """Return whether a value follows a part of the schema. Here true and false are not schemas."""
+        """Return whether a value is valid against a part of the schema. Here, true and false are not schemas."""
         return isinstance(schema, dict) and self._is_valid(schema, "", value)
 
     def _is_valid(self, schema: dict[str, Any], kind: str, value: Any) -> bool:
@@ -191,7 +194,7 @@ class Alternatives:
         return bool(validator.is_valid(_bare(value)))
 
     def _index(self, document: Any, name: str) -> None:
-        """Name each part of a document by its reference."""
+        """Record the reference of each part of a document."""
         waiting: list[tuple[Any, str]] = [(document, name)]
         while waiting:
             part, its_name = waiting.pop()
@@ -226,12 +229,12 @@ def _is_whole(value: Any) -> bool:
 
 
 def _escaped(key: object) -> str:
-    """Return a step of a JSON pointer in a reference."""
+    """Return a JSON pointer's token, escaped for a reference."""
     return quote(str(key).replace("~", "~0").replace("/", "~1"), safe="~")
 
 
 def _bare(value: Any) -> Any:
-    """Return a value with plain texts, because jsonschema-rs accepts no others."""
+    """Return a value with plain strings, because jsonschema-rs does not accept subclasses."""
     if isinstance(value, TextWithZero):
         return str.__str__(value)
     if isinstance(value, dict):

@@ -2,7 +2,7 @@
 
 For each schema and each level below the value, the cost of one value at that level is the sum over all paths to it.
 Paths are counted, not places: in a chain of thirty schemas, each of which applies the next one twice, there are a
-billion paths. Among alternative properties only the most expensive one counts, so the bound of a large object is not
+billion paths. Only the most expensive of several alternative properties counts, so the bound of a large object is not
 the sum over all properties.
 """
 
@@ -28,20 +28,20 @@ from sluicegate.validation.rules.json.levels import (
 )
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 
-# The costs of parsing a text into objects and freeing them (orjson).
+# The costs of parsing JSON into objects and freeing them (orjson).
 _READ_ITEM, _READ_CONTAINER, _READ_KEY, _READ_UNIT, _READ_BYTE = 1.0, 6.0, 4.0, 0.3, 0.04
-# The maximum cost of reading a byte of text, and the maximum items and number units in a byte: 1e-5 is 75 units.
+# The maximum cost of reading a byte of JSON, and the most items and number units per byte: 1e-5 is 75 units.
 _READ_ANY_BYTE, _ITEMS_OF_BYTE, _UNITS_OF_BYTE = 3.0, 0.5, 16.0
-# Values whose size allows at most this many steps are not counted, because counting takes 2 us per KiB.
+# The items of a value are not counted if its size allows at most this many steps, because counting takes 2 µs per KiB.
 _FEW = 1_000
 _FIXED = 10
-# The bytes of the root, and of one item for each list and object, even if it is empty.
+# The bytes of the root, and of one item per list and object, even if it is empty.
 _PHANTOM_BYTES = 8
-# jsonschema-rs searches its enclosing references. This is the cost for each of them at each level.
+# jsonschema-rs searches its enclosing references. This is the cost per enclosing reference, at each level.
 _WITHIN = 0.01
-# The limit of visited edges and places: about 0.1 s.
+# The maximum number of edges and places to visit: about 0.1 s.
 _MOST_WORK = 10_000_000 if is_compiled() else 200_000
-# The cost of an explanation: the error itself, with copies of the value and of the keyword's value.
+# The cost of an explanation: of the error itself, with copies of the value and of the keyword's value.
 _FIRST_ERROR = 500.0
 _COPIES = 8
 _MOST_EXPLAINED_BYTES = 1 << 20
@@ -73,7 +73,7 @@ class JsonSchemaCost:
         self._of_byte = self._of_any_byte()
 
     def steps(self, text: bytes) -> int:
-        """Return an upper bound of the steps to read a text and validate it, from its size alone if that is enough."""
+        """Return an upper bound of the steps to read and validate a value. Uses only its size if that suffices."""
         if not self.is_known:
             return UNBOUNDED
         size = len(text) + _PHANTOM_BYTES
@@ -120,7 +120,7 @@ class JsonSchemaCost:
                     return
                 seen[whole_state] = depth
                 seen[state] = depth
-        # Deeper levels may cost more and more. The deepest counted level represents all levels below it.
+        # Deeper levels may become ever more expensive. The deepest counted level represents all levels below it.
         self._verdict[DEEPEST:] = [_NO_BOUND]
         self._explanation[DEEPEST:] = [_NO_BOUND]
 
@@ -128,7 +128,7 @@ class JsonSchemaCost:
 def _levels(
     places: tuple[SchemaNode, ...], costs: list[KeywordCosts], order: list[int], within: float
 ) -> tuple[LevelCosts, int]:
-    """Return the object that computes the levels, and its work for each level."""
+    """Return the object that computes the levels, and its work per level."""
     explained = _explained(places)
     own = [
         cost.own.plus(Cost(3 + within)) if any(keyword in place.schema for keyword in _REFERENCES) else cost.own
@@ -165,7 +165,10 @@ _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def _children_first(places: tuple[SchemaNode, ...]) -> list[int]:
-    """Return the places, each after those that apply to the same value. Raises Unclear for a cycle."""
+    """Return the places in an order in which each follows all places that apply to the same value.
+
+    Raises Unclear for a cycle.
+    """
     order: list[int] = []
     state = [0] * len(places)  # 1: started, 2: done
     for root in range(len(places)):
@@ -198,7 +201,7 @@ def _longest_chain(places: tuple[SchemaNode, ...], order: list[int]) -> int:
 
 
 def _explained(places: tuple[SchemaNode, ...]) -> set[int]:
-    """Return the places whose errors are all collected, which are those below an anyOf or oneOf."""
+    """Return the places below an anyOf or oneOf. All errors of these places are collected."""
     found: set[int] = set()
     waiting = [at for at, place in enumerate(places) if place.is_alternative]
     while waiting:
@@ -212,7 +215,7 @@ def _explained(places: tuple[SchemaNode, ...]) -> set[int]:
 
 
 def _weights(costs: list[Cost], period: int) -> "array[float]":
-    """Return the weights for each depth. `period` is the period of the levels after those with known costs."""
+    """Return the weights for each depth. `period` is the period of the levels that follow those with known costs."""
     known = len(costs)
     if period > 1:
         repeated = known - period
@@ -222,7 +225,7 @@ def _weights(costs: list[Cost], period: int) -> "array[float]":
 
 
 def _both(one: "array[float]", other: "array[float]") -> "array[float]":
-    """Return the sums. The last three numbers of the shorter array apply to all deeper levels."""
+    """Return the sums of the two arrays. The last three numbers of the shorter one apply to all deeper levels."""
     longest = max(len(one), len(other))
     return array("d", map(sum, zip(_lengthened(one, longest), _lengthened(other, longest), strict=True)))
 

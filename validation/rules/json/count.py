@@ -1,13 +1,12 @@
-"""Counts items, and weighs items, bytes of strings and digits of a JSON text by depth, because readers' costs depend on
-it.
+"""Counts the items in JSON, and weighs items, string bytes and digits by depth, because readers' costs depend on it.
 
-It makes one pass over the text, without allocations. Compiled with the types in count.pxd if a C compiler is installed.
+It makes one pass over the JSON, without allocations. Compiled with the types in count.pxd if a C compiler is installed.
 """
 
 from array import array
 
 DEEPEST = 255
-"""Deeper levels are counted with this depth."""
+"""Deeper levels are counted at this depth."""
 
 _DEEPEST = DEEPEST  # typed in the .pxd, which hides a name from other modules
 _LEVELS = 256
@@ -18,9 +17,9 @@ _OF_NUMBER, _OF_POINT, _OF_EXPONENT, _OF_NEGATIVE_EXPONENT = 4, 16, 32, 256
 
 
 class JsonCount:
-    """The items of one text. For a malformed text they are at least those of its well-formed beginning.
+    """The number of items in some JSON. For malformed JSON, it is at least the number in the well-formed beginning.
 
-    `levels` is the number of depths in use, `containers` counts lists and objects, and `keys` counts the keys of
+    `levels` is the number of depths in use, `containers` counts lists and objects, and `keys` counts the keys in
     objects.
     """
 
@@ -34,7 +33,7 @@ class JsonCount:
         self._count(text, len(text))
 
     def items(self, depth: int) -> int:
-        """Return the number of values at a depth. The text's own value is at depth 0."""
+        """Return the number of values at a depth. The outermost value is at depth 0."""
         return self._counts[depth]
 
     def _count(self, data: bytes, end: int) -> None:
@@ -67,11 +66,11 @@ class JsonCount:
 
 
 def weighted_sum(text: bytes, weights: "array[float]", of_container: float, of_key: float) -> float:
-    """Return the weighted sum of a text's containers and keys and, by depth, of its items, strings' bytes and numbers.
+    """Return the weighted sum of containers, keys, items, string bytes and numbers. Weights depend on the depth.
 
-    `weights` has three numbers for each depth: for an item, for a byte of a string, and for a unit of a number. The
-    last three also apply to all deeper levels. A key has the depth of its value. A number has 1 unit, and 1 for four
-    digits, 4 for a point, 8 for an exponent, and 64 for a negative exponent.
+    `weights` contains three numbers per depth: per item, per byte of a string, and per unit of a number. The last three
+    also apply to all deeper levels. A key has the depth of its value. A number has 1 unit, plus 1 per four digits, 4
+    for a point, 8 for an exponent, and 64 for a negative exponent.
     """
     return _weighed(text, len(text), weights, len(weights) - _THREE, of_container, of_key)
 
@@ -130,7 +129,7 @@ def _weighed(data: bytes, end: int, weights: "array[float]", last: int, of_conta
 
 
 def _end_of_string(data: bytes, at: int, end: int) -> int:
-    """Return the position of the closing quote; `end` or more if there is none."""
+    """Return the position of the closing quote, or `end` or more if there is none."""
     while at < end:
         if end - at >= _RUN and _is_plain(data, at):
             at += _RUN
@@ -144,7 +143,7 @@ def _end_of_string(data: bytes, at: int, end: int) -> int:
 
 
 def _is_plain(data: bytes, at: int) -> bool:
-    """Return whether the next 32 bytes have no quote and no backslash; C compilers vectorize this loop."""
+    """Return whether the next 32 bytes contain neither a quote nor a backslash. C compilers vectorize this loop."""
     bits = 0
     place = 0
     while place < 32:

@@ -1,8 +1,7 @@
-"""Translates JSON Schemas that registries accept and jsonschema-rs rejects to the meaning that Java's libraries give
-them.
+"""Translates JSON Schemas that registries accept but jsonschema-rs rejects.
 
-These schemas use draft 3, keywords in the form of another draft, unknown values of `$schema`, or patterns in Java's
-dialect.
+The result has the meaning that Java's libraries give to the schema. Such schemas use draft 3, keywords in another
+draft's form, unknown values of `$schema`, or patterns in Java's dialect.
 """
 
 import re
@@ -22,7 +21,7 @@ _INNER: Final = frozenset(
 )
 _TEXTS: Final = ("title", "description", "$comment", "format", "$id")
 _LIMITS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-_TIME_OF_DAY: Final = "^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"  # times of later drafts have a zone
+_TIME_OF_DAY: Final = "^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"  # in later drafts, times have a zone
 _COLOUR_NAMES: Final = (
     "aqua|black|blue|fuchsia|gray|green|lime|maroon|navy|olive|orange|purple|red|silver|teal|white|yellow"
 )
@@ -31,15 +30,15 @@ _COLOUR: Final = (
     rf"^(?i:#[0-9a-f]{{3}}|#[0-9a-f]{{6}}|{_COLOUR_NAMES}|rgb\({_PERCENT_OR_BYTE}(?:,{_PERCENT_OR_BYTE}){{2}}\))$"
 )
 _PATTERNS_OF_FORMATS: Final = {"time": _TIME_OF_DAY, "color": _COLOUR}
-"""Formats of draft 3 that later drafts do not have, or have with another meaning; colours are those of CSS 2.1."""
+"""Draft 3's formats that later drafts lack or define differently. The colours are those of CSS 2.1."""
 _OLD_FORMATS: Final = {"ip-address": "ipv4", "host-name": "hostname"}
 
 
 class SeparatePatterns:
-    """Keeps patterns in a document of their own.
+    """A separate document for patterns.
 
-    Up to draft 7 jsonschema-rs also requires that a pattern is valid in ECMA-262, which patterns in Java's dialect are
-    not. Later drafts do not require it.
+    Up to draft 7, jsonschema-rs also requires that a pattern is valid in ECMA-262. Patterns in Java's dialect may not
+    be. Later drafts lack this requirement.
     """
 
     name: Final = "urn:sluicegate:patterns"
@@ -54,15 +53,15 @@ class SeparatePatterns:
         return {"$ref": f"{self.name}#/$defs/{key}"}
 
     def documents(self) -> dict[str, Any]:
-        """Return the document of all patterns so far, by its name; an empty dict without patterns."""
+        """Return the document with all patterns so far, by its name; an empty dict if there are no patterns."""
         document = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": self._patterns}
         return {self.name: document} if self._patterns else {}
 
 
 def translated(schema: Any, formats: Formats = Formats.ASSERT, patterns: SeparatePatterns | None = None) -> Any:
-    """Return a schema that jsonschema-rs can probably read. The input is not changed.
+    """Return a schema that jsonschema-rs can probably read. Does not modify the input.
 
-    Patterns are moved to `patterns`, if it is given. Raises RecursionError.
+    Moves patterns to `patterns`, if it is given. Raises RecursionError.
     """
     if not isinstance(schema, dict):
         return schema
@@ -76,12 +75,13 @@ def translated(schema: Any, formats: Formats = Formats.ASSERT, patterns: Separat
         return {"$schema": _DRAFT_4, **made}
     if _KNOWN.fullmatch(text):
         return {"$schema": text, **made}
-    # Without a draft the newest applies, in which `items` is a single schema. Confluent's libraries then read draft 7.
+    # If no draft is declared, jsonschema-rs applies the newest, in which `items` is a single schema. Confluent's
+    # libraries use draft 7.
     return {"$schema": _DRAFT_7, **made} if text or dialect.has_listed_items else made
 
 
 class _Dialect:
-    """The draft of one schema. If `has_old_limits`, exclusive limits are true or false, as in drafts 3 and 4."""
+    """One schema's draft. `has_old_limits` is whether exclusive limits are true or false, as in drafts 3 and 4."""
 
     def __init__(
         self, is_draft_3: bool, has_old_limits: bool, formats: Formats, patterns: SeparatePatterns | None
@@ -93,7 +93,7 @@ class _Dialect:
         self._has_old_limits = has_old_limits
 
     def part(self, schema: Any) -> Any:
-        """Translate a schema and all schemas in it. Other values are unchanged."""
+        """Translate a schema and all schemas in it. Leaves other values unchanged."""
         if isinstance(schema, list):
             return [self.part(one) for one in schema]
         if not isinstance(schema, dict):
@@ -109,7 +109,7 @@ class _Dialect:
             _with_numeric_limits(made)
         if self.is_draft_3:
             self._draft_3(made, schema)
-        if made.get("items") == []:  # in this case all items are additional
+        if made.get("items") == []:  # in this case, all items are additional
             rest = made.pop("additionalItems", True)
             made["items"] = {"not": {}} if rest is False else rest if isinstance(rest, dict) else {}
         _with_plain_types(made)
@@ -128,7 +128,7 @@ class _Dialect:
         return {rust_pattern(name): one for name, one in parts.items()} if keyword == "patternProperties" else parts
 
     def _draft_3(self, made: dict[str, Any], schema: dict[str, Any]) -> None:
-        """Translate the keywords of draft 3 to those of draft 4."""
+        """Translate draft 3's keywords to draft 4's."""
         also: list[Any] = []
         extended = made.pop("extends", None)
         also += extended if isinstance(extended, list) else [extended] if isinstance(extended, dict) else []
@@ -166,14 +166,14 @@ class _Dialect:
 
 
 def _with_numeric_limits(made: dict[str, Any]) -> None:
-    """Replace `exclusiveMinimum: true` beside `minimum` by the number, as drafts 6 and later write it."""
+    """Replace `exclusiveMinimum: true` next to `minimum` by the number, as in draft 6 and later."""
     for exclusive, limit in _LIMITS:
         if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and limit in made:
             made[exclusive] = made.pop(limit)
 
 
 def _with_plain_types(made: dict[str, Any]) -> None:
-    """Remove `any`, and types that are named twice."""
+    """Remove `any`, and types that are listed twice."""
     kinds = made.get("type")
     if kinds == "any" or (isinstance(kinds, list) and "any" in kinds):
         del made["type"]
@@ -182,7 +182,7 @@ def _with_plain_types(made: dict[str, Any]) -> None:
 
 
 def _with_names(made: dict[str, Any]) -> None:
-    """Remove doubled names, and `required: true`, which has no meaning in a property's own schema after draft 3."""
+    """Remove duplicate names, and `required: true`, which has no meaning in a property's own schema after draft 3."""
     required = made.get("required")
     if isinstance(required, bool) or required == []:
         del made["required"]
@@ -199,7 +199,7 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _GROUP: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<(?P<name>[^=!<>][^<>]*)>", re.DOTALL)
-# The intersection of two sets in Java. The library reads the inner bracket as a character, so such a pattern stays
+# The intersection of two sets in Java. jsonschema-rs reads the inner bracket as a character, so such a pattern stays
 # unusable.
 _INTERSECTION: Final = "&&["
 _AT_END: Final = re.compile(r"\)*\Z")
@@ -207,8 +207,8 @@ _CONTROLS: Final = {"0": r"\x00", "b": r"\x08"}
 
 
 def rust_pattern(pattern: str) -> str:
-    r"""Return a pattern of ECMA-262 or Java as Rust writes it. Translates `\Z` (before a last line terminator),
-    `[\w-.]`, `[\b]`, `\0`, `\k<name>` and characters as two halves.
+    r"""Convert a pattern from ECMA-262 or Java to Rust's syntax. Translates `\Z` (before a last line terminator),
+    `[\w-.]`, `[\b]`, `\0`, `\k<name>` and surrogate pairs.
     """
     depth = 0
     made: list[str] = []
@@ -237,11 +237,11 @@ def rust_pattern(pattern: str) -> str:
 
 
 def _whole(high: str, low: str) -> int:
-    """Return the code point of two surrogate halves."""
+    """Return the code point of a surrogate pair."""
     return 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
 
 
 def _numbered(name: str, pattern: str) -> str | None:
-    """Return a reference to a named group by its number; None if there is no such group."""
+    """Return a numbered reference for a named one; None if there is no group with that name."""
     names = [found["name"] for found in _GROUP.finditer(pattern) if found[0].startswith("(")]
     return f"(?:\\{names.index(name) + 1})" if name in names else None

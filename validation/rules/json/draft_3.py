@@ -1,13 +1,13 @@
-"""The metaschema of draft 3, which schemas of that draft may refer to. jsonschema-rs has those of later drafts.
+"""The metaschema of draft 3, to which schemas of that draft may refer. jsonschema-rs lacks it.
 
-Keywords of the specification without an effect on validation (`default`, `title`) are left out.
+Keywords that do not affect validation (`default`, `title`) are omitted.
 """
 
 from typing import Any, Final
 
 DRAFT_3: Final = "http://json-schema.org/draft-03/schema"
 METASCHEMA_NAME: Final = "urn:sluicegate:draft-3"
-"""Stands for DRAFT_3 in references: jsonschema-rs retrieves no schema whose name begins with json-schema.org."""
+"""Stands for DRAFT_3 in references. jsonschema-rs retrieves no schema with a name under json-schema.org."""
 
 _SCHEMA: Final = {"$ref": "#"}
 _SCHEMAS: Final = {"type": "object", "additionalProperties": _SCHEMA}

@@ -1,6 +1,6 @@
 """Describes where and how a value violates a JSON Schema.
 
-The texts have paths, keywords and names of the schema, and the types that were found, but nothing that the client
+The messages contain the schema's paths, keywords and names, and the types that were found, but nothing that the client
 wrote.
 """
 
@@ -26,7 +26,7 @@ _TELLS_APART = frozenset({"const", "enum"})
 
 
 class ErrorTexts:
-    """The texts for errors of one schema. `properties` has all names in it and in the schemas that it refers to."""
+    """The messages for one schema's errors. `properties` contains all names in it and in the schemas it refers to."""
 
     def __init__(self, schema: Any, properties: frozenset[str]) -> None:
         self._schema = schema
@@ -61,13 +61,13 @@ class ErrorTexts:
         return name
 
     def _described(self, error: Any) -> str:
-        """Return the description of the schema that has the pattern, as its author wrote it."""
+        """Return the description that the author of a pattern's schema wrote."""
         schema = self._schema_of(error)
         text = schema.get("description") if schema is not None else None
         return f", {schema_value_text(text)}" if isinstance(text, str) and text else ""
 
     def _schema_of(self, error: Any) -> dict[str, Any] | None:
-        """Return the schema with the keyword; None if a reference leads to it."""
+        """Return the schema that contains the keyword, or None if it is reached through a reference."""
         schema = self._schema
         for step in [*error.schema_path][:-1]:
             try:
@@ -101,10 +101,10 @@ class ErrorTexts:
 
 
 def _distance(errors: Sequence[Any], depth: int) -> tuple[bool, int, int]:
-    """Return the distance of a value at `depth` from a branch.
+    """Return how far a value at `depth` is from matching a branch.
 
-    First compares whether it is another kind of value (its type, or a constant property that distinguishes branches),
-    then the number of errors, then how little of the value fits.
+    Distances are compared by three things, in this order: whether the value is of another kind (its type, or a constant
+    property that distinguishes branches), the number of errors, and how little of the value fits.
     """
     is_other_kind = any(
         error.kind.name == "type" if len(error.instance_path) == depth else error.kind.name in _TELLS_APART

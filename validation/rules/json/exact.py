@@ -1,6 +1,6 @@
-"""Reads JSON texts that fast readers reject or round (RFC 8259, 7 and 8.2).
+"""Reads JSON that fast readers reject or round (RFC 8259, sections 7 and 8.2).
 
-These contain numbers beyond 64 bits, or half of a surrogate pair.
+Such JSON contains numbers beyond 64 bits, or half of a surrogate pair.
 """
 
 import json
@@ -8,8 +8,8 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-# jsonschema-rs compares decimals exactly, in time that grows with the exponent. Beyond this exponent only the size of a
-# number matters: schemas have no numbers with so many digits.
+# jsonschema-rs compares decimals exactly, in a time that grows with the exponent. Beyond this exponent only a number's
+# magnitude matters, because schemas contain no numbers with so many digits.
 _MOST_EXPONENT: Final = 4000
 _FEW_DIGITS: Final = 19
 _EXPONENT_DIGITS: Final = 9
@@ -20,15 +20,15 @@ _HALVES, _PRIVATE = 0xD800, 0x10F800
 
 
 def exact_value(text: bytes) -> Any:
-    """Return the value of a well-formed text, with a Decimal for each number that does not fit 64 bits.
+    """Return the value of well-formed JSON, with a Decimal for each number that does not fit into 64 bits.
 
-    Raises RecursionError for about a thousand levels.
+    Raises RecursionError at about a thousand levels.
     """
     return json.loads(without_surrogate_halves(text).decode(), parse_int=exact_number, parse_float=exact_number)
 
 
 def without_surrogate_halves(text: bytes) -> bytes:
-    """Replace each half of a surrogate pair by its own private character, because UTF-8 cannot encode halves."""
+    """Replace each half of a surrogate pair with its own private-use character, because UTF-8 cannot encode halves."""
     return _ESCAPE.sub(_replaced, text)
 
 
@@ -40,7 +40,7 @@ def _replaced(found: re.Match[bytes]) -> bytes:
 
 
 def exact_number(text: str) -> int | float | Decimal:
-    """Return a JSON number, exactly if it is beyond 64 bits, otherwise as fast readers do."""
+    """Return a JSON number: exactly if it is beyond 64 bits, and otherwise as fast readers do."""
     mantissa, _, exponent = text.lower().partition("e")
     whole, point, fraction = mantissa.partition(".")
     if len(whole) < _FEW_DIGITS and len(exponent.lstrip("+-")) < 3:
@@ -52,7 +52,7 @@ def exact_number(text: str) -> int | float | Decimal:
         return 0
     power = _power(exponent) - len(fraction) + len(digits) - len(stripped)
     if not point and not exponent and power <= _MOST_EXPONENT:
-        return Decimal(text)  # draft 4 has no integers with an exponent
+        return Decimal(text)  # in draft 4, integers have no exponents
     return Decimal(f"{sign}{stripped}E{max(-_MOST_EXPONENT, min(_MOST_EXPONENT, power))}")
 
 

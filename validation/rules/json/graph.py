@@ -1,6 +1,6 @@
 """Represents a JSON Schema as a graph: for each schema, the schemas that apply to the same value and to inner values.
 
-Keywords of all drafts are read together, so a place may have more edges than in its draft, but never fewer.
+Keywords of all drafts are read together. A place may therefore have more edges than in its own draft, but never fewer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from urllib.parse import unquote, urljoin
 
 Schema = dict[str, Any]
 
-# In-place applicators (2020-12 core, 10.2), and those of older drafts, which apply to the same value.
+# In-place applicators (2020-12 core, 10.2), including those of older drafts. They apply to the same value.
 _LISTS_IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 _ONE_IN_PLACE: Final = ("not", "if", "then", "else")
 _NAMED_IN_PLACE: Final = ("dependentSchemas", "dependencies")
@@ -26,18 +26,18 @@ _MOST_DEEP = 2_000
 
 
 class Unclear(Exception):
-    """Raised if a reference leads to a schema that cannot be found, or is ambiguous."""
+    """Raised if a reference is ambiguous, or its target cannot be found."""
 
 
 @dataclass(slots=True)
 class SchemaNode:
     """A schema and its edges.
 
-    - `in_place`: groups of schemas; one schema of each group applies to the same value.
+    - `in_place`: groups of schemas; one schema from each group applies to the same value.
     - `named`: one of these applies to a property that the schema names.
-    - `everywhere`: all of these apply to any property.
+    - `everywhere`: all of these apply to every property.
     - `listed`: one of these applies to an item.
-    - `items`: all of these apply to any item.
+    - `items`: all of these apply to every item.
     - `is_alternative`: whether the schema belongs to an anyOf or oneOf.
     """
 
@@ -52,18 +52,18 @@ class SchemaNode:
 
 @dataclass(frozen=True, slots=True)
 class SchemaGraph:
-    """The graph. The first of `places` is the root."""
+    """A graph of schemas. The first of `places` is the root."""
 
     places: tuple[SchemaNode, ...]
 
 
 def schema_graph(root: Any, references: Mapping[str, Any]) -> SchemaGraph:
-    """Return the graph. `references` has other schemas, by the root's names for them. Raises Unclear."""
+    """Return the graph. `references` contains the other schemas, by the names that the root uses. Raises Unclear."""
     return SchemaGraph(tuple(_Reader(root, references).read()))
 
 
 class _Reader:
-    """Reads each schema once, even if several paths lead to it."""
+    """A reader that reads each schema once, even if several paths lead to it."""
 
     def __init__(self, root: Any, references: Mapping[str, Any]) -> None:
         self._documents = Documents(root, references)
@@ -81,7 +81,7 @@ class _Reader:
         return self._places
 
     def _place(self, schema: Any, document: str) -> int | None:
-        """Return the index of a schema's place; None for true or false."""
+        """Return the index of a schema's place, or None for true or false."""
         if not isinstance(schema, dict):
             return None
         at = self._known.get(id(schema))
@@ -119,7 +119,7 @@ class _Reader:
 
 
 class Documents:
-    """Resolves references as jsonschema-rs does. Raises Unclear if the result is not certain."""
+    """A resolver that resolves references as jsonschema-rs does. It raises Unclear if the result is uncertain."""
 
     def __init__(self, root: Any, references: Mapping[str, Any]) -> None:
         self._documents: dict[str, Any] = {"": root, **references}
@@ -142,7 +142,7 @@ class Documents:
             yield [*self._recursive, *(one for one in [self._documents[document]] if isinstance(one, dict))]
 
     def target(self, reference: str, document: str) -> tuple[Any, str]:
-        """Return the schema of a reference, and the name of its document."""
+        """Return the schema that a reference points to, and the name of its document."""
         if self._has_inner_ids:
             raise Unclear
         name, _, fragment = reference.partition("#")

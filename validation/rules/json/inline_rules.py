@@ -1,6 +1,6 @@
 """Visits the objects and properties of JSON for the rules inside their schema, as Confluent's client does.
 
-It follows the same keywords as conditions on fields (cel_fields.py).
+The visit follows the same keywords as conditions on fields do (cel_fields.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -30,8 +30,9 @@ class JsonRuledValues:
         placed: PlacedRules,
         validator_for: Callable[[Any], Validator],
     ) -> None:
-        """Take what JsonFields takes, and the rules. Raises ExpressionUnusable if it is not clear what the schema
-        refers to.
+        """Create the values, with the arguments of JsonFields and the rules.
+
+        Raises ExpressionUnusable if a reference is unclear.
         """
         self._placed = placed
         self._schema = schema
@@ -48,7 +49,7 @@ class JsonRuledValues:
         return size // 2 + 1, size + 1, reading
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:
-        """Visit all objects and their named properties that are not null."""
+        """Visit all objects and their named, non-null properties."""
         value = value_of(data, self._loads)
         if isinstance(value, bytearray):  # not JSON
             raise NotOfSchema
@@ -80,7 +81,7 @@ class JsonRuledValues:
     def _combined(
         self, schema: dict[str, Any], keyword: str, document: str, value: Any, path: str, visit: InlineVisit
     ) -> None:
-        """Visit a value by each schema of `allOf`, the first matching one of `oneOf`, or all matching of `anyOf`."""
+        """Visit a value with every schema of `allOf`, the first match of `oneOf`, or every match of `anyOf`."""
         branches = schema[keyword]
         for branch in branches if isinstance(branches, list) else ():
             target, its_document = branch, document

@@ -1,9 +1,10 @@
-"""Computes the cost of one schema's keywords in jsonschema-rs for one value, without the schemas that they apply.
+"""Computes what one schema's keywords cost in jsonschema-rs for one value, without the schemas that they apply.
 
-Costs were measured with versions 0.50 and 0.60, in steps of 100 ns, rounded up by a factor of two or more. The cost of
-a regular expression is an upper bound of its time per byte, from its text, for an engine without backtracking. If the
-regex crate cannot keep a table of states, it simulates an automaton whose states are the pattern's characters, with
-expanded repetitions (https://docs.rs/regex/latest/regex/#untrusted-input). This takes O(states) for each byte.
+Costs were measured with versions 0.50 and 0.60, in steps of 100 ns, and rounded up by a factor of two or more. The cost
+of a regular expression is an upper bound of its time per byte, computed from the pattern, for an engine without
+backtracking. If the regex crate cannot keep a table of states, it simulates an automaton whose states are the pattern's
+characters, with expanded repetitions (https://docs.rs/regex/latest/regex/#untrusted-input). This takes O(states) per
+byte.
 """
 
 import json
@@ -15,19 +16,19 @@ from typing import Any, Final, NamedTuple
 _MOST_STATES = 1_000_000
 _OF_CLASS = 4  # for \w, \p{L} or a set, because characters of several bytes have their own states
 _CLASSES = frozenset("wWdDsSpPbB")
-# Measured: at most 8 ns for each state and byte, or 20 ns for a character class.
+# Measured: at most 8 ns per state and byte, or 20 ns for a character class.
 _STEPS_OF_STATE = 0.1
 _LEAST_STEPS = 0.1
 
 
 def steps_of_byte(pattern: str) -> float:
-    """Return an upper bound of the steps (100 ns) for each byte of a text."""
+    """Return an upper bound of the steps (100 ns) per byte of a string."""
     return max(_LEAST_STEPS, states_of(pattern) * _STEPS_OF_STATE)
 
 
 def states_of(pattern: str) -> int:
-    """Return an estimate of a pattern's states that is too low by at most a constant factor."""
-    outer: list[tuple[int, int]] = []  # for each open group, the states before it and the states of its last part
+    """Return an estimate of a pattern's states. It is too low by at most a constant factor."""
+    outer: list[tuple[int, int]] = []  # per open group: the states before it, and the states of its last part
     states = last = 0
     at, end = 0, len(pattern)
     while at < end:
@@ -65,7 +66,7 @@ def states_of(pattern: str) -> int:
 
 
 def _most_times(counted: str) -> int:
-    """Return the repetitions of {3}, {3,} or {3,5}; 1 for any other character."""
+    """Return the repetitions of {3}, {3,} or {3,5}. Return 1 for any other character."""
     least, _, most = counted.partition(",")
     numbers = [int(one) for one in (least, most) if one.isdecimal() and len(one) < 8]
     return max([1, *numbers]) + 1
@@ -78,16 +79,14 @@ def _behind_set(pattern: str, at: int) -> int:
 
 
 class Cost(NamedTuple):
-    """The steps for an item, for each byte of its strings (keys count with their values), and for each unit of its
-    numbers.
-    """
+    """The steps per item, per byte of its strings (keys count with their values), and per unit of its numbers."""
 
     items: float = 0.0
     bytes: float = 0.0
     numbers: float = 0.0
 
     def plus(self, other: "Cost", times: float = 1.0) -> "Cost":
-        """Return the sum with `times` another cost."""
+        """Return the sum of this cost and `times` the other one."""
         return Cost(
             self.items + times * other.items, self.bytes + times * other.bytes, self.numbers + times * other.numbers
         )
@@ -105,7 +104,7 @@ class KeywordCosts:
     """The costs of one schema's keywords.
 
     `own` is for the value itself, `members` for each of its properties or items, and `inside` for all inner values.
-    `error` and `error_inside` are those for the copies in the errors of all keywords.
+    `error` and `error_inside` are the costs of the copies that all keywords' errors contain.
     """
 
     own: Cost
@@ -115,7 +114,7 @@ class KeywordCosts:
     error_inside: Cost
 
 
-# Numbers are compared exactly. These are the costs of each unit of the value (count.py) for each unit of the schema's
+# Numbers are compared exactly. These are the costs per unit of the value (count.py) and per unit of the schema's
 # number.
 _COMPARED, _DIVIDED = 4.0, 6.0
 _NESTED_NUMBER = 300.0  # for a number of any size that is compared within an enum's lists or objects
@@ -127,14 +126,14 @@ _OF_NAME = 0.7
 _FORMATS: Final = {"idn-hostname": Cost(15, 0.3), "idn-email": Cost(15, 0.3), "regex": Cost(30, 1.0)}
 _OF_FORMAT: Final = Cost(10, 0.2)
 _OF_CONTENT: Final = Cost(5, 0.5)
-# Up to 15 items are compared pairwise, more items by a hash.
+# Up to 15 items are compared pairwise; more items are compared by hash.
 _UNIQUE: Final = Cost(8, 0.3, 56)
 # An error contains copies of the value, of its path and of the keyword's value.
 _OF_ERROR, _COPIED = 60.0, Cost(3, 0.05, 1)
 
 
 def keyword_costs(schema: dict[str, Any]) -> KeywordCosts:
-    """Return the cost of one schema. Raises ValueError if it has a number that is too long."""
+    """Return the cost of one schema. Raises ValueError if it contains a number that is too long."""
     own = Cost(1 + 0.5 * len(schema))
     if schema.keys().isdisjoint(_OF_THEIR_OWN):
         return KeywordCosts(own, NONE, NONE, Cost(_OF_ERROR * max(1, len(schema))), NONE.plus(_COPIED, len(schema) + 1))
@@ -174,7 +173,7 @@ _OF_MEMBERS: Final = frozenset(
     {"additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "items", "prefixItems"}
     | {"contains", "additionalItems"}
 )
-# The cost of a schema without these keywords depends only on its number of keywords.
+# The cost of a schema without any of these keywords depends only on its number of keywords.
 _OF_THEIR_OWN: Final = frozenset(
     {*_OF_MEMBERS, *_COMPARISONS, *_COUNTED, "multipleOf", "pattern", "format", "contentEncoding", "contentMediaType"}
     | {"enum", "const", "properties", "patternProperties", "uniqueItems", "required", "dependentRequired"}
@@ -198,8 +197,9 @@ def _against(given: Any, steps: float) -> Cost:
 
 
 def _of_patterns(patterns: Any) -> Cost:
-    """Return the cost of patterns. Each is matched with every key: for its own schema, and for additional
-    properties.
+    """Return the cost of patterns.
+
+    Each pattern is matched against every key twice: for its own schema, and for additional properties.
     """
     cost = NONE
     for pattern in patterns if isinstance(patterns, dict) else ():
@@ -227,7 +227,7 @@ def _of_words(words: list[Any]) -> Cost:
 
 
 def _size(word: Any) -> float:
-    """Return the steps to compare a value with a constant of the schema, or to copy the constant."""
+    """Return the steps to compare a value with one of the schema's constants, or to copy the constant."""
     size = 0.0
     waiting = [word]
     while waiting:

@@ -1,4 +1,4 @@
-"""Adds up the costs of a JSON Schema level by level, for the values at each depth below the validated value.
+"""Adds up a JSON Schema's costs level by level, for the values at each depth below the validated value.
 
 Compiled with the types in levels.pxd if a C compiler is installed.
 """
@@ -6,7 +6,7 @@ Compiled with the types in levels.pxd if a C compiler is installed.
 from array import array
 
 SAME, NAMED, EVERYWHERE, LISTED, ITEMS = 0, 1, 2, 3, 4
-"""How schemas apply: one of a group to the same value; one or all of them to a property, or to an item."""
+"""How a group of schemas applies: one of them to the same value; one or all of them to a property, or to an item."""
 
 ENDLESS = 1e15
 PARTS = 3
@@ -20,10 +20,12 @@ _PARTS = PARTS
 class LevelCosts:
     """Costs by place, with three numbers each.
 
-    `own`, `members` and `inside` are for the value itself, one level below, and any level. `error` and `error_inside`
-    are the same for explanations. `edges` has the groups of each place, from `begins` on: how they apply, their number,
-    and their places. `order` has the places with edges, each after those that apply to the same value. `repeats` has
-    places that validate their schemas again, `collects` those that collect all errors.
+    - `own`, `members`, `inside`: the costs for the value itself, one level below, and any level.
+    - `error`, `error_inside`: the same costs for explanations.
+    - `edges`: the groups of each place, from `begins` on: how they apply, their number, and their places.
+    - `order`: the places with edges. A place follows all places that apply to the same value.
+    - `repeats`: the places that validate their schemas again.
+    - `collects`: the places that collect all errors.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class LevelCosts:
         self._depth = 0
 
     def next(self) -> tuple[int, int]:
-        """Descend one level; return a hash of the verdicts' state, and a hash that includes the explanations."""
+        """Descend one level. Return two hashes of the state: of the verdicts only, and including the explanations."""
         self._validated, self._before = self._before, self._validated
         self._errors, self._errors_before = self._errors_before, self._errors
         self._is_odd = not self._is_odd

@@ -1,6 +1,6 @@
-"""Compiles a JSON Schema to a plan for native.pyx, if native code can check all of its keywords, and calls native.pyx.
+"""Compiles a JSON Schema to a plan for native.pyx if native code can check all its keywords, and calls native.pyx.
 
-These keywords are types, properties, items, bounds, lengths and enums; most schemas of records need no more. A schema
+These keywords are types, properties, items, bounds, lengths and enums. Most schemas of records need no others. A schema
 with any other keyword has no plan, and only jsonschema-rs checks it. Without compiled code, all checks fall back.
 """
 
@@ -21,7 +21,7 @@ _TYPES: Final = {
     "array": ARRAY,
     "object": OBJECT,
 }
-# Annotations, which check nothing.
+# Annotations, which validate nothing.
 _ANNOTATIONS: Final = frozenset(
     {"$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
     | {"$defs", "definitions"}
@@ -53,9 +53,9 @@ WHATEVER, NOTHING = 0, -1
 class SchemaPart:
     """The checks of a value.
 
-    `least` and `most` are whole bounds of a number. `items` and `additional` are positions of parts. `names` has each
-    property with its position and its bit in `required`, which is 0 if the property is optional. `words` has the
-    allowed strings; None means any.
+    `least` and `most` are a number's bounds, as integers. `items` and `additional` are positions of parts. `names`
+    contains each property with its position and its bit in `required`. The bit is 0 if the property is optional.
+    `words` contains the allowed strings; None means any.
     """
 
     types: int = ANYTHING
@@ -74,18 +74,18 @@ class SchemaPart:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaPlan:
-    """The parts of a schema, which refer to each other by position. `root` is the part of the whole schema."""
+    """A schema's parts, which refer to each other by position. `root` is the part of the whole schema."""
 
     parts: tuple[SchemaPart, ...]
     root: int
 
 
 class _Unplanned(Exception):
-    """Raised if the schema has a keyword that native code does not check."""
+    """Raised if the schema contains a keyword that native code does not check."""
 
 
 def json_schema_plan(schema: Any) -> JsonSchemaPlan | None:
-    """Return the plan of a valid JSON Schema; None if jsonschema-rs has to check it."""
+    """Return the plan of a valid JSON Schema, or None if jsonschema-rs must check it."""
     planner = _Planner(schema)
     try:
         root = planner.part(schema, 0, True)
@@ -101,7 +101,7 @@ class _Planner:
         self._referred: dict[str, int] = {}
 
     def part(self, schema: Any, depth: int, is_root: bool = False) -> int:
-        """Add the part of a schema; return its position."""
+        """Add a schema's part and return its position."""
         if schema is True or schema == {}:
             return WHATEVER
         if schema is False:
@@ -119,7 +119,7 @@ class _Planner:
         return at
 
     def _refer(self, reference: Any, depth: int) -> int:
-        """Resolve a reference to a definition of the schema itself, with a plain name."""
+        """Resolve a reference with a plain name to a definition in the same schema."""
         begin, _, name = str(reference).rpartition("/")
         found = self._schema.get(begin[2:]) if begin in ("#/$defs", "#/definitions") else None
         if not isinstance(found, Mapping) or not name.isidentifier() or name not in found:
@@ -128,7 +128,7 @@ class _Planner:
             target = found[name]
             if not isinstance(target, dict) or "$ref" in target or not target:
                 raise _Unplanned
-            self._referred[reference] = len(self.parts)  # also for references within it
+            self._referred[reference] = len(self.parts)  # set first, for references within the definition itself
             self.part(target, depth + 1)
         return self._referred[reference]
 
@@ -146,7 +146,7 @@ class _Planner:
         if words is not None:
             if not isinstance(words, list) or ("enum" in schema and "const" in schema):
                 raise _Unplanned
-            # Other words may also be allowed. Values with them fall back.
+            # Other words may also be allowed. Values with these fall back.
             part.words = [word.encode() for word in words if isinstance(word, str) and _is_plain(word)]
 
     def _fill_names(self, part: SchemaPart, schema: Mapping[str, Any], depth: int) -> None:
@@ -174,7 +174,7 @@ def _types(given: Any) -> int:
 
 
 def _fill_number(part: SchemaPart, schema: Mapping[str, Any]) -> None:
-    """Round fractional bounds to the narrower whole bound. Numbers beyond it fall back."""
+    """Round fractional bounds to the narrower integer. Numbers outside the rounded bounds fall back."""
     for name, step in (("minimum", 0), ("exclusiveMinimum", 1)):
         if name in schema:
             bound = _bound(schema[name])
@@ -199,7 +199,7 @@ def _count(schema: Mapping[str, Any], name: str, default: int) -> int:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether JSON may contain the text without escapes; escaped forms fall back."""
+    """Return whether JSON may contain the string without escapes. Escaped forms fall back."""
     return not any(character in '"\\' or character < " " or "\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -213,19 +213,17 @@ with suppress(ImportError):
 
 
 def is_ordinary_json(text: bytes, max_depth: int) -> bool:
-    """Return whether it is JSON with at most `max_depth` nested arrays and objects; False means fall back."""
+    """Return whether the bytes are JSON with at most `max_depth` nested arrays and objects. False means fall back."""
     return HAS_NATIVE and native_json.is_ordinary(text, max_depth)
 
 
 def check_of_plan(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
-    """Return a function that checks whether bytes plainly follow the plan; its result False means fall back."""
+    """Return a function that checks whether bytes are plainly valid for the plan. Its result False means fall back."""
     return native_json.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _fall_back
 
 
 def has_short_hash_runs(plan: JsonSchemaPlan) -> bool:
-    """Return whether the hash tables of a plan have no long runs, because a hostile schema may make all names
-    collide.
-    """
+    """Return whether a plan's hash tables have no long runs. A hostile schema may make all names collide."""
     return not HAS_NATIVE or native_json.OrdinaryJsonSchema(plan).longest_run <= _LONGEST_RUN
 
 

@@ -1,5 +1,6 @@
-"""Finds the properties of a JSON Schema with their full names, and relaxes a schema so that encrypted ones may be any
-text.
+"""Finds a JSON Schema's properties with their full names, and relaxes a schema to accept encrypted properties.
+
+An encrypted property may be any string.
 """
 
 from collections import defaultdict
@@ -15,27 +16,29 @@ _LISTS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
 _ONE: Final = ("items", "not", "if", "then", "else", "contains", "additionalProperties", "additionalItems")
 _BY_NAME: Final = ("$defs", "definitions", "dependentSchemas", "patternProperties")
 _ROOT: Final = "$"
-# Keywords that an encrypted text no longer follows.
+# Keywords that an encrypted string may violate.
 _ABOUT_TEXT: Final = ("format", "pattern", "minLength", "maxLength", "enum", "const", "contentEncoding")
 _MORE_OF_TEXT: Final = ("contentMediaType", "contentSchema", "not", "if", "then", "else")
-# Keywords that are true of fewer values if a part within them is true of more, and what is removed for each.
+# Keywords that accept fewer values if a part within them accepts more, and the keywords to remove for each.
 _REVERSED: Final = {"not": ("not",), "if": ("if", "then", "else"), "contains": ("maxContains",)}
 _NONE: Final = frozenset[str]()
-_ELSEWHERE = -1  # the place of the parts of other documents
+_ELSEWHERE = -1  # the place for parts of other documents
 _MOST_VISITED = 100_000
 _Property = tuple[str | None, str, dict[str, Any]]
 
 
 def properties_of(schema: Any) -> Iterator[ChangeableField]:
-    """Yield each property. In a definition, which several properties may refer to, the full name is that of a property
-    of the root.
+    """Yield each property with its full name.
+
+    Several properties may refer to the same definition. The properties in a definition therefore get full names as if
+    they were properties of the root.
     """
     for full_name, name, inner in _properties(schema):
         yield ChangeableField(full_name or f"{_ROOT}.{name}", name, inline_tags(inner), _holds_properties(inner))
 
 
 def _holds_properties(schema: Any) -> bool:
-    """Return whether values of a schema may have properties that a schema names. A reference may lead to such ones."""
+    """Return whether a schema's values may have properties that some schema names, perhaps through a reference."""
     waiting = [schema]
     for _ in range(_MOST_VISITED):
         if not waiting:
@@ -58,7 +61,7 @@ def _properties(schema: Any) -> Iterator[_Property]:
 
 
 def _objects_with_paths(schema: Any) -> Iterator[tuple[dict[str, Any], str | None]]:
-    """Yield each object of a schema with the full name of the values that it is about; None in a definition."""
+    """Yield each object in a schema, with the full name of the values that it describes; None in a definition."""
     waiting: list[tuple[Any, str | None]] = [(schema, _ROOT)]
     for _ in range(_MOST_VISITED):
         if not waiting:
@@ -75,9 +78,9 @@ def _objects_with_paths(schema: Any) -> Iterator[tuple[dict[str, Any], str | Non
 
 
 def accepting_encrypted(schema: Any, changes: Sequence[FieldChange]) -> Any:
-    """Return a schema that requires nothing of encrypted properties except their type.
+    """Return a schema in which encrypted properties only need the right type.
 
-    A change in the JSON of other data has the name of its property (`ChangedFields.in_json`).
+    A change in the JSON of other data contains the name of its property (`ChangedFields.in_json`).
     """
     found = deepcopy(schema)
     appliers = [each.applies_to() for each in changes]
@@ -121,7 +124,7 @@ def _relax_around(document: Any, relaxed: set[int]) -> None:
 
 
 def _parents(document: Any) -> defaultdict[int, list[int]]:
-    """Return the parts that contain a part or refer to it, by their ids."""
+    """Map the id of each part to the parts that contain or reference it."""
     found = defaultdict[int, list[int]](list)
     for part in _parts_of(document):
         for each in _items_of(part):
@@ -134,7 +137,7 @@ def _parents(document: Any) -> defaultdict[int, list[int]]:
 
 
 def _parts_of(document: Any) -> Iterator[Any]:
-    """Yield all objects and arrays of a document."""
+    """Yield all objects and arrays in a document."""
     waiting = [document]
     while waiting:
         part = waiting.pop()
@@ -149,14 +152,14 @@ def _items_of(part: Any) -> list[Any]:
 
 
 def _relax(part: Any, document: Any) -> None:
-    """Remove the requirements on a text, also on a text in an array. Properties within it are separate fields."""
+    """Remove the requirements on a string, also on a string in an array. Properties within it are separate fields."""
     if not isinstance(part, dict):
         return
     for keyword in (*_ABOUT_TEXT, *_MORE_OF_TEXT):
         part.pop(keyword, None)
     if isinstance(part.get("$ref"), str) and not _is_object(part["$ref"], document):
         del part["$ref"]
-    if "oneOf" in part:  # without the formats of texts, several branches may apply
+    if "oneOf" in part:  # without the strings' formats, several branches may match
         branches = _list(part.pop("oneOf"))
         part["allOf"] = [*_list(part.get("allOf")), {"anyOf": branches}]
     for each in (*_list(part.get("anyOf")), *_list(part.get("allOf")), *_list(part.get("prefixItems"))):
@@ -172,12 +175,12 @@ def _relaxed(part: Any, document: Any) -> Any:
 
 
 def _is_object(reference: str, document: Any) -> bool:
-    """Return whether a reference within a document leads to a schema of objects."""
+    """Return whether a reference within a document points to a schema of objects."""
     return "properties" in _dict(_target(reference, document))
 
 
 def _target(reference: str, document: Any) -> Any:
-    """Return the part of a document that a reference leads to; None if it leads elsewhere."""
+    """Return the part of a document that a reference points to, or None if it points elsewhere."""
     found = document
     steps = reference.removeprefix("#").split("/")
     if not reference.startswith("#") or steps[0]:

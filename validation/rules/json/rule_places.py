@@ -1,7 +1,7 @@
-"""Finds the places of the rules inside a JSON Schema, and whether they apply only after a change of fields.
+"""Finds the places of the rules inside a JSON Schema, and whether they depend on changes of fields.
 
-A rule below `oneOf`, `anyOf` or several types applies if the value follows that schema. A value of a changed field may
-follow another one than before.
+A rule below `oneOf`, `anyOf` or several types applies if the value matches that schema. After a field changes, its
+value may match another schema than before.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,10 @@ _Part = tuple[Any, str]
 
 
 def places_of_json(schema: Any, references: Mapping[str, Any], changed: frozenset[str]) -> Iterator[RulePlace]:
-    """Yield the parts of a schema that have rules, with `id` as their key. `changed`: names of changed properties."""
+    """Yield the parts of a schema that have rules, with `id` as their key.
+
+    `changed` contains names of changed properties.
+    """
     documents = {"": schema, **references}
     uncertain = _uncertain(schema, references, changed) if changed else frozenset[int]()
     for document in documents.values():
@@ -28,7 +31,7 @@ def places_of_json(schema: Any, references: Mapping[str, Any], changed: frozense
 
 
 def _objects_in(document: Any) -> Iterator[tuple[dict[str, Any], str | None]]:
-    """Yield all objects of a document; those of properties with their names."""
+    """Yield all objects in a document, with the property's name for those of properties."""
     waiting: list[tuple[Any, str | None]] = [(document, None)]
     while waiting:
         part, field = waiting.pop()
@@ -44,7 +47,7 @@ def _objects_in(document: Any) -> Iterator[tuple[dict[str, Any], str | None]]:
 
 
 def _uncertain(schema: Any, references: Mapping[str, Any], changed: frozenset[str]) -> frozenset[int] | None:
-    """Return the parts that apply to a value depending on changed properties; None: that cannot be found out."""
+    """Return the parts that may apply to a value depending on changed properties; None if that cannot be determined."""
     try:
         reach = _Reach(Documents(schema, references))
         found: set[int] = set()
@@ -76,13 +79,13 @@ def _named_by(part: dict[str, Any]) -> frozenset[str]:
 
 
 class _Reach:
-    """Finds the objects of a schema that parts of it lead to."""
+    """A helper that finds all objects of a schema that are reachable from some of its parts."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
 
     def of(self, parts: list[_Part]) -> list[_Part]:
-        """Return the objects within parts and within their references, each once. Raises Unclear."""
+        """Return the objects within the parts and within the targets of their references, each once. Raises Unclear."""
         waiting, seen, found = list(parts), set[int](), list[_Part]()
         while waiting:
             part, document = waiting.pop()

@@ -1,4 +1,4 @@
-"""Checks content against a JSON Schema (drafts 4 to 2020-12) with formats. References are never fetched."""
+"""Checks content against a JSON Schema (drafts 4 to 2020-12), including formats. Never fetches references."""
 
 import json
 import re
@@ -41,32 +41,33 @@ from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, U
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 
 MAX_DEPTH = 255
-"""The most levels of values that jsonschema-rs compares."""
+"""The maximum depth of values that jsonschema-rs compares."""
 
 # The nesting limit of orjson.
 _READABLE_DEPTH = 1024
-# Well below the limit of Python's reader, which reads unusual texts.
+# Well below the limit of Python's own reader, which reads unusual JSON.
 _EXACT_DEPTH = 500
 _DOES_NOT_FOLLOW = "does not match its JSON Schema"
 # About 5 ms.
 _EXPLANATION_STEPS = 50_000
-# Well-formed text is read natively, at most about 5 ns per byte.
+# Well-formed JSON is read natively, in at most about 5 ns per byte.
 _BYTES_OF_STEP = 20
-# With one of these keywords a value may take far longer than its size suggests.
+# With any of these keywords, a value may take far longer than its size suggests.
 _SLOW_KEYWORDS: Final = frozenset(
     {"pattern", "patternProperties", "uniqueItems", "contains", "oneOf", "anyOf", "allOf", "not", "if", "format"}
     | {"$ref", "$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems", "dependentSchemas"}
 )
 _REGEX_BYTES = 10 << 20
 _MOST_PATH = 200  # characters of a path in a schema that a message names
-# Only time bounds a pattern with look-around or back-references. With a limit of steps its verdict would be false,
-# which `not` turns into true.
+# A pattern with look-around or back-references is limited only by time. If a step limit ended the match, its verdict
+# would be false, and `not` would turn it into true.
 _MOST_BACKTRACKS = 1 << 40
 
 
 class JsonSchemaContent:
-    """The check that bytes are strict JSON that follows a schema. The explanation is the first error's path and
-    keyword.
+    """A check that bytes are strict JSON that is valid against a schema.
+
+    The explanation is the first error's path and keyword.
     """
 
     def __init__(
@@ -76,7 +77,10 @@ class JsonSchemaContent:
         formats: Formats = Formats.ASSERT,
         encrypted: Sequence[FieldChange] = (),
     ) -> None:
-        """`encrypted`: rules that encrypt fields, of which the schemas require nothing any more."""
+        """Create a check.
+
+        `encrypted` contains the rules that encrypt fields; the schema no longer restricts these fields.
+        """
         jsonschema_rs, orjson = _libraries()
         self._annotating = self if formats is Formats.ANNOTATE else None
         self.schema, self.references = schema, references
@@ -101,7 +105,7 @@ class JsonSchemaContent:
         return self._title
 
     def annotating_formats(self, budget: StepBudget) -> "JsonSchemaContent":
-        """Return the schema with formats as annotations (`HasFormats`)."""
+        """Return the check with formats as annotations (`HasFormats`)."""
         if self._annotating is None:
             budget.spend(UNBOUNDED)
             self._annotating = JsonSchemaContent(self.schema, self.references, Formats.ANNOTATE, self._encrypted)
@@ -161,7 +165,7 @@ class JsonSchemaContent:
         return MeetsInlineRules(programs, JsonRuledValues(*self._used, placed, self._validator_for), now)
 
     def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
-        """Return the rules inside the schema with their places."""
+        """Return the rules inside the schema, with their places."""
         changed = self._changed_by(changes)
         return PlacedRules(places_of_json(*self._used, changed.names), changed)
 
@@ -170,7 +174,7 @@ class JsonSchemaContent:
         return ChangedFields(changes, chain.from_iterable(map(properties_of, (schema, *references.values()))))
 
     def _validator_for(self, part: Any) -> Any:
-        """Compile a schema that refers to parts of this one, as Confluent's client does, without formats."""
+        """Compile a schema that refers to parts of this one. Like Confluent's client, ignores formats."""
         jsonschema_rs, _ = _libraries()
         schema, references = self._used
         options = jsonschema_rs.FancyRegexOptions if self._backtracks else jsonschema_rs.RegexOptions
@@ -179,12 +183,12 @@ class JsonSchemaContent:
         return jsonschema_rs.validator_for(part, validate_formats=False, retriever=retriever, pattern_options=patterns)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that the JSON follows another JSON Schema. Raises SchemaUnusable."""
+        """Return the condition that the JSON is valid against another JSON Schema. Raises SchemaUnusable."""
         encrypted = self._changed_by(self._encrypted).in_json()
         return FollowsAsJson(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
 
     def json_form(self) -> UnchangedJsonForm:
-        """Return the form of JSON, which changes nothing."""
+        """Return the conversion to JSON, which changes nothing."""
         return UnchangedJsonForm()
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
@@ -199,12 +203,12 @@ class JsonSchemaContent:
             self._validator.validate(self._read(data, is_exact))
         except self._invalid as error:
             return f"{_DOES_NOT_FOLLOW}: {self._texts.text(error)}"
-        except ValueError:  # the text cannot be read, or is nested too deeply
+        except ValueError:  # the JSON cannot be read, or is nested too deeply
             return None
         return None
 
     def _read(self, data: bytes, is_exact: bool) -> Any:
-        """Return the value of a text. Raises JSONDecodeError, a ValueError."""
+        """Parse JSON. Raises JSONDecodeError, which is a ValueError."""
         if is_exact and fault_in(data, _EXACT_DEPTH) == WELL_FORMED:
             return exact_value(data)
         return self._loads(data)
@@ -223,7 +227,8 @@ def json_schema_content(
 ) -> JsonSchemaContent:
     """Compile a schema. Raises SchemaUnusable.
 
-    `references` are the referenced schemas by their names in the schema. `encrypted` are rules that encrypt fields.
+    `references` are the referenced schemas, by their names in the schema. `encrypted` are the rules that encrypt
+    fields.
     """
     schema, others = _read(text), {name: _read(other) for name, other in (references or {}).items()}
     if encrypted:
@@ -237,7 +242,7 @@ def _compiled(
 ) -> tuple[Any, Mapping[str, Any], Any, bool]:
     """Return the compiled schemas, their validator, and whether its patterns backtrack.
 
-    A schema is translated only if it cannot be compiled unchanged. Raises SchemaUnusable.
+    Translates a schema only if it cannot be compiled unchanged. Raises SchemaUnusable.
     """
     linear = jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES)
     backtracking = jsonschema_rs.FancyRegexOptions(size_limit=_REGEX_BYTES, backtrack_limit=_MOST_BACKTRACKS)
@@ -269,7 +274,7 @@ def _compiled(
 
 
 def _place_in(schema: Any, error: Any) -> str:
-    """Return the path of the error if it exists in the original schema, because a translation moves parts."""
+    """Return the error's path if it exists in the original schema. A translation may move parts."""
     here = schema
     for step in error.instance_path:
         if isinstance(here, dict) and isinstance(step, str):
@@ -305,7 +310,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _from(references: Mapping[str, Any]) -> Any:
-    """Return a function that finds references in `references`. Relative names were resolved before."""
+    """Return a function that looks references up in `references`. Relative names were resolved before."""
 
     def retrieve(uri: str) -> Any:
         for name, schema in references.items():

@@ -1,4 +1,4 @@
-"""The rule that a key or value is one JSON text."""
+"""Defines the rule that a key or value must be a single JSON value."""
 
 import json
 from array import array
@@ -12,24 +12,24 @@ from sluicegate.validation.rules.rule import INLINE_STEPS, RuledRecord, Side
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 DEFAULT_MAX_DEPTH = 128
-MOST_DEPTH = 500  # well below the limit of Python's reader, which finds duplicate keys
-# Native reading takes at most 5 ns per byte. A text of empty objects is the most work for Python's reader.
+MOST_DEPTH = 500  # well below the limit of Python's own reader, which finds duplicate keys
+# Native reading takes at most 5 ns per byte. Python's reader takes longest for JSON that consists of empty objects.
 _BYTES_OF_STEP = 20
 _STEPS_OF_ANY_BYTE = 4
-# A text whose size allows at most this many steps is not counted.
+# JSON is accepted without counting its steps if its size allows at most this many.
 _FEW = 1_000
 _OF_ITEM, _OF_CONTAINER, _OF_KEY = array("d", (4, 0, 0)), 15.0, 5.0
 
 
 DuplicateKeys = Literal["allow", "reject"]
-"""Readers differ about objects with duplicate keys: they use the first, the last or none."""
+"""Readers treat duplicate keys in objects differently: they use the first, the last or none."""
 
 
 class JsonSyntax(SimpleRule):
-    """Requires strict JSON in UTF-8 without trailing bytes, nested at most `max_depth` levels (1 to MOST_DEPTH).
+    """A rule that requires strict JSON in UTF-8, without trailing bytes.
 
-    A null key or value passes. Reading takes less than a nanosecond per byte, or ten if duplicate keys are rejected,
-    because this builds objects.
+    It may be nested at most `max_depth` levels (1 to MOST_DEPTH). A null key or value passes. Reading takes less than a
+    nanosecond per byte. It takes ten if duplicate keys are rejected, because objects must then be built.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class JsonSyntax(SimpleRule):
 
 
 def _steps_to_make(text: bytes) -> int:
-    """Return the steps of Python's reader, with a call for each object and number."""
+    """Return the steps of Python's reader, which makes a call per object and number."""
     most = len(text) * _STEPS_OF_ANY_BYTE
     if most <= _FEW or len(text) > INLINE_STEPS * _BYTES_OF_STEP:
         return most
@@ -74,13 +74,13 @@ def _steps_to_make(text: bytes) -> int:
 
 
 class _Twice(Exception):
-    """Raised if an object has a key twice."""
+    """Raised if an object contains a key twice."""
 
 
 def has_duplicate_keys(text: bytes) -> bool:
-    """Return whether any object of a JSON text has a key twice, even if its escapes differ."""
+    """Return whether any object in the JSON contains a key twice, even if it is escaped differently."""
     try:
-        # Numbers stay text, because Python rejects very long ones.
+        # Numbers stay strings, because Python rejects very long ones.
         json.loads(text.decode(), object_pairs_hook=_each_once, parse_int=str, parse_float=str)
     except _Twice:
         return True

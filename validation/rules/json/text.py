@@ -1,7 +1,7 @@
-"""Finds the first fault in a JSON text (RFC 8259) in strict UTF-8, in one pass without allocations.
+"""Finds the first fault in JSON (RFC 8259) in strict UTF-8, in one pass and without allocations.
 
-It is stricter than most parsers, because consumers use many of them: it accepts no NaN, comments, byte order mark,
-trailing bytes or malformed UTF-8. Compiled with the types in text.pxd if a C compiler is installed.
+It is stricter than most parsers, because consumers use many different ones: it accepts no NaN, comments, byte order
+mark, trailing bytes or malformed UTF-8. Compiled with the types in text.pxd if a C compiler is installed.
 """
 
 from enum import IntEnum
@@ -11,7 +11,7 @@ from sluicegate.validation.rules.strict_utf8 import behind_character
 
 
 class JsonFault(IntEnum):
-    """The reason why bytes are not a JSON text."""
+    """The reason why bytes are not JSON."""
 
     EMPTY = 1
     ENDS_EARLY = 2
@@ -39,9 +39,9 @@ _VALUE, _VALUE_OR_END, _KEY_OR_END, _KEY, _COLON, _BEHIND_VALUE = 0, 1, 2, 3, 4,
 _EMPTY, _ENDS_EARLY, _NO_VALUE, _NO_KEY, _NO_COLON, _NO_COMMA = 1, 2, 3, 4, 5, 6
 _LEFT_OVER, _TOO_DEEP, _CONTROL, _BAD_ESCAPE, _NOT_UTF8, _BAD_NUMBER, _BYTE_ORDER_MARK = 7, 8, 9, 10, 11, 12, 13
 
-_WORD_BITS = 63  # nesting is stored in words, with a bit for each level that is set for an object
+_WORD_BITS = 63  # nesting is stored in words, with one bit per level, which is set for an object
 
-_DIGITS = 19  # the digits of any whole number below 2^64
+_DIGITS = 19  # the digits of any integer below 2^64
 _LEAST = b"9223372036854775808"
 
 _TRUE, _FALSE, _NULL = b"true", b"false", b"null"
@@ -53,7 +53,7 @@ _PLAIN = bytes(int(0x20 <= byte < 0x80 and byte not in b'"\\') for byte in range
 
 
 def fault_in(text: bytes, max_depth: int) -> int:
-    """Return WELL_FORMED, or the first fault, whose parts `fault_position` and `fault_kind` return.
+    """Return WELL_FORMED, or the first fault, from which `fault_position` and `fault_kind` extract the parts.
 
     `max_depth` is the nesting limit of arrays and objects.
     """
@@ -136,9 +136,9 @@ def _first_fault(data: bytes, end: int, plain: bytes, max_depth: int) -> int:
 
 
 def is_unusual(text: bytes) -> bool:
-    """Return whether a text has half a surrogate pair, a whole number beyond 64 bits, or an exponent of three digits.
+    """Return whether JSON contains half a surrogate pair, an integer beyond 64 bits, or a three-digit exponent.
 
-    JSON allows these, but fast readers reject or round them.
+    These are valid JSON, but fast readers reject or round them.
     """
     plain, dull = _PLAIN_OR_HIGH, _DULL
     return _has_unusual(text, len(text), plain, dull) != 0
@@ -159,7 +159,7 @@ def _has_unusual(data: bytes, end: int, plain: bytes, dull: bytes) -> int:
 
 
 def _behind_pairs(data: bytes, at: int, end: int, plain: bytes) -> int:
-    """Return the end of the string; a negative number if it has half a surrogate pair."""
+    """Return the end of the string, or a negative number if it contains half a surrogate pair."""
     while at < end:
         if plain[data[at]]:
             at += 1
@@ -177,7 +177,7 @@ def _behind_pairs(data: bytes, at: int, end: int, plain: bytes) -> int:
 
 
 def _half_at(data: bytes, at: int, end: int) -> int:
-    """Return 1 or 2 if the first or second half of a surrogate pair is escaped here, else 0."""
+    """Return 1 or 2 if the first or second half of a surrogate pair is escaped here, otherwise 0."""
     if at + 6 > end or data[at] != 0x5C or data[at + 1] != 0x75 or (data[at + 2] | 0x20) != 0x64:
         return 0
     digit = data[at + 3] | 0x20
@@ -187,7 +187,7 @@ def _half_at(data: bytes, at: int, end: int) -> int:
 
 
 def _behind_short_number(data: bytes, at: int, end: int) -> int:
-    """Return the end of the number; a negative number if it is beyond 64 bits, or if its exponent has three digits."""
+    """Return the end of the number. Return a negative number if it is beyond 64 bits or has a three-digit exponent."""
     is_negative = data[at] == 0x2D
     if is_negative:
         at += 1
@@ -230,7 +230,7 @@ def fault_kind(fault: int) -> JsonFault:
 
 
 def _behind_string(data: bytes, at: int, end: int, plain: bytes) -> int:
-    """Return the end of the string; a negative number for a fault."""
+    """Return the end of the string, or a negative number for a fault."""
     while at < end:
         byte = data[at]
         if plain[byte]:
@@ -302,7 +302,7 @@ def _behind_digits(data: bytes, at: int, end: int) -> int:
 
 
 def _behind_word(data: bytes, at: int, end: int) -> int:
-    """Return the end of true, false or null; a negative number for a fault."""
+    """Return the end of true, false or null, or a negative number for a fault."""
     first = data[at]
     if first == 0x74:
         word = _TRUE
@@ -341,5 +341,5 @@ _WHAT: Final = {
 
 
 def words_for(fault: int) -> str:
-    """Return the text for a fault from `fault_in`: its kind and its position, without content."""
+    """Return the message for a fault from `fault_in`: its kind and position, without content."""
     return f"not JSON: {_WHAT[fault_kind(fault)]} (at byte {fault_position(fault)})"

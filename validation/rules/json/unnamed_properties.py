@@ -1,7 +1,7 @@
-"""Relaxes the parts of a JSON Schema that are about encrypted properties without naming them.
+"""Relaxes the parts of a JSON Schema that apply to encrypted properties without naming them.
 
-`patternProperties` and `additionalProperties` may be about a property that `properties` does not name, and `const` and
-`enum` may compare an object that has it.
+`patternProperties` and `additionalProperties` may apply to a property that `properties` does not name, and `const` and
+`enum` may compare an object that contains it.
 """
 
 import re
@@ -14,18 +14,18 @@ from sluicegate.config.values.topic_pattern import re2_options
 _WHOLE_VALUES: Final = ("const", "enum")
 _KEYWORDS: Final = frozenset({"patternProperties", "additionalProperties", "unevaluatedProperties", *_WHOLE_VALUES})
 Relax = Callable[[Any], Any]
-"""Returns a copy of a schema that requires nothing of a text."""
+"""Returns a copy of a schema that does not restrict strings."""
 
 
 def mentions_unnamed(part: dict[str, Any]) -> bool:
-    """Return whether an object of a schema has a keyword that `relax_unnamed` reads."""
+    """Return whether an object in a schema contains a keyword that `relax_unnamed` handles."""
     return not _KEYWORDS.isdisjoint(part)
 
 
 def relax_unnamed(part: dict[str, Any], names: AbstractSet[str], relax: Relax) -> bool:
-    """Relax what one object of a schema requires, without naming them, of the properties in `names`.
+    """Relax what an object requires, without naming them, of the properties in `names`.
 
-    Return whether the object has changed.
+    Returns whether the object changed.
     """
     patterns, named = part.get("patternProperties"), part.get("properties")
     by_pattern = dict(patterns) if isinstance(patterns, dict) else {}
@@ -62,7 +62,7 @@ def _relax_additional(part: dict[str, Any], names: AbstractSet[str], named: dict
 
 
 def _may_match(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches a name, in linear time; True if RE2 does not read the pattern."""
+    """Return whether a pattern matches a name, in linear time. Return True if RE2 cannot compile the pattern."""
     import re2  # noqa: PLC0415  # only for schemas with encrypted properties
 
     try:
@@ -72,12 +72,12 @@ def _may_match(pattern: str, name: str) -> bool:
 
 
 def _without(names: AbstractSet[str], pattern: str) -> str:
-    """Return a pattern that matches what another one does, except these names."""
+    """Return a pattern that matches the same strings as another one, except for these names."""
     return rf"^(?!(?:{'|'.join(map(re.escape, sorted(names)))})$)(?=[\s\S]*?(?:{pattern}))"
 
 
 def _has_property(value: Any, names: AbstractSet[str]) -> bool:
-    """Return whether a value has an object with one of these properties at any depth."""
+    """Return whether a value contains, at any depth, an object with one of these properties."""
     waiting = [value]
     while waiting:
         found = waiting.pop()

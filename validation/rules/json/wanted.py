@@ -1,4 +1,4 @@
-"""Says what a keyword of a JSON Schema wants, as a phrase."""
+"""Describes what a JSON Schema's keyword requires, as a phrase."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ _ONE_IN_PLACE: Final = ("if", "then", "else")
 
 
 def wanted_phrase(keyword: str, value: Any) -> str | None:
-    """Return what a keyword with this value wants; None for a keyword without a phrase."""
+    """Return what a keyword with this value requires, or None if there is no phrase for the keyword."""
     if keyword == "required":
         return f"the property {schema_value_text(value)} is missing"
     if keyword == "format":
@@ -47,15 +47,15 @@ def wanted_phrase(keyword: str, value: Any) -> str | None:
 
 
 def schema_value_text(value: Any) -> str:
-    """Return a value of the schema as text."""
+    """Return a schema's value as a string."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
 
 
 def allowed_names(schema: Mapping[str, Any], root: Any, looks_in_place: bool) -> Iterator[str]:
-    """Yield the names of properties that an object schema allows, and texts for the patterns of names.
+    """Yield the property names that an object schema allows, and descriptions of the name patterns that it allows.
 
-    `looks_in_place`: also those of the schemas that apply to the same value, as for `unevaluatedProperties`.
+    If `looks_in_place`, also yields those of schemas that apply to the same value, as for `unevaluatedProperties`.
     """
     waiting, seen = [schema], set[int]()
     while waiting and len(seen) < _MOST_VISITED:
@@ -79,7 +79,7 @@ def allowed_names(schema: Mapping[str, Any], root: Any, looks_in_place: bool) ->
 
 
 def _referred(reference: str, root: Any) -> Any:
-    """Return the schema of a reference within the document, or None."""
+    """Return the schema that a reference within the document points to, or None."""
     found = root
     for step in reference.removeprefix("#").split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")

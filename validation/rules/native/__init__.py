@@ -1,1 +1,1 @@
-"""The native checks of rules for the fast path."""
+"""The native checks of rules, for the fast path."""

@@ -1,7 +1,7 @@
-"""Defines the checks of rules that native code makes on a record's bytes in place: whether the record is plainly good.
+"""Defines the checks with which native code tests whether a record's bytes are plainly good.
 
-A rule with such a check implements `HasNativeCheck`. Topics whose rules all have one stay on the fast path. For records
-that are not plainly good, the rules themselves decide and provide the texts.
+A rule with such a check implements `HasNativeCheck`. A topic stays on the fast path if all its rules have one. For
+records that are not plainly good, the rules themselves decide and provide the messages.
 """
 
 from array import array
@@ -18,8 +18,9 @@ _UNBOUNDED = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True)
 class AvroQuestion:
-    """Asks whether bytes are one datum of the type at `root` of a plan (avro/plan.py), after `behind` bytes of a schema
-    id.
+    """A check that the bytes after `behind` bytes of a schema id are one Avro datum.
+
+    The datum must have the type at `root` of a plan (avro/plan.py).
     """
 
     numbers: "array[int]"
@@ -29,7 +30,7 @@ class AvroQuestion:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaQuestion:
-    """Asks whether the bytes after a schema id of `behind` bytes are JSON that conforms to a plan (json/plan.py)."""
+    """A check that the bytes after `behind` bytes of a schema id are JSON that conforms to a plan (json/plan.py)."""
 
     plan: JsonSchemaPlan
     behind: int
@@ -39,8 +40,8 @@ class JsonSchemaQuestion:
 class BytesQuestion:
     """The checks of a key or a value. `required` rejects null; the other checks apply to non-null bytes.
 
-    `least` and `most` are bytes, inclusive. `is_text` requires UTF-8. `json_depth` is the nesting limit of JSON; 0
-    means that the bytes need not be JSON. `schemas` are all schemas that the bytes must follow.
+    `least` and `most` are sizes in bytes, inclusive. `is_text` requires UTF-8. `json_depth` is the nesting limit of
+    JSON; 0 means that the bytes need not be JSON. `schemas` are all schemas that the bytes must match.
     """
 
     required: bool = False
@@ -86,7 +87,7 @@ class HasNativeCheck(Protocol):
     """A rule with a native check."""
 
     def ordinary(self) -> OrdinaryQuestions | None:
-        """Return a check whose good records are good for the rule; None if the rule itself must run."""
+        """Return a check that accepts only records that the rule accepts; None if the rule itself must run."""
 
 
 def native_check_about(side: Side, question: BytesQuestion) -> OrdinaryQuestions:
@@ -95,7 +96,7 @@ def native_check_about(side: Side, question: BytesQuestion) -> OrdinaryQuestions
 
 
 def ordinary_questions(rules: Iterable[object]) -> OrdinaryQuestions | None:
-    """Return a check for all rules; None if one of them must run itself."""
+    """Return a check for all rules, or None if one of them must run itself."""
     questions = [rule.ordinary() if isinstance(rule, HasNativeCheck) else None for rule in rules]
     known = [question for question in questions if question is not None]
     return reduce(OrdinaryQuestions.both, known, OrdinaryQuestions()) if len(known) == len(questions) else None

@@ -1,6 +1,6 @@
-"""Reads Protobuf messages for CEL expressions, and visits the fields of messages for conditions on fields.
+"""Provides Protobuf messages for CEL expressions, and visits message fields for conditions on fields.
 
-The runtime receives the bytes, and parses them with the schema itself.
+The runtime receives the bytes and parses them with the schema itself.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,13 @@ from sluicegate.validation.rules.cel.runtime import (
 from sluicegate.validation.rules.cel.variables import NotOfSchema, complete_text
 from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
 
-# The parsing of the library and of the runtime, in steps of the library's parsing.
+# The parsing cost of the library and the runtime together, as a multiple of the library's.
 _PARSINGS = 4
 _STEP = 100  # ns
 
 
 class _Message:
-    """Bytes that the runtime reads as a message, by its type and wire format."""
+    """Bytes that the runtime reads as a message, because of their type and wire format."""
 
     def __init__(self, kind: Any, data: bytes) -> None:
         self.DESCRIPTOR = kind
@@ -39,14 +39,14 @@ class _Message:
 
 
 class _Kind:
-    """The name of a message type, as the runtime asks for it."""
+    """The name of a message type, in the form in which the runtime requests it."""
 
     def __init__(self, full_name: str) -> None:
         self.full_name = full_name
 
 
 class ProtobufValues:
-    """The values of one message type (`ValueReader`). `steps` bounds the cost of `fault`, the check by the schema."""
+    """The values of one message type (`ValueReader`). `steps` bounds the cost of `fault`, the schema's check."""
 
     def __init__(
         self,
@@ -88,13 +88,13 @@ _PRIMITIVE: Final = {
     "TYPE_DOUBLE": "DOUBLE",
     "TYPE_BOOL": "BOOLEAN",
 }
-"""The names of types in conditions; enums are not primitive."""
+"""The names of types in conditions. Enums are not primitive."""
 _LEAVES: Final = {"google.protobuf.Timestamp": "LONG", "confluent.type.Decimal": "BYTES"}
-"""The messages that are visited as one value."""
+"""The messages that are visited as a single value."""
 
 
 class ProtobufFields:
-    """Visits the fields of one message type's values (`FieldValues`).
+    """A visitor of the fields in one message type's values (`FieldValues`).
 
     Unset fields without presence are visited with their defaults. In maps, only messages are visited.
     """
@@ -126,7 +126,7 @@ class ProtobufFields:
             visit.check(field, self._value(descriptor, field, value, message, visit))
 
     def _value(self, descriptor: Any, field: SchemaField, value: Any, message: Any, visit: FieldVisit) -> object:
-        """Visit the value of a field in `message`; return the result of the condition, or a value other than False."""
+        """Visit the value of a field in `message`. Return the condition's result, or any value except False."""
         inner = descriptor.message_type
         if inner is not None and inner.GetOptions().map_entry:
             of_values = inner.fields_by_name["value"].message_type
@@ -153,8 +153,9 @@ class ProtobufFields:
 
 
 def cel_converters() -> dict[int, Callable[[Any], Any]]:
-    """Return functions that convert field values for the runtime, by the type of the field. Other values are
-    unchanged.
+    """Return the functions that convert field values for the runtime, by field type.
+
+    Values of other types are passed unchanged.
     """
     types = import_module("google.protobuf.descriptor").FieldDescriptor
     unsigned = import_module("google.protobuf.wrappers_pb2").UInt64Value

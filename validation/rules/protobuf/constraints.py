@@ -1,4 +1,4 @@
-"""Checks messages against the `buf.validate` constraints of their schema, with protovalidate's own library.
+"""Checks messages against their schema's `buf.validate` constraints, with protovalidate's own library.
 
 The library has no bound of its own, and its `now` is the machine's clock, so it runs in the rules process.
 """
@@ -26,7 +26,7 @@ def check_installed() -> None:
 
 
 class Constraints:
-    """The compiled constraints of message types of one schema, and of all types that their fields lead to."""
+    """The compiled constraints of some message types in a schema, and of all types that their fields reach."""
 
     def __init__(self, classes: Iterable[Any]) -> None:
         """Compile the constraints for these classes of google.protobuf. Raises SchemaUnusable."""
@@ -41,14 +41,12 @@ class Constraints:
             self._texts.update(_texts_of_message(descriptor))
 
     def fault(self, message_class: Any, data: bytes) -> str | None:
-        """Return the first violation of a message, as a phrase after "the value "; None without one. Raises
-        SchemaError.
-        """
+        """Return a message's first violation, as a phrase that follows "the value ", or None. Raises SchemaError."""
         message = message_class()
         try:
             message.ParseFromString(data)
         except self._unreadable:
-            # The rule about the schema reports data that are not a message. Here memory may be too low to read the
+            # The rule for the schema reports data that are not a message. Here, memory may be too low to read the
             # message.
             return f"cannot be read as {message.DESCRIPTOR.full_name}"
         prefix = f"does not meet the constraints of {message.DESCRIPTOR.full_name[:_MOST_OF_A_PART]}"
@@ -58,7 +56,7 @@ class Constraints:
             raise SchemaError(_words_of(error)) from error
         except MemoryError:
             raise
-        except Exception as error:  # its text may quote the message
+        except Exception as error:  # the error's text may quote the message
             if _TOO_MANY_ITEMS in str(error)[:_MOST_WORDS]:
                 return "is too costly to validate: too many items for the loops of a constraint"
             return f"{prefix}: one of the constraints cannot be evaluated"
@@ -71,10 +69,13 @@ class Constraints:
             name = message_class.DESCRIPTOR.full_name
             raise SchemaUnusable(f"the constraints of {name} cannot be compiled: {_words_of(error)}") from error
         except RuntimeError:
-            return  # the constraints compiled, but are not meant for an empty message
+            return  # the constraints compiled, but an empty message need not satisfy them
 
     def _words(self, violation: Any) -> str:
-        """Return the path, the text and the rule's id, without texts of expressions, which may quote the message."""
+        """Return the path, the message and the rule's id.
+
+        Omits messages that expressions compute: they may quote the record.
+        """
         path = "" if violation.field is None else ".".join(_shown(each) for each in violation.field.elements)
         rule = violation.rule.elements[-1].field_name if violation.rule is not None else ""
         is_standard = bool(rule) and not rule.startswith(("[", "cel"))
@@ -84,14 +85,14 @@ class Constraints:
 
 
 class MeetsMessageConstraints(SimpleRule):
-    """Requires the constraints of one message type, as `ExpressionOfSchema`."""
+    """A rule that requires a message to meet the constraints of its type (`ExpressionOfSchema`)."""
 
     def __init__(self, constraints: Constraints, message_class: Any) -> None:
         self._constraints = constraints
         self._class = message_class
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record whose value is the message, or None. Raises SchemaError."""
+        """Return the fault of a record that has the message as its value, or None. Raises SchemaError."""
         record.budget.spend(UNBOUNDED)  # constraints may contain loops and patterns
         return None if record.value is None else self._constraints.fault(self._class, record.value)
 
@@ -101,7 +102,7 @@ def _words_of(error: Exception) -> str:
 
 
 def _shown(element: Any) -> str:
-    """Return a part of a path without the key of a map, which belongs to the record."""
+    """Return an element of a path, without a map's key, which belongs to the record."""
     subscript = element.subscript
     if subscript is None:
         return str(element.field_name)
@@ -109,7 +110,7 @@ def _shown(element: Any) -> str:
 
 
 def reachable_messages(descriptors: Iterable[Any]) -> Iterator[Any]:
-    """Yield the message types, and the types of their fields at every depth, without entries of maps."""
+    """Yield the message types, and the types of their fields at every depth, except map entries."""
     waiting = list(descriptors)
     seen = {each.full_name for each in waiting}
     while waiting:
@@ -124,7 +125,7 @@ def reachable_messages(descriptors: Iterable[Any]) -> Iterator[Any]:
 
 
 def _texts_of_message(descriptor: Any) -> Iterator[str]:
-    """Yield the texts of the constraints of a message type and its fields that the schema's author wrote."""
+    """Yield the messages that the schema's author wrote for the constraints of a message type and its fields."""
     pool = descriptor.file.pool
     yield from _texts_of(pool, _MESSAGE, descriptor)
     for oneof in descriptor.oneofs:
@@ -134,8 +135,9 @@ def _texts_of_message(descriptor: Any) -> Iterator[str]:
 
 
 def _texts_of(pool: Any, extension: str, described: Any) -> Iterator[str]:
-    """Yield the texts in the options of a descriptor. Only the descriptor's pool can read them with their
-    extensions.
+    """Yield the strings in a descriptor's options.
+
+    Only the descriptor's own pool can read the options with their extensions.
     """
     options = described.GetOptions()
     if not options.ByteSize():

@@ -1,8 +1,8 @@
 """Computes an upper bound of the cost of Protobuf's reader, and of the check for required fields, for one schema.
 
-The reader allocates each message with room for all fields of its schema, so two bytes may be a message with thousands
-of fields. The bound therefore follows the bytes through the schema. Compiled with the types in cost.pxd if a C compiler
-is installed.
+The reader allocates each message with space for all fields of its schema, so two bytes may become a message with
+thousands of fields. The bound is therefore computed by following the bytes through the schema. Compiled with the types
+in cost.pxd if a C compiler is installed.
 """
 
 from collections.abc import Iterator
@@ -11,17 +11,17 @@ from typing import Any
 
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 
-# In ns, measured with upb and rounded up by a factor of two or more. The cost of a message has a part for each possible
+# In ns, measured with upb and rounded up by a factor of two or more. A message's cost includes a part per possible
 # field.
 _OF_MESSAGE, _OF_ENTRY, _OF_POSSIBLE_FIELD = 100, 800, 35
 _OF_FIELD, _OF_GROUP, _OF_VARINT, _OF_BYTE = 80, 80, 25, 2
 _STEP = 100
-# The rest of a message is not read after its cost exceeds the inline limit.
+# Once the cost of a message exceeds the inline limit, the rest of it is not read.
 _MOST_COUNTED = INLINE_STEPS * _STEP
 _FIXED = 20
-# A message whose size allows at most this many steps is not read.
+# If the size of a message allows at most this many steps, it is not read.
 _FEW = 4_000
-# The interpreted reader takes some microseconds per field.
+# The interpreted reader takes a few microseconds per field.
 _INTERPRETED = 200
 # The maximum number of fields that are described for one message, at a microsecond each.
 _MOST_DESCRIBED = 3_000
@@ -33,7 +33,7 @@ _CONTINUES = 0x80
 
 
 class FieldContent:
-    """The content of a field: a message (its descriptor), packed varints, or bytes. `cost` is in ns."""
+    """The content of a field: a message (with its descriptor), packed varints, or bytes. `cost` is in ns."""
 
     def __init__(self, message: Any, cost: int, is_packed: bool) -> None:
         self.message = message
@@ -48,13 +48,13 @@ _NO_FIELDS: dict[int, FieldContent] = {}
 
 
 class TooManyDescriptions(Exception):
-    """Raised if a message needs the descriptions of too many fields."""
+    """Raised if a message requires the descriptions of too many fields."""
 
 
 class ProtobufCost:
-    """The cost of messages of one descriptor.
+    """The cost of messages with one descriptor.
 
-    `may_lack_fields` is whether it or an inner message has a required field.
+    `may_lack_fields` is whether the message or an inner message has a required field.
     """
 
     def __init__(self, descriptor: Any) -> None:
@@ -68,13 +68,13 @@ class ProtobufCost:
         except TooManyDescriptions:
             return
         most = _OF_FIELD + max(cost_of_message(message) for message in reachable)
-        # A message takes at least two bytes, except a group that the end of the data cuts off.
+        # A message takes at least two bytes, except for a group that is truncated by the end of the data.
         self._fixed = cost_of_message(descriptor) + most * _MOST_DEPTH // 2
         self._of_byte = _OF_BYTE + max(_OF_FIELD + _OF_GROUP, most // 2 + 1)
         self.may_lack_fields = any(is_required(field) for message in reachable for field in _fields_of(message))
 
     def steps(self, data: bytes) -> int:
-        """Return an upper bound of the steps, from the size alone if that is enough."""
+        """Return an upper bound of the steps, computed from the size alone if that suffices."""
         ns = (self._fixed + len(data) * self._of_byte) * self._factor
         if 0 < ns <= _FEW * _STEP:
             return _FIXED + ns // _STEP
@@ -92,14 +92,14 @@ class ProtobufCost:
 
 
 class DescribedFields:
-    """The fields of messages, described on first use, because a schema may have thousands."""
+    """The fields of messages. They are described on first use, because a schema may have thousands."""
 
     def __init__(self) -> None:
         self.left = _MOST_DESCRIBED
         self._known: dict[str, dict[int, FieldContent]] = {}
 
     def of(self, message: Any) -> dict[int, FieldContent]:
-        """Return the fields of a message by number. Raises TooManyDescriptions."""
+        """Return a message's fields by number. Raises TooManyDescriptions."""
         kinds = self._known.get(message.full_name)
         if kinds is None:
             fields = _fields_of(message)
@@ -111,7 +111,7 @@ class DescribedFields:
 
 
 class _Walk:
-    """Walks over one message and all inner messages."""
+    """A walk over one message and all inner messages."""
 
     def __init__(self, data: bytes, kinds: DescribedFields) -> None:
         self._data = data
@@ -135,7 +135,7 @@ class _Walk:
             if wire_type == _LENGTH:
                 size = self._varint(end)
                 if size < 0 or size > end - self._at:
-                    return cost  # the data are cut, so the reader ends here too
+                    return cost  # the data are truncated, so the reader stops here too
                 kind = kinds.get(tag >> 3, _BYTES)
                 cost += kind.cost
                 if kind.is_packed:
@@ -174,7 +174,7 @@ class _Walk:
         return cost
 
     def left(self) -> int:
-        """Return how many bytes were not read."""
+        """Return how many bytes remain unread."""
         return max(0, len(self._data) - self._at)
 
     def _fields(self, kind: FieldContent) -> dict[int, FieldContent]:
@@ -183,7 +183,7 @@ class _Walk:
         return kind.fields
 
     def _varint(self, end: int) -> int:
-        """Return the number. If it is cut, return its available bits."""
+        """Return the number. If it is truncated, return its available bits."""
         value = shift = 0
         while self._at < end:
             byte = self._data[self._at]
@@ -202,7 +202,7 @@ def cost_of_message(message: Any) -> int:
 
 
 def _fields_of(message: Any) -> list[Any]:
-    """Return the fields of a message and its extensions. Raises TooManyDescriptions for the message set format."""
+    """Return a message's fields and extensions. Raises TooManyDescriptions for the message set format."""
     if not message.is_extendable:
         return list(message.fields)
     if message.GetOptions().message_set_wire_format:

@@ -1,6 +1,4 @@
-"""Finds the fields of Protobuf messages with their tags, and removes the constraints of encrypted fields from a
-file.
-"""
+"""Finds the fields of Protobuf messages with their tags, and removes encrypted fields' constraints from a file."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -13,7 +11,7 @@ _NOT_VARINT: Final = {1: 8, 5: 4}
 
 
 def fields_of(messages: Iterable[Any]) -> Iterator[ChangeableField]:
-    """Yield the fields of message types and of the types of their fields."""
+    """Yield the fields of message types, and of the types of their fields."""
     waiting, seen = list(messages), set[str]()
     while waiting:
         message = waiting.pop()
@@ -27,9 +25,9 @@ def fields_of(messages: Iterable[Any]) -> Iterator[ChangeableField]:
 
 
 def remove_constraints(files: Any, changes: Sequence[FieldChange]) -> None:
-    """Remove the constraints of the fields that `changes` encrypt, and those of messages that name such a field.
+    """Remove the constraints of fields that `changes` encrypt, and of messages with options that mention such a field.
 
-    `files` is a FileDescriptorSet, which is changed in place.
+    Modifies `files`, a FileDescriptorSet.
     """
     appliers = [each.applies_to() for each in changes]
     for file in files.file if appliers else ():
@@ -53,7 +51,7 @@ def _messages(messages: Iterable[Any], package: str) -> Iterator[tuple[Any, str]
 
 
 def _remove(described: Any) -> None:
-    """Remove the constraints from the options of a descriptor."""
+    """Remove the constraints from a descriptor's options."""
     if described.HasField("options"):
         options = described.options.SerializeToString()
         kept = b"".join(field for number, field in _fields(options) if number != _CONSTRAINTS)
@@ -61,7 +59,7 @@ def _remove(described: Any) -> None:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield number and bytes of the fields of a well-formed message without groups."""
+    """Yield the number and bytes of each field in a well-formed message without groups."""
     at = 0
     while at < len(message):
         begin = at

@@ -1,4 +1,4 @@
-"""Checks content whose first bytes name a message type of a Protobuf file, as a registry's serializers write it."""
+"""Checks content that names its Protobuf message type in its first bytes, as a registry's serializers write it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,19 +29,22 @@ _NO_INDEXES = (
     "; it can be read as the first message without indexes, as kafkajs's serializer writes it: to accept this, set "
     "message_indexes: optional in the entry of registries"
 )
-_MOST_EXPRESSIONS = 20  # the maximum of compiled expressions for a schema; each takes up to 200 kB
+_MOST_EXPRESSIONS = 20  # the maximum number of compiled expressions per schema; each takes up to 200 kB
 
 
 class IndexedProtobufContent:
-    """The check that bytes name a message type of a file, as a registry's serializers write it, and are that message.
+    """A check that bytes name a message type in a file, as a registry's serializers do, and are such a message.
 
-    If the bytes may name several types, data of each type are accepted.
+    If the bytes may name several types, data of any of them are accepted.
     """
 
     is_slow = False
 
     def __init__(self, messages: NamedMessages, encrypted: Sequence[FieldChange] = ()) -> None:
-        """Take the messages, whose classes are created on first use, and rules that encrypt fields."""
+        """Create a check. `encrypted` contains the rules that encrypt fields.
+
+        The classes of `messages` are created on first use.
+        """
         self._messages = messages
         self._encrypted = encrypted
         self._contents: dict[Key, tuple[ProtobufContent, ...]] = {}
@@ -75,13 +78,13 @@ class IndexedProtobufContent:
 
     @property
     def encrypted_names(self) -> frozenset[str]:
-        """Return the names of the fields of all messages that serializers encrypt."""
+        """Return the names of the fields, in all messages, that serializers encrypt."""
         return ChangedFields(self._encrypted, fields_of(self.descriptors)).names
 
     def expression(self, text: str) -> ExpressionOfSchema:
-        """Return an expression over the message that the data names.
+        """Return an expression over the message that the data name.
 
-        Raises RuleUnusable if the file has one message and the expression does not fit it.
+        Raises RuleUnusable if the file contains a single message and the expression does not fit it.
         """
         if len(self._messages.by_key) == 1:
             for content in self._contents_of(next(iter(self._messages.by_key))):
@@ -91,8 +94,8 @@ class IndexedProtobufContent:
     def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the message that the data name. Raises ExpressionUnusable.
 
-        It is compiled for one message here. No condition depends on types, so it compiles either for all messages or
-        for none.
+        Compiles the condition for only one message. No condition depends on types, so it compiles either for all
+        messages or for none.
         """
         for key in self._messages.by_key:
             self._contents_of(key)[0].condition(condition, now)
@@ -102,7 +105,7 @@ class IndexedProtobufContent:
     def constraints(self) -> ExpressionOfSchema:
         """Return the `buf.validate` constraints of the message that the data name.
 
-        Raises SchemaUnusable if the constraints of any message of the file cannot be compiled.
+        Raises SchemaUnusable if any message in the file has constraints that cannot be compiled.
         """
         all_of_file = Constraints(map(class_of, self.descriptors))
         return _IndexedExpression(
@@ -118,30 +121,31 @@ class IndexedProtobufContent:
         return _IndexedInlineRules(programs, placed, now, self._find)
 
     def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
-        """Return the rules inside the schema with their places."""
+        """Return the rules inside the schema, with their places."""
         return placed_rules_of(self.descriptors, changes)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that the JSON form of the named message follows a JSON Schema."""
+        """Return the condition that the named message, as JSON, is valid against a JSON Schema."""
         return _IndexedExpression(lambda content: content.follows_as_json(json_schema), self._find)
 
     def json_form(self) -> "_IndexedJson":
-        """Return the JSON form of the messages that the data name."""
+        """Return the conversion to JSON of the messages that the data name."""
         return _IndexedJson(self._find)
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
-        """Return the explanation of the named message."""
+        """Return the explanation for the named message."""
         found = self._find(data)
         return None if found is None else found[0][0].description(data[found[1] :], budget)
 
     def named(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int]:
-        """Return the message types that the data may name, and the start of the message; no types if the name is
-        unknown.
+        """Return the message types that the data may name, and the start of the message.
+
+        Returns no types if the name is unknown.
         """
         return self._find(data) or ((), 0)
 
     def _find(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int] | None:
-        """Return the contents of the named messages, and the start of the message; None if the name is unknown."""
+        """Return the contents for the named messages, and the start of the message; None if the name is unknown."""
         named = self._messages.read(data)
         contents = () if named is None else self._contents_of(named[0])
         if named is not None and contents:
@@ -150,7 +154,7 @@ class IndexedProtobufContent:
         return (first, 0) if first else None
 
     def _is_first(self, data: bytes, budget: StepBudget) -> bool:
-        """Return whether data without message indexes are the first message of the file."""
+        """Return whether data without message indexes are the file's first message."""
         return any(each.fault(data, budget) is None for each in self._contents_of(FIRST_MESSAGE))
 
     def _contents_of(self, key: Key) -> tuple[ProtobufContent, ...]:
@@ -165,9 +169,9 @@ class IndexedProtobufContent:
 
 
 class _IndexedExpression:
-    """An expression over the messages of a file. It is compiled for each message type on first use.
+    """An expression over the messages in a file. It is compiled for each message type on first use.
 
-    If the data may name several types, the first type that they follow is used.
+    If the data may name several types, the first type that they match is used.
     """
 
     def __init__(
@@ -180,22 +184,22 @@ class _IndexedExpression:
         self._by_message: dict[ProtobufContent, ExpressionOfSchema | RuleUnusable] = {}
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, or None. Raises SchemaError if the message lacks a field."""
+        """Return a record's fault, or None. Raises SchemaError if the message lacks a field."""
         found = self._followed(record)
         if found is None:
-            return None  # the rule about the schema reports it
+            return None  # the rule for the schema reports it
         rule, bare = found
         if isinstance(rule, RuleUnusable):
             raise SchemaError(f"the expression does not fit the schema: {rule}")
         return rule.fault(bare)
 
     def description(self, record: RuledRecord) -> str | None:
-        """Return the explanation of the expression."""
+        """Return the explanation of the expression's fault."""
         found = self._followed(record)
         return None if found is None or isinstance(found[0], RuleUnusable) else found[0].description(found[1])
 
     def _followed(self, record: RuledRecord) -> tuple[ExpressionOfSchema | RuleUnusable, RuledRecord] | None:
-        """Return the expression for the type that the data follow, and the record with the message alone."""
+        """Return the expression for the type that the data match, and the record with only the message as its value."""
         data = record.value or b""
         contents, begins = self._find(data) or ((), 0)
         body = data[begins:]
@@ -210,14 +214,14 @@ class _IndexedExpression:
                 rule = self._compile_for(content)
             except RuleUnusable as error:
                 rule = error
-            if len(self._by_message) >= _MOST_EXPRESSIONS:  # data of clients name the message
+            if len(self._by_message) >= _MOST_EXPRESSIONS:  # data from clients name the message
                 self._by_message.clear()
             self._by_message[content] = rule
         return rule
 
 
 class _IndexedInlineRules(_IndexedExpression):
-    """The rules inside the schema, compiled once for all messages of a file."""
+    """The rules inside the schema, compiled once for all messages in a file."""
 
     def __init__(
         self,
@@ -231,7 +235,7 @@ class _IndexedInlineRules(_IndexedExpression):
 
 
 class _IndexedJson:
-    """The messages of a file (`JsonForm`). If data may name several types, the first type that they follow is used."""
+    """The messages in a file (`JsonForm`). If data may name several types, the first type that they match is used."""
 
     def __init__(self, find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None]) -> None:
         self._find = find
@@ -249,7 +253,7 @@ class _IndexedJson:
     def _form_of(self, content: ProtobufContent) -> ProtobufJson:
         form = self._forms.get(content)
         if form is None:
-            if len(self._forms) >= _MOST_EXPRESSIONS:  # data of clients name the message
+            if len(self._forms) >= _MOST_EXPRESSIONS:  # data from clients name the message
                 self._forms.clear()
             form = self._forms[content] = content.json_form()
         return form
@@ -258,9 +262,9 @@ class _IndexedJson:
 def indexed_protobuf_content(
     descriptor_set: bytes, naming: MessageNaming = MessageNaming.CONFLUENT, encrypted: Sequence[FieldChange] = ()
 ) -> Content:
-    """Return the content for all messages of the last file of the set. The earlier files are its imports.
+    """Return the content for all messages in the last file of the set. The earlier files are its imports.
 
-    `encrypted` are rules that encrypt fields. Raises SchemaUnusable.
+    `encrypted` are the rules that encrypt fields. Raises SchemaUnusable.
     """
     pool, files = pool_of(descriptor_set, encrypted)
     if not files:

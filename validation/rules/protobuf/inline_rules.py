@@ -15,7 +15,7 @@ from sluicegate.validation.rules.schemas.inline_rules import PlacedRules, RulePl
 
 
 def places_of_messages(descriptors: Iterable[Any]) -> Iterator[RulePlace]:
-    """Yield messages, their fields, and all messages that these lead to."""
+    """Yield messages, their fields, and all messages that are reachable from these."""
     for descriptor in reachable_messages(descriptors):
         yield RulePlace(descriptor.full_name, protobuf_inline_rules(descriptor))
         for field in descriptor.fields:
@@ -23,7 +23,7 @@ def places_of_messages(descriptors: Iterable[Any]) -> Iterator[RulePlace]:
 
 
 def placed_rules_of(descriptors: Iterable[Any], changes: Sequence[FieldChange]) -> PlacedRules:
-    """Return the rules of messages, of their fields, and of all messages that these lead to, with their places."""
+    """Return the rules of messages, of their fields, and of all messages reachable from these, with their places."""
     messages = list(descriptors)
     return PlacedRules(places_of_messages(messages), ChangedFields(changes, fields_of(messages)))
 
@@ -72,7 +72,7 @@ class ProtobufRuledValues:
                 self._message(value, its_path, visit)
 
     def _this(self, field: Any, value: Any) -> Any:
-        """Return the value of a field for the runtime."""
+        """Return a field's value for the runtime."""
         if field.label != field.LABEL_REPEATED:
             return self._converted(field, value)
         if field.message_type is not None and field.message_type.GetOptions().map_entry:

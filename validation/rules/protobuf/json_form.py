@@ -1,8 +1,8 @@
-"""Writes Protobuf messages as JSON (see schemas/json_form.py).
+"""Converts Protobuf messages to JSON (see schemas/json_form.py).
 
-Unlike in Protobuf's own JSON mapping, which is used here for the well-known types, fields have the names of the schema,
-and 64-bit integers are numbers. A field without presence is always written, if necessary with its default. Lists and
-maps are also always written, even if they are empty.
+Protobuf's own JSON mapping is used only for the well-known types. Otherwise, unlike in that mapping, fields have their
+names in the schema, and 64-bit integers are numbers. Fields without presence are always written, with their defaults if
+necessary. Lists and maps are also always written, even if they are empty.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,14 +12,14 @@ from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas import json_form
 
-# The library's parsing, and Python's own work for each possible field, in steps of the library's parsing.
+# The library's parsing, and Python's own work per possible field, in multiples of the library's parsing.
 _TIMES: Final = 20
 _MOST_KNOWN: Final = 1_000
 _Write = Callable[[Any], object]
 
 
 class _Field(NamedTuple):
-    """A field of a message. `write` converts one value, item or map value."""
+    """A field in a message. `write` converts a single value, item or map value."""
 
     name: str
     has_presence: bool
@@ -29,7 +29,7 @@ class _Field(NamedTuple):
 
 
 class ProtobufJson:
-    """The messages of one type (`JsonForm`). `steps` bounds the cost of `fault`, the check by the schema."""
+    """The messages of one type (`JsonForm`). `steps` bounds the cost of `fault`, the check against the schema."""
 
     def __init__(
         self, new: Callable[[], Any], steps: Callable[[bytes], int], fault: Callable[[bytes], str | None]
@@ -47,7 +47,7 @@ class ProtobufJson:
         message.ParseFromString(data)
         try:
             return json_form.dumped(self._message(message))
-        except UnicodeDecodeError as error:  # proto2 does not check text
+        except UnicodeDecodeError as error:  # proto2 does not check strings
             raise json_form.NoJsonForm("text that is not UTF-8") from error
 
     def _message(self, message: Any) -> object:

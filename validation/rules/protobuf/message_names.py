@@ -1,4 +1,4 @@
-"""Reads how serializers of each registry name the message of a Protobuf file: by bytes between the id and the data."""
+"""Reads how each registry's serializers name the message of a Protobuf file: in bytes between the id and the data."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ _NAME_TAG = 0x0A  # field 1, length-delimited
 
 Key = tuple[int | str, ...]
 FIRST_MESSAGE: Key = (0,)
-"""The key of the first message of a file by its path."""
+"""The key of a file's first message, by its path."""
 
 
 class MessageNaming(Enum):
-    """The serializers whose bytes name a message. The value is the fault of data that name none.
+    """The ways in which serializers name a message. The value is the error message for data that name none.
 
-    OPTIONAL_INDEXES stands for Confluent's serializers, and for kafkajs's, which write the first message without its
-    indexes.
+    OPTIONAL_INDEXES is for the serializers of Confluent and of kafkajs. The latter omit the indexes of the first
+    message.
     """
 
     CONFLUENT = "the message indexes before it do not select a message of the schema"
@@ -30,9 +30,9 @@ class MessageNaming(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message of a file.
+    """A message in a file.
 
-    `counting` is its path if map entries count as nested messages, `skipping` is its path if they do not.
+    `counting` is its path if map entries count as nested messages. `skipping` is its path if they do not.
     """
 
     descriptor: Any
@@ -41,13 +41,13 @@ class FoundMessage:
 
     @property
     def is_map_entry(self) -> bool:
-        """Return whether the message is an entry of a map field, which no serializer names."""
+        """Return whether the message is the entry of a map field, which no serializer names."""
         return bool(self.descriptor.GetOptions().map_entry)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedMessages:
-    """Descriptors by key. `read` returns the key in the data and the start of the message; None without a key."""
+    """Descriptors by key. `read` returns the key in the data and the start of the message, or None without a key."""
 
     naming: MessageNaming
     by_key: Mapping[Key, Sequence[Any]]
@@ -55,15 +55,16 @@ class NamedMessages:
 
 
 def named_messages(naming: MessageNaming, found: Iterable[FoundMessage]) -> NamedMessages:
-    """Return the messages of a file as serializers name them; `found` includes map entries."""
+    """Return the messages in a file, by the names that serializers give them. `found` includes map entries."""
     by_key, read = _NAMINGS[naming]
     return NamedMessages(naming, by_key(list(found)), read)
 
 
 def _by_path(found: Sequence[FoundMessage]) -> dict[Key, list[Any]]:
-    """Return the messages by their path. If a path is ambiguous, the message without counted map entries comes first.
+    """Return the messages by path. If a path is ambiguous, the message that it names without map entries comes first.
 
-    Confluent's serializer for Python counts the entries of map fields as nested messages; that for Java does not.
+    Confluent's serializer for Python counts the entries of map fields as nested messages; its serializer for Java does
+    not.
     """
     messages = [each for each in found if not each.is_map_entry]
     by_key: dict[Key, list[Any]] = {}
@@ -76,7 +77,7 @@ def _by_path(found: Sequence[FoundMessage]) -> dict[Key, list[Any]]:
 
 
 def _by_position(found: Sequence[FoundMessage]) -> dict[Key, list[Any]]:
-    """Return the messages by their position in the order of full names, which includes map entries."""
+    """Return the messages by their position in the order of full names. Map entries count."""
     in_order = sorted(found, key=lambda each: str(each.descriptor.full_name))
     return {(i,): [each.descriptor] for i, each in enumerate(in_order) if not each.is_map_entry}
 
@@ -91,7 +92,7 @@ def _by_name(found: Sequence[FoundMessage]) -> dict[Key, list[Any]]:
 
 
 def _read_path(data: bytes) -> tuple[Key, int] | None:
-    """Read the number of steps and each step, as zig-zag varints. A single zero means the first message."""
+    """Read the number of steps and each step, as zigzag varints. A single zero means the first message."""
     count = _zig_zag(data, 0)
     if count is None or not 0 <= count[0] <= _MOST_INDEXES:
         return None
@@ -112,7 +113,7 @@ def _read_position(data: bytes) -> tuple[Key, int] | None:
 
 
 def _read_name(data: bytes) -> tuple[Key, int] | None:
-    """Read a message with a length before it, and a name as field 1 (Apicurio's `Ref`)."""
+    """Read a message that is preceded by its length and contains a name as field 1 (Apicurio's `Ref`)."""
     size = _varint(data, 0)
     if size is None or size[0] > _MOST_NAME_BYTES or data[size[1] : size[1] + 1] != bytes([_NAME_TAG]):
         return None
@@ -144,7 +145,7 @@ def _zig_zag(data: bytes, at: int) -> tuple[int, int] | None:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int] | None:
-    """Return a number and its end; None if there is none."""
+    """Return a number and its end, or None if there is none."""
     value = shift = 0
     while at < len(data) and shift <= _MAX_SHIFT:
         byte = data[at]

@@ -1,8 +1,7 @@
-"""Reads Protobuf schemas in the forms of registries: .proto text, perhaps with explicit map entries, or an encoded
-descriptor.
+"""Reads Protobuf schemas in the forms that registries use: .proto text, or an encoded descriptor.
 
-Confluent's serializers register a FileDescriptorProto in base64, which a registry may return unchanged. The text that
-registries made of descriptors before 2024 has `option map_entry = true`, which protoc rejects.
+Confluent's serializers register a FileDescriptorProto in base64, which a registry may return unchanged. Before 2024,
+registries converted descriptors to .proto text that contains `option map_entry = true`, which protoc rejects.
 """
 
 import re
@@ -28,27 +27,28 @@ _KEY_FIELD, _VALUE_FIELD = 1, 2
 
 
 def with_edition_advice(words: str) -> str:
-    """Return an error of the compiler or the library. For a newer edition, append advice."""
+    """Return an error from the compiler or the library. If it is about a newer edition, advice is appended."""
     return f"{words}; {_NEWER_ADVICE}" if _NEWER_EDITION.search(words) else words
 
 
 def encoded_file(name: str, text: str) -> bytes | None:
-    """Return the serialized FileDescriptorProto in the base64 of `text`, renamed to `name`; None if `text` is not
-    base64 of one.
+    """Decode `text` from base64 to a serialized FileDescriptorProto, and rename it to `name`.
+
+    Returns None if `text` is not the base64 of one.
     """
     if not _BASE64.fullmatch(text):
         return None
     file = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()
     try:
         file.ParseFromString(b64decode("".join(text.split()), validate=True))
-    except Exception:  # binascii.Error, and DecodeError of a library that may be missing
+    except Exception:  # binascii.Error, and DecodeError from a library that may be missing
         return None
     file.name = name
     return bytes(file.SerializeToString())
 
 
 def with_marked_map_entries(text: str) -> str:
-    """Return .proto text in which each `option map_entry = true` is replaced by a mark that protoc accepts."""
+    """Return .proto text with each `option map_entry = true` replaced by a mark that protoc accepts."""
     if "map_entry" not in text:
         return text
     import re2  # noqa: PLC0415  # linear in time; with its C++ library it is 3 MB
@@ -65,7 +65,7 @@ def _marked(found: Any) -> str:
 def with_map_entries(descriptor_set: bytes) -> bytes:
     """Return a FileDescriptorSet in which marked messages are map entries.
 
-    A marked message that cannot be an entry stays an ordinary message, because its bytes are the same.
+    A marked message that cannot be a map entry stays an ordinary message, because its encoding is the same.
     """
     if _MARK.encode() not in descriptor_set:
         return descriptor_set
@@ -81,7 +81,7 @@ def with_map_entries(descriptor_set: bytes) -> bytes:
 
 
 def all_messages(file: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Yield each message of a FileDescriptorProto with its outer message, or None, and its full name."""
+    """Yield each message in a FileDescriptorProto, with its outer message (or None) and its full name."""
     prefix = f".{file.package}" if file.package else ""
     waiting = [(None, f"{prefix}.{message.name}", message) for message in file.message_type]
     while waiting:
@@ -91,7 +91,7 @@ def all_messages(file: Any) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _can_be_entry(parent: Any, name: str, message: Any) -> bool:
-    """Return whether a message has the shape of the entry that protoc makes for a map field of `parent`."""
+    """Return whether a message has the same form as the entry that protoc generates for a map field of `parent`."""
     fields = list(message.field)
     if [field.number for field in fields] != [_KEY_FIELD, _VALUE_FIELD] or message.oneof_decl:
         return False

@@ -1,4 +1,4 @@
-"""Checks content against a Protobuf schema, given as a FileDescriptorSet (protoc --descriptor_set_out)."""
+"""Checks content against a Protobuf schema, which is given as a FileDescriptorSet (protoc --descriptor_set_out)."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ def first_missing(message: Any) -> str | None:
 
 
 def _inner(message: Any, path: str, most: int) -> list[tuple[Any, str]]:
-    """Return the first `most` direct inner messages."""
+    """Return the first `most` messages that are directly inside a message."""
     found: list[tuple[Any, str]] = []
     for field, value in message.ListFields():
         if field.message_type is None or len(found) >= most:
@@ -82,26 +82,27 @@ _EXPLANATION_STEPS = 30_000
 
 
 class ProtobufContent:
-    """The check that bytes are one message. Unknown fields are accepted, as by Protobuf's own readers."""
+    """A check that bytes are one message. Unknown fields are accepted, as by Protobuf's own readers."""
 
     is_slow = False
 
     def __init__(self, message_class: Any, encrypted: Sequence[FieldChange] = ()) -> None:
-        """`encrypted`: rules that encrypt fields."""
+        """Create a check. `encrypted` contains the rules that encrypt fields."""
         self._new = message_class
         self.descriptor = message_class.DESCRIPTOR
         self._encrypted = ChangedFields(encrypted, fields_of([self.descriptor]))
         self._full_name = str(message_class.DESCRIPTOR.full_name)
         self._cost = ProtobufCost(message_class.DESCRIPTOR)
         self._may_lack_fields = self._cost.may_lack_fields
-        # The interpreted library also raises Python's own errors, for a text that is not UTF-8 or for a cut number.
+        # The interpreted library also raises Python's own errors: for strings that are not UTF-8, and for truncated
+        # numbers.
         self._unreadable = (import_module("google.protobuf.message").DecodeError, *_OF_INTERPRETED)
 
     def record_name(self, _data: bytes) -> str | None:
         return self._full_name
 
     def named(self, _data: bytes) -> "tuple[tuple[ProtobufContent, ...], int]":
-        """Return the only message type, and 0, because its message begins with the data."""
+        """Return the only message type, and 0 because the message starts at the beginning of the data."""
         return (self,), 0
 
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
@@ -143,11 +144,11 @@ class ProtobufContent:
         return MeetsCondition(condition.expression, values, now)
 
     def constraints(self) -> ExpressionOfSchema:
-        """Return the `buf.validate` constraints of the message. Raises SchemaUnusable."""
+        """Return the message's `buf.validate` constraints. Raises SchemaUnusable."""
         return MeetsMessageConstraints(Constraints([self._new]), self._new)
 
     def ruled_values(self, placed: PlacedRules) -> ProtobufRuledValues:
-        """Return how the message is visited for the rules inside its schema."""
+        """Return the visitor of messages for the rules inside their schema."""
         return ProtobufRuledValues(self._new, placed, self._cost.steps, self._fault)
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
@@ -157,18 +158,18 @@ class ProtobufContent:
         return MeetsInlineRules(programs, self.ruled_values(placed), now) if programs else None
 
     def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
-        """Return the rules inside the schema with their places."""
+        """Return the rules inside the schema, with their places."""
         return placed_rules_of([self.descriptor], changes)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that the message, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
+        """Return the condition that the message, as JSON, is valid against a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
         encrypted = self._encrypted.in_json()
         return FollowsAsJson(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
 
     def json_form(self) -> ProtobufJson:
-        """Return the JSON form of messages."""
+        """Return the conversion of messages to JSON."""
         return ProtobufJson(self._new, self._cost.steps, self._fault)
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
@@ -201,7 +202,7 @@ def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
 
 
 def pool_of(descriptor_set: bytes, encrypted: Sequence[FieldChange] = ()) -> tuple[Any, list[Any]]:
-    """Return the pool of a set, and its files, without constraints of encrypted fields. Raises SchemaUnusable."""
+    """Return a set's pool and files, without the constraints of encrypted fields. Raises SchemaUnusable."""
     try:
         descriptor_pb2 = import_module("google.protobuf.descriptor_pb2")
         pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
@@ -225,8 +226,8 @@ def pool_of(descriptor_set: bytes, encrypted: Sequence[FieldChange] = ()) -> tup
 def _add(pool: Any, file: Any) -> None:
     """Add a file to a pool.
 
-    The library rejects equal JSON names, which protoc and Java accept, unless an option allows them. Only Protobuf's
-    own JSON mapping uses these names.
+    Unless an option allows it, the library rejects fields with equal JSON names, which protoc and Java accept. Only
+    Protobuf's own JSON mapping uses these names.
     """
     try:
         pool.Add(file)

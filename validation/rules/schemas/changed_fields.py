@@ -1,7 +1,7 @@
-"""What expressions may read of the fields that rules of kind TRANSFORM change before a record is written.
+"""Determines what expressions may read if TRANSFORM rules change fields before a record is written.
 
-Confluent's serializers evaluate an expression before such a change or after it. Its result about the stored record is
-certain only if it reads nothing that is changed.
+Confluent's serializers evaluate an expression either before or after such a change. Its result for the stored record is
+therefore certain only if it reads nothing that is changed.
 """
 
 import re
@@ -17,9 +17,9 @@ _PART: Final = r"\s*(?:\.\s*\w+(?!\w|\s*\()|\[\s*(['\"])[^'\"\\]*\1\s*\])"
 
 
 class ChangeableField(NamedTuple):
-    """A field of a schema that a rule may change.
+    """A field in a schema that a rule may change.
 
-    `tags` are its inline tags. `holds_fields` is true if its values may contain other fields.
+    `tags` are its inline tags. `holds_fields` is whether its values may contain other fields.
     """
 
     full_name: str
@@ -47,17 +47,17 @@ class ChangedFields:
         return tuple(FieldChange(name, _ANY, ((f"**.{name}", _ANY),)) for name in sorted(self.names))
 
     def are_read(self, text: str, variable: str) -> bool:
-        """Return whether an expression over an object as `variable` may read a changed field."""
+        """Return whether an expression over an object named `variable` may read a changed field."""
         return bool(self.names) and (_is_used_whole(variable, text) or self._are_named(text))
 
     def are_read_from(self, field: str, text: str, variable: str) -> bool:
-        """Return whether an expression over the value of a field as `variable` may read a changed field."""
+        """Return whether an expression over a field's value, named `variable`, may read a changed field."""
         if field in self.names:
             return True
         return self.are_read(text, variable) if field in self._holders else bool(self.names) and self._are_named(text)
 
     def _are_named(self, text: str) -> bool:
-        """Return whether a text names a changed field, or uses an object that may have one as a whole."""
+        """Return whether an expression names a changed field, or uses a whole object that may contain one."""
         words = frozenset(_WORDS.findall(text))
         if "\\" in text or any(name in words or (not name.isidentifier() and name in text) for name in self.names):
             return True
@@ -65,5 +65,5 @@ class ChangedFields:
 
 
 def _is_used_whole(name: str, text: str) -> bool:
-    """Return whether a text uses an object by its name in another way than to read one of its fields."""
+    """Return whether an expression uses an object in any way other than reading one of its fields."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)(?!{_PART})", text) is not None

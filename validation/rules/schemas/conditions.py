@@ -1,7 +1,8 @@
-"""Evaluates the conditions that a registry keeps with a schema: `ruleSet.domainRules` of kind CONDITION (rule_sets.py).
+"""Evaluates the conditions that a registry stores with a schema: `ruleSet.domainRules` of kind CONDITION.
 
-Confluent's serializers evaluate them before they write, unless a client disables this. A rule applies here if its mode
-is WRITE or WRITEREAD, and if it is neither disabled nor has `onFailure: NONE`.
+Confluent's serializers evaluate these conditions before they write, unless a client disables this. A rule
+(rule_sets.py) applies here if its mode is WRITE or WRITEREAD, it is not disabled, and it does not have `onFailure:
+NONE`.
 """
 
 import re
@@ -28,12 +29,14 @@ class ConditionLanguage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SchemaCondition:
-    """A condition on written records. `language`: a ConditionLanguage, or another one, which is not evaluated here.
+    """A condition on written records.
 
-    `tags`: a CEL_FIELD condition is about fields with one of these tags; if empty, about all fields.
-    `tags_by_pattern`: tags that fields have by the schema's metadata. `changes`: rules after it that change fields,
-    about which it cannot be evaluated any more. `is_about_bytes`: `message` are the serialized bytes, as in
-    `encodingRules`.
+    `language` is a ConditionLanguage, or another language, which is not evaluated here.
+
+    - `tags`: for CEL_FIELD, the condition applies to fields with one of these tags, or to all fields if this is empty.
+    - `tags_by_pattern`: the tags that the schema's metadata gives to fields.
+    - `changes`: later rules that change fields. The condition cannot be evaluated for these fields any more.
+    - `is_about_bytes`: whether `message` stands for the serialized bytes, as in `encodingRules`.
     """
 
     name: str
@@ -46,8 +49,9 @@ class SchemaCondition:
 
     @property
     def expression(self) -> str:
-        """Return the condition as one expression. If it has a guard before a semicolon, it is true if the guard is
-        false.
+        """Return the condition as a single expression.
+
+        If it has a guard before a semicolon, the expression is true whenever the guard is false.
         """
         guard, semicolon, condition = self.text.partition(";")
         if not semicolon:
@@ -61,10 +65,10 @@ class SchemaCondition:
 
 
 class NotEvaluated(SimpleRule):
-    """A condition about fields that are encrypted, or that a later rule has changed (`ExpressionOfSchema`)."""
+    """A condition on fields that are encrypted, or that a later rule has changed (`ExpressionOfSchema`)."""
 
     def fault(self, _record: RuledRecord) -> str | None:
-        """Return None, because the values that the condition is about are not stored."""
+        """Return None, because the values to which the condition applies are not stored."""
         return None
 
 
@@ -75,13 +79,13 @@ _WORDS: Final = re.compile(r"\w+")
 
 
 def reads_changed(condition: SchemaCondition, fields: Iterable[ChangeableField]) -> bool:
-    """Return whether a condition may read a part of `message` that a later rule changes. True if this is not clear."""
+    """Return whether a condition may read a part of `message` that a later rule changes. Return True if in doubt."""
     text = condition.text
     if condition.is_about_fields and _MESSAGE not in _WORDS.findall(text):
-        return False  # the condition skips the fields that are changed
+        return False  # the condition skips the changed fields
     return ChangedFields(condition.changes, fields).are_read(text, _MESSAGE)
 
 
 def unless_read(encrypted: ChangedFields, text: str, expression: Expression) -> Expression | NotEvaluated:
-    """Return an expression over `value`, or one that is not evaluated because it may read an encrypted field."""
+    """Return an expression over `value`, or NotEvaluated if it may read an encrypted field."""
     return NotEvaluated() if encrypted.are_read(text, _VALUE) else expression

@@ -1,4 +1,4 @@
-"""Defines the interface of compiled schemas in all languages (`SchemaLanguage`). A schema reports faults in bytes."""
+"""Defines the interface of compiled schemas in all languages (`SchemaLanguage`). A schema finds faults in bytes."""
 
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -33,42 +33,44 @@ class Content(Protocol):
         """Return whether a kilobyte may take more than about ten microseconds."""
 
     def record_name(self, data: bytes) -> str | None:
-        """Return the full record name of the data, as registries use it; None if the schema has none."""
+        """Return the data's full record name, as registries use it, or None if the schema has none."""
 
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
-        """Return the fault, as a phrase after "the value " or "the key ", without content; None if there is none.
+        """Return the fault, as a phrase that follows "the value " or "the key ", or None. It quotes no content.
 
-        Spends steps as RecordRule.fault does.
+        Spends steps like RecordRule.fault.
         """
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
-        """Return a longer text that replaces the text of `fault`, like RecordRule.description: the first error in
-        detail.
+        """Return a longer message that replaces that of `fault`, with details of the first error.
+
+        See RecordRule.description.
         """
 
 
 @runtime_checkable
 class HasFormats(Protocol):
-    """A schema in a language whose formats may be annotations."""
+    """A schema in a language in which formats may be annotations."""
 
     def annotating_formats(self, budget: StepBudget) -> Content:
-        """Return the schema with formats as annotations, which is compiled only once.
+        """Return the schema with formats as annotations. It is compiled only once.
 
-        Spends steps as RecordRule.fault does. Raises SchemaUnusable.
+        Spends steps like RecordRule.fault. Raises SchemaUnusable.
         """
 
 
 @runtime_checkable
 class HasJsonEncoding(Protocol):
-    """An Avro schema, whose data may be in JSON encoding."""
+    """An Avro schema that may describe data in JSON encoding."""
 
     def json_encoded(self) -> Content:
-        """Return the schema for data in JSON encoding, which is created only once."""
+        """Return the schema for data in JSON encoding. It is created only once."""
 
 
 def with_formats(content: Content, formats: Formats, budget: StepBudget) -> Content:
-    """Return the schema in which formats have this meaning. A schema in a language without formats is returned
-    unchanged.
+    """Return the schema with this meaning of formats.
+
+    If the schema's language has no formats, returns the schema unchanged.
     """
     if formats is Formats.ASSERT or not isinstance(content, HasFormats):
         return content
@@ -80,8 +82,9 @@ class HasNativeContentCheck(Protocol):
     """A schema with a native check (native/questions.py)."""
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """Return a check whose good bytes follow the schema, after `behind` bytes of an id; None if there is no such
-        check.
+        """Return a check that is at least as strict as the schema, for the bytes after `behind` bytes of an id.
+
+        All bytes that it accepts match the schema. Returns None if there is no such check.
         """
 
 
@@ -91,12 +94,12 @@ class CompiledHere(Protocol):
 
     @property
     def compiled_here(self) -> Content | None:
-        """Return the schema in this process; None if compiling it here is too costly."""
+        """Return the schema compiled in this process, or None if compiling it here is too costly."""
 
 
 @runtime_checkable
 class HasEncryptedFields(Protocol):
-    """A schema whose registry may have rules that encrypt fields."""
+    """A schema from a registry that may have rules that encrypt fields."""
 
     @property
     def encrypted_names(self) -> frozenset[str]:
@@ -104,13 +107,13 @@ class HasEncryptedFields(Protocol):
 
 
 class ExpressionOfSchema(Protocol):
-    """A CEL expression, or another condition, over records whose value is bare data of a schema. Thread-safe."""
+    """A CEL expression, or another condition, over records whose value is only a schema's data. Thread-safe."""
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a record, as RecordRule.fault does; None if the value does not follow the schema."""
+        """Return a record's fault, like RecordRule.fault; None if the value does not match the schema."""
 
     def description(self, record: RuledRecord) -> str | None:
-        """Return a longer text that replaces the text of `fault`, as RecordRule.description does."""
+        """Return a longer message that replaces that of `fault`, like RecordRule.description."""
 
 
 @runtime_checkable
@@ -123,7 +126,7 @@ class HasExpressions(Protocol):
     def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition in CEL or CEL_FIELD. Types are not checked in advance.
 
-        `now` is the clock of the variable with that name. Raises RuleUnusable and SchemaError.
+        `now` is the clock for the variable of that name. Raises RuleUnusable and SchemaError.
         """
 
 
@@ -132,15 +135,15 @@ class HasConstraints(Protocol):
     """A schema that may have constraints on its values (`buf.validate`)."""
 
     def constraints(self) -> ExpressionOfSchema | None:
-        """Return the constraints; None if the language has none. Raises SchemaUnusable and Outage."""
+        """Return the constraints, or None if the language has none. Raises SchemaUnusable and Outage."""
 
 
 @runtime_checkable
 class ReadAsJson(Protocol):
-    """A schema of values that can be written as JSON (json_form.py)."""
+    """A schema with values that can be converted to JSON (json_form.py)."""
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
-        """Return the condition that values of this schema, as JSON, follow a JSON Schema.
+        """Return the condition that this schema's values, as JSON, are valid against a JSON Schema.
 
         Raises RuleUnusable and SchemaError.
         """
@@ -148,11 +151,11 @@ class ReadAsJson(Protocol):
 
 @runtime_checkable
 class HasJsonForm(Protocol):
-    """A schema, compiled in this process, that writes its values as JSON."""
+    """A schema, compiled in this process, that converts its values to JSON."""
 
     def json_form(self) -> JsonForm:
-        """Return the JSON form of its values."""
+        """Return the conversion of its values to JSON."""
 
 
 class SchemaUnusable(RuleUnusable):
-    """Raised if a schema cannot be compiled, or if a package is not installed. The text gives the reason."""
+    """Raised if a schema cannot be compiled, or if a package is not installed. The message gives the reason."""

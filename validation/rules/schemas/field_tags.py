@@ -1,4 +1,4 @@
-"""Finds the tags of a schema's fields: inline tags, and tags in the metadata that a registry keeps with the schema.
+"""Finds the tags of a schema's fields: inline tags, and tags in the metadata that a registry stores with the schema.
 
 Inline tags are `confluent:tags` in Avro and JSON Schema, and `(confluent.field_meta).tags` in Protobuf.
 """
@@ -14,24 +14,24 @@ _FIELD_META, _META_TAGS = 1088, 3  # confluent/meta.proto
 _LENGTH = 2
 _MOST_KEPT = 10_000
 TagsByPattern = tuple[tuple[str, frozenset[str]], ...]
-"""The tags of a schema's metadata, each set with the pattern of the full names of its fields."""
+"""The tags in a schema's metadata: pairs of a pattern for fields' full names, and a set of tags."""
 
 
 def inline_tags(schema: Any) -> frozenset[str]:
-    """Return the tags of a field of an Avro record, or of the JSON Schema of a property."""
+    """Return the tags of a field in an Avro record, or in the JSON Schema of a property."""
     found = schema.get(TAGS) if isinstance(schema, dict) else None
     return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
 
 
 def protobuf_tags(field: Any) -> frozenset[str]:
-    """Return the tags of a field by its descriptor, or by the message that describes it."""
+    """Return a field's tags from its descriptor, or from the message that describes it."""
     options = (field.GetOptions() if hasattr(field, "GetOptions") else field.options).SerializeToString()
     tags = (tag for meta in fields_with_number(options, _FIELD_META) for tag in fields_with_number(meta, _META_TAGS))
     return frozenset(tag.decode(errors="replace") for tag in tags)
 
 
 def fields_with_number(message: bytes, wanted: int) -> Iterator[bytes]:
-    """Yield the length-delimited fields of a well-formed message that have the number `wanted`."""
+    """Yield the length-delimited fields with the number `wanted` in a well-formed message."""
     if not message:
         return
     no_fields = import_module("google.protobuf.empty_pb2").Empty
@@ -41,7 +41,7 @@ def fields_with_number(message: bytes, wanted: int) -> Iterator[bytes]:
 
 
 class FieldTags:
-    """Finds the tags that the metadata of a schema gives to fields.
+    """The tags that a schema's metadata gives to fields.
 
     In a pattern, `?` matches a character, `*` any characters except dots, and `**` any characters.
     """
@@ -51,7 +51,7 @@ class FieldTags:
         self._known: dict[str, frozenset[str]] = {}
 
     def tags_of(self, full_name: str) -> frozenset[str]:
-        """Return the tags of a field by its full name."""
+        """Return a field's tags, by its full name."""
         if not self._by_pattern:
             return frozenset()
         found = self._known.get(full_name)
@@ -65,18 +65,14 @@ class FieldTags:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A rule that changes fields when a record is written: those with one of `tags`, or all fields if `tags` is
-    empty.
-    """
+    """A rule that changes fields when a record is written: fields with one of `tags`, or all if `tags` is empty."""
 
     name: str
     tags: frozenset[str]
     tags_by_pattern: TagsByPattern = ()
 
     def applies_to(self) -> Callable[[str, frozenset[str]], bool]:
-        """Return a function that takes a field's full name and inline tags and returns whether the rule changes the
-        field.
-        """
+        """Return a function from a field's full name and inline tags to whether the rule changes the field."""
         by_pattern = FieldTags(self.tags_by_pattern)
 
         def applies(full_name: str, inline: frozenset[str]) -> bool:
@@ -86,7 +82,7 @@ class FieldChange:
 
 
 def _matcher(pattern: str) -> Any:
-    """Return a matcher that takes linear time. Confluent's client reads `**.*` as `**`."""
+    """Return a matcher that takes linear time. Like Confluent's client, it reads `**.*` as `**`."""
     import re2  # noqa: PLC0415  # only for tags in metadata
 
     parts = re.split(r"(\*\*|\*|\?)", pattern.replace("**.*", "**"))

@@ -1,6 +1,6 @@
-"""Checks that a value of Avro or Protobuf, converted to JSON, follows a JSON Schema (`schema.json_schema`).
+"""Checks that an Avro or Protobuf value, converted to JSON, is valid against a JSON Schema (`schema.json_schema`).
 
-The value is written as JSON and then validated like JSON data, so the verdict is the same as for a record in JSON.
+The value is converted and then validated like JSON data, so the verdict is the same as for a record in JSON.
 """
 
 from sluicegate.validation.rules.cel.variables import NotOfSchema
@@ -10,9 +10,9 @@ from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm
 
 
 class FollowsAsJson:
-    """Requires that values in a `form` follow a JSON Schema (`ExpressionOfSchema`).
+    """A requirement that values, converted by `form`, are valid against a JSON Schema (`ExpressionOfSchema`).
 
-    Values that do not follow their own schema pass, because the rule about that schema reports them.
+    Values that do not match their own schema pass, because the rule for that schema reports them.
     """
 
     def __init__(self, json_schema: Content, form: JsonForm) -> None:
@@ -20,7 +20,7 @@ class FollowsAsJson:
         self._form = form
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the fault of a value, or None."""
+        """Return a value's fault, or None."""
         try:
             fault = self._schema.fault(self._form.text(record.value or b"", record.budget), record.budget)
         except NotOfSchema:
@@ -39,7 +39,7 @@ class FollowsAsJson:
 
 
 class UnchangedJsonForm:
-    """The form of JSON data, which changes nothing (`JsonForm`)."""
+    """The conversion of JSON data to JSON, which changes nothing (`JsonForm`)."""
 
     def text(self, data: bytes, _budget: StepBudget) -> bytes:
         """Return the data unchanged."""

@@ -23,7 +23,7 @@ _USE_ID, _IN_HEADERS = "apicurio.registry.use-id", "apicurio.registry.headers.en
 
 
 class SchemaFraming(Protocol):
-    """The framing of one kind of registry. `id_hint` is advice for the case that the registry does not have an id."""
+    """The framing of one kind of registry. `id_hint` is advice to show if the registry does not know an id."""
 
     id_hint: str
 
@@ -33,9 +33,9 @@ class SchemaFraming(Protocol):
     def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
-        """Return the schema's id and the data without it, or a text if the id is wrong or missing.
+        """Return the schema id and the data without it, or a message if the id is wrong or missing.
 
-        Spends steps as RecordRule.fault does.
+        Spends steps like RecordRule.fault.
         """
 
 
@@ -51,7 +51,7 @@ class ConfluentFraming:
     def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
-        """Return the schema's id and the data without it, or a text if the id is wrong or missing."""
+        """Return the schema id and the data without it, or a message if the id is wrong or missing."""
         header = header_of(side)
         named = last_header_value(headers, header) if headers else None
         if named is not None:
@@ -75,8 +75,8 @@ _PROTOBUF_TYPE = b"apicurio.protobuf.type"
 class ApicurioFraming:
     """Apicurio's framing: a zero byte and an id of eight or four bytes, or headers.
 
-    The headers are `apicurio.value.globalId` and `….contentId`. `kind` is the kind of the id before the data. Ids begin
-    with 1, so four zero bytes begin an id of eight bytes.
+    The headers are `apicurio.value.globalId` and `….contentId`. `kind` is the kind of the id before the data. Ids start
+    at 1, so four zero bytes are the beginning of an id of eight bytes.
     """
 
     def __init__(self, kind: IdKind) -> None:
@@ -90,14 +90,14 @@ class ApicurioFraming:
     def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
-        """Return the schema's id and the data without it, or a text if the id is wrong or missing."""
+        """Return the schema id and the data without it, or a message if the id is wrong or missing."""
         for kind in IdKind:
             header = f"apicurio.{side.value}.{kind.value}"
             named = last_header_value(headers, header.encode()) if headers else None
             if named is not None:
                 if len(named) != _LONG_BYTES:
                     return f"the header {header} does not contain an id of eight bytes"
-                # A key and a value write the same header, first the key and then the value.
+                # Key and value use the same header. The serializer writes it first for the key and then for the value.
                 message = last_header_value(headers[::-1] if side is Side.KEY else headers, _PROTOBUF_TYPE)
                 before = b"" if message is None else encoded_name(message)
                 return ApicurioId(kind, int.from_bytes(named)), before + data
@@ -113,7 +113,7 @@ class ApicurioFraming:
 
 
 def is_json_encoded(framing: SchemaFraming, side: Side, headers: tuple[Header, ...]) -> bool:
-    """Return whether Avro data are in JSON encoding, by a header of Apicurio's serializer."""
+    """Return whether Avro data are in JSON encoding, according to a header from Apicurio's serializer."""
     if not headers or not isinstance(framing, ApicurioFraming):
         return False
     return last_header_value(headers, f"apicurio.{side.value}.encoding".encode()) == b"JSON"
@@ -123,12 +123,12 @@ _GLUE_VERSION = 3
 _UNCOMPRESSED, _ZLIB = 0, 5
 _GLUE_BYTES = 18
 _MOST_PLAIN_BYTES = 16 << 20
-_MOST_RATIO = 1032  # the maximum ratio of zlib (https://zlib.net/zlib_tech.html)
+_MOST_RATIO = 1032  # zlib's maximum ratio (https://zlib.net/zlib_tech.html)
 _BYTES_OF_STEP = 40  # zlib writes at least 400 MB/s
 
 
 class GlueFraming:
-    """AWS Glue's framing: a byte 3, a byte for the compression, and the 16 bytes of the UUID of a schema's version.
+    """AWS Glue's framing: a byte 3, a byte for the compression, and the 16-byte UUID of a schema version.
 
     The compression is 0 for none and 5 for zlib.
     """
@@ -142,7 +142,7 @@ class GlueFraming:
     def named_by(
         self, side: Side, _headers: tuple[Header, ...], data: bytes, budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
-        """Return the schema's id and the data without it, or a text if the id is wrong or missing."""
+        """Return the schema id and the data without it, or a message if the id is wrong or missing."""
         if len(data) < _GLUE_BYTES or data[0] != _GLUE_VERSION or data[1] not in (_UNCOMPRESSED, _ZLIB):
             return (
                 f"the {side.value} names no schema: write it with a serializer of AWS Glue Schema Registry, which "

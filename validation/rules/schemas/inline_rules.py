@@ -1,9 +1,10 @@
-"""The rules inside schemas: `confluent:rules` in Avro and JSON Schema, and `rules` of Protobuf's `confluent.field_meta`
-and `confluent.message_meta`.
+"""Defines the rules inside schemas.
 
-Confluent's serializers evaluate them if `validation.rules.execution` is set. A rule of an object has the object as
-`this`, a rule of a field the field's value, unless that is null or absent; `now` is the time. They are evaluated before
-all `domainRules` of the registry, or after all of them, as each client is configured.
+These are `confluent:rules` in Avro and JSON Schema, and `rules` in Protobuf's `confluent.field_meta` and
+`confluent.message_meta`. Confluent's serializers evaluate them if `validation.rules.execution` is set. In an object's
+rule, `this` is the object. In a field's rule, `this` is the field's value; the rule is skipped if the value is null or
+absent. `now` is the current time. The rules are evaluated either before or after all of the registry's `domainRules`,
+depending on the client's configuration.
 """
 
 import json
@@ -26,7 +27,10 @@ _THIS: Final = "this"
 
 
 class InlineRule(NamedTuple):
-    """A rule inside a schema. `text`: its expression; empty if it has only SQL, which no client evaluates."""
+    """A rule inside a schema. `text` is its expression.
+
+    It is empty if the rule has only SQL, which no client evaluates.
+    """
 
     name: str
     text: str
@@ -34,8 +38,10 @@ class InlineRule(NamedTuple):
 
 
 class RulePlace(NamedTuple):
-    """An object or a field of a schema with its rules. `key`: its name among the places of the schema; `field`: the
-    field's name, None for an object; `is_uncertain`: whether a change of fields decides if the rules apply.
+    """An object or a field in a schema, with its rules.
+
+    `key` identifies the place within the schema. `field` is the field's name, or None for an object. `is_uncertain` is
+    whether a change of fields decides whether the rules apply.
     """
 
     key: Hashable
@@ -45,13 +51,16 @@ class RulePlace(NamedTuple):
 
 
 class PlacedRules:
-    """The rules of a schema by their places, without those whose result a change of fields may change.
+    """A schema's rules by their places, except those whose result a change of fields may change.
 
-    `names`: of all rules; `passed_over`: of the rules that are left out.
+    `names` contains the names of all rules, and `passed_over` the names of the omitted ones.
     """
 
     def __init__(self, places: Iterable[RulePlace], changed: ChangedFields | None = None) -> None:
-        """`changed`: None if no field is changed, or if the places tell what is uncertain."""
+        """Select the rules to evaluate.
+
+        `changed` is None if no field changes, or if `places` state what is uncertain.
+        """
         self.names: list[str] = []
         self.passed_over: list[str] = []
         self._by_key: dict[Hashable, tuple[InlineRule, ...]] = {}
@@ -67,12 +76,12 @@ class PlacedRules:
         return [rule for rules in self._by_key.values() for rule in rules]
 
     def at(self, key: Hashable) -> tuple[InlineRule, ...]:
-        """Return the rules of a place that are evaluated."""
+        """Return the rules that are evaluated at a place."""
         return self._by_key.get(key, ())
 
 
 def _may_differ(place: RulePlace, rule: InlineRule, changed: ChangedFields | None) -> bool:
-    """Return whether the result of a rule may differ before and after the changes of fields."""
+    """Return whether a rule's result may differ before and after the changes of fields."""
     if place.is_uncertain or not changed:
         return place.is_uncertain
     if place.field is None:
@@ -82,10 +91,10 @@ def _may_differ(place: RulePlace, rule: InlineRule, changed: ChangedFields | Non
 
 @runtime_checkable
 class HasInlineRules(Protocol):
-    """A schema that may have rules in it."""
+    """A schema that may contain rules."""
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
-        """Return its rules about values of which `changes` have changed fields; None: it has none.
+        """Return its rules for values in which `changes` have changed fields, or None if it contains no rules.
 
         Raises RuleUnusable.
         """
@@ -96,21 +105,21 @@ class HasInlineRules(Protocol):
 
 @runtime_checkable
 class HasUnusableRules(Protocol):
-    """The compiled rules of a schema, of which some may be unusable."""
+    """A schema's compiled rules, some of which may be unusable."""
 
     def unusable_rules(self) -> Sequence[tuple[str, str]]:
-        """Return the names of rules that cannot be evaluated, each with the reason, as a phrase after the name."""
+        """Return the names of unusable rules, each with the reason as a phrase that follows the name."""
 
 
 def inline_rules_in(schema: Any) -> tuple[InlineRule, ...]:
-    """Return the rules of an Avro record or field, or of a JSON Schema."""
+    """Return the rules in an Avro record or field, or in a JSON Schema."""
     found = schema.get(RULES) if isinstance(schema, dict) else None
     rules = (each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
     return tuple(_rule(each.get("name"), each.get("expr"), each.get("doc")) for each in rules)
 
 
 def inline_rules_of_text(text: bytes) -> tuple[InlineRule, ...]:
-    """Return all rules in the text of an Avro or JSON Schema, which need not be a usable one."""
+    """Return all rules in the source of an Avro or JSON Schema, which need not be usable."""
     try:
         waiting = [json.loads(text)]
     except (ValueError, RecursionError):
@@ -124,7 +133,7 @@ def inline_rules_of_text(text: bytes) -> tuple[InlineRule, ...]:
 
 
 def protobuf_inline_rules(descriptor: Any) -> tuple[InlineRule, ...]:
-    """Return the rules of a message or a field by its descriptor."""
+    """Return the rules of a message or a field, from its descriptor."""
     options = descriptor.GetOptions().SerializeToString()
     rules = (rule for meta in fields_with_number(options, _META) for rule in fields_with_number(meta, _RULES_OF_META))
     return tuple(_rule(*(_text(rule, number) for number in (_NAME, _EXPRESSION, _DOC))) for rule in rules)
@@ -146,7 +155,10 @@ def compiled_inline_rules(content: Content, changes: Sequence[FieldChange], now:
 
 
 def rules_that_are_not_enforced(content: Content, rules: WriteRules, are_enforced: bool) -> Iterator[str]:
-    """Yield a sentence about the rules inside a schema that do not apply. `are_enforced`: by the configuration."""
+    """Yield a sentence about the rules inside a schema that do not apply.
+
+    `are_enforced` is whether the configuration enforces them.
+    """
     if not isinstance(content, HasInlineRules):
         return
     if not are_enforced:
@@ -161,7 +173,7 @@ def rules_that_are_not_enforced(content: Content, rules: WriteRules, are_enforce
 
 
 def unusable_rules_of(expression: object) -> str:
-    """Return which rules of a compiled schema cannot be evaluated; empty if all can be."""
+    """Return a description of the rules in a compiled schema that cannot be evaluated; an empty string if all can."""
     found = expression.unusable_rules() if isinstance(expression, HasUnusableRules) else ()
     if not found:
         return ""

@@ -1,4 +1,4 @@
-"""The JSON form of Avro and Protobuf values, so that one JSON Schema applies to data in any format.
+"""Defines the conversion of Avro and Protobuf values to JSON, so that one JSON Schema applies to data in any format.
 
 | value | JSON |
 |---|---|
@@ -7,9 +7,9 @@
 | enum | the symbol; a number that the Protobuf enum does not name |
 | int, long, int64, ... | number |
 | decimal (Avro, `confluent.type.Decimal`) | number with all its digits |
-| float, double | the shortest number that reads as the value; NaN and infinities are text |
-| bytes, fixed | text in base64; a uuid of 16 bytes as text |
-| timestamp, date, time | text in ISO 8601; a timestamp without a zone as if it were UTC |
+| float, double | the shortest number that reads as the value; NaN and infinities are strings |
+| bytes, fixed | string in base64; a uuid of 16 bytes as a string |
+| timestamp, date, time | string in ISO 8601; a timestamp without a zone as if it were UTC |
 """
 
 import math
@@ -25,27 +25,27 @@ _DIGITS: Final = (6, 7, 8)
 _FULL_DIGITS: Final = 9
 _BILLION: Final = 1_000_000_000
 _SECONDS_OF_DAY: Final = 86_400
-# A decimal of at most a thousand digits fits this many bytes. Python needs a long time to write larger numbers.
+# A decimal of at most a thousand digits fits into this many bytes. Python takes long to write larger numbers.
 _MOST_DECIMAL_BYTES: Final = 416
 
 
 class NoJsonForm(Exception):
-    """Raised if a value cannot be written as JSON. The text gives the reason, without quoting the value."""
+    """Raised if a value cannot be converted to JSON. The message gives the reason, without quoting the value."""
 
 
 class JsonForm(Protocol):
-    """Writes values of one schema as JSON. Thread-safe."""
+    """A conversion of one schema's values to JSON. Thread-safe."""
 
     def text(self, data: bytes, budget: StepBudget) -> bytes:
         """Return the value as JSON. Spends the steps in advance. Raises NotOfSchema and NoJsonForm."""
 
 
 def dumped(value: Any) -> bytes:
-    """Return the JSON of a value whose numbers may come from `number`. Raises NoJsonForm."""
+    """Return a value as JSON. Its numbers may come from `number`. Raises NoJsonForm."""
     orjson = import_module("orjson")
     try:
         text: bytes = orjson.dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:  # nested too deeply, or a text that is not UTF-8
+    except (TypeError, ValueError, RecursionError) as error:  # nested too deeply, or a string that is not UTF-8
         raise NoJsonForm("nested too deeply, or has text that is not UTF-8") from error
     return text
 
@@ -56,19 +56,19 @@ def number(text: str) -> Any:
 
 
 def base64(data: bytes) -> str:
-    """Return bytes as base64 text."""
+    """Return bytes as a base64 string."""
     return b64encode(data).decode()
 
 
 def double(value: float) -> float | str:
-    """Return a double. NaN and infinities become texts, as in Protobuf's JSON."""
+    """Return a double. NaN and infinities become strings, as in Protobuf's JSON."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def shortest_float(value: float) -> Any:
-    """Return a float of four bytes as the shortest number that is read as the same float."""
+    """Return a four-byte float as the shortest number that is read as the same float."""
     if not math.isfinite(value):
         return double(value)
     for digits in _DIGITS:
@@ -86,7 +86,7 @@ def _is_the_same(text: str, value: float) -> bool:
 
 
 def decimal(unscaled: bytes, scale: int) -> Any:
-    """Return a decimal of big-endian bytes. A decimal of more than a thousand digits becomes base64."""
+    """Decode a decimal from big-endian bytes. If it has more than a thousand digits, return base64 instead."""
     if len(unscaled) > _MOST_DECIMAL_BYTES or not 0 <= scale <= _MOST_DECIMAL_BYTES * 3:
         return base64(unscaled)
     whole = int.from_bytes(unscaled, signed=True)
@@ -96,7 +96,7 @@ def decimal(unscaled: bytes, scale: int) -> Any:
 
 
 def timestamp(seconds: int, nanos: int) -> str:
-    """Return a time in ISO 8601, in UTC. `seconds` counts from 1970."""
+    """Return a timestamp in ISO 8601, in UTC. `seconds` counts from 1970."""
     more, nanos = divmod(nanos, _BILLION)
     days, second = divmod(seconds + more, _SECONDS_OF_DAY)
     return f"{date(days)}T{_clock(second)}{_fraction(nanos)}Z"
@@ -105,7 +105,7 @@ def timestamp(seconds: int, nanos: int) -> str:
 def date(days: int) -> str:
     """Return a date in ISO 8601. `days` counts from 1970.
 
-    The algorithm is `civil_from_days` of https://howardhinnant.github.io/date_algorithms.html.
+    The algorithm is `civil_from_days` from https://howardhinnant.github.io/date_algorithms.html.
     """
     era, day_of_era = divmod(days + 719_468, 146_097)
     year_of_era = (day_of_era - day_of_era // 1_460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
@@ -118,13 +118,13 @@ def date(days: int) -> str:
 
 
 def time_of_day(count: int, per_second: int) -> str:
-    """Return a time of day in ISO 8601. `per_second` is the number of units of `count` in a second."""
+    """Return a time of day in ISO 8601. `count` has `per_second` units per second."""
     second, rest = divmod(count, per_second)
     return f"{_clock(second)}{_fraction(rest * (_BILLION // per_second))}"
 
 
 def duration(seconds: int, nanos: int) -> str:
-    """Return a duration in the form of Protobuf's JSON, such as 1.5s."""
+    """Return a duration as Protobuf's JSON writes it, such as 1.5s."""
     whole = seconds * _BILLION + nanos
     second, rest = divmod(abs(whole), _BILLION)
     return f"{'-' if whole < 0 else ''}{second}{_fraction(rest)}s"

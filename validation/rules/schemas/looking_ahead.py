@@ -1,4 +1,4 @@
-"""Evaluates several records together, each by its own schema (`SupportsLookAhead`)."""
+"""Evaluates several records together, each with its own schema (`SupportsLookAhead`)."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -9,7 +9,7 @@ Subject = TypeVar("Subject")
 
 
 def look_ahead(known: Iterable[tuple[object, Subject] | None], budget: StepBudget) -> None:
-    """Let each schema, or each expression over one, look ahead at its own data or records. None is skipped."""
+    """Let each schema, or expression over a schema, look ahead at its own data or records. Skips None."""
     by_schema: dict[object, list[Subject]] = {}
     for one in known:
         if one is not None:

@@ -1,4 +1,4 @@
-"""A hint for data of a binary encoding that are JSON: their producer has probably the wrong serializer."""
+"""Provides a hint for JSON where binary data are expected: the producer probably uses the wrong serializer."""
 
 from typing import Final
 
@@ -6,7 +6,10 @@ _BRACKETS: Final = ((b"{", b"}"), (b"[", b"]"))
 
 
 def json_hint(data: bytes, encoding: str) -> str:
-    """Return the hint for invalid data of an encoding, a sentence after a question; empty if they look like no JSON."""
+    """Return the hint for data that are invalid in an encoding; empty if they do not look like JSON.
+
+    The hint is a sentence that follows a question.
+    """
     text = data.strip()
     if (text[:1], text[-1:]) not in _BRACKETS:
         return ""

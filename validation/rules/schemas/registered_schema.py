@@ -1,4 +1,4 @@
-"""Checks that a key or value was written with a registry's schema, under the right subject, and follows the schema."""
+"""Checks that a key or value was written with a registry's schema, under the right subject, and matches the schema."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules
 from sluicegate.validation.rules.schemas.wire_format import SchemaId, last_header_value
 
-# This header of a record from a dead-letter topic names a rule that the serializer does not apply.
+# In a record from a dead-letter topic, this header names a rule that the serializer does not apply.
 _SKIPPED_RULE = b"__rule.name"
 
 
@@ -46,14 +46,14 @@ class SubjectName(Enum):
 
 
 class EncryptedPart(Enum):
-    """The part of a value that its serializer has encrypted."""
+    """The part of a value that its serializer encrypted."""
 
     WHOLE = "whole"
     FIELDS = "fields"
 
 
 class RegistryOutage(Outage):
-    """Raised if the registry `registry` (its name in the configuration) does not respond."""
+    """Raised if a registry does not respond. `registry` is its name in the configuration."""
 
     def __init__(self, text: str, registry: str) -> None:
         super().__init__(text)
@@ -66,16 +66,14 @@ class UnknownSchema(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """A schema from a registry, and the rules that the registry keeps with it."""
+    """A schema from a registry, and the rules that the registry stores with it."""
 
     language: SchemaLanguage
     content: Content
     rules: WriteRules = NO_RULES
 
     def is_encrypted(self, headers: tuple[Header, ...]) -> bool:
-        """Return whether a rule has encrypted the serialized bytes of a record, so that its data do not follow the
-        schema.
-        """
+        """Return whether a rule encrypted the record's serialized bytes, which then do not match the schema."""
         if not self.rules.payload:
             return False
         skipped = last_header_value(headers, _SKIPPED_RULE) if headers else None
@@ -91,19 +89,19 @@ class Schemas(Protocol):
 
     @property
     def framing(self) -> SchemaFraming:
-        """Return how the registry's serializers name a record's schema."""
+        """Return the framing with which the registry's serializers name a record's schema."""
 
     def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
-        """Return a schema if it is available without waiting."""
+        """Return a schema if it is available without waiting, otherwise None."""
 
     def schema(self, schema_id: SchemaId) -> RegisteredSchema:
-        """Return a schema by its id. Raises SchemaError if it exists, but cannot be used."""
+        """Return a schema by its id. Raises SchemaError if it exists but cannot be used."""
 
     def is_registered_under(self, schema_id: SchemaId, subject: str) -> bool:
         """Return whether the schema is registered under a subject."""
 
     def count_encrypted(self, part: EncryptedPart) -> None:
-        """Count a record that is encrypted in whole or in part, and therefore not validated."""
+        """Count a record that is wholly or partly encrypted, and is therefore not validated."""
 
 
 _MOST_FRAMING_STEPS = 50_000  # 5 ms
@@ -117,7 +115,7 @@ def _serializer_for(language: SchemaLanguage) -> str:
 
 
 _Check = Callable[[Content, bytes, StepBudget], str | None]
-"""A check of bytes by a schema."""
+"""A check of bytes against a schema."""
 
 
 def _fault(content: Content, data: bytes, budget: StepBudget) -> str | None:
@@ -129,10 +127,10 @@ def _explanation(content: Content, data: bytes, budget: StepBudget) -> str | Non
 
 
 class HasRegisteredSchema:
-    """Requires a schema of a registry. A null key or value passes.
+    """A rule that requires a schema from a registry. A null key or value passes.
 
     `language` is the required schema language; None means any. `formats` determines the meaning of formats in JSON
-    Schemas. `counts_encrypted`: whether the rule reports encrypted records, which one rule of a topic does for all.
+    Schemas. `counts_encrypted` is whether the rule reports encrypted records. Only one of a topic's rules reports them.
     """
 
     is_slow = True  # it may have to wait for a registry
@@ -157,7 +155,7 @@ class HasRegisteredSchema:
 
     @property
     def place(self) -> tuple[str, Side]:
-        """Return the registry's name, and whether the rule is about keys or values."""
+        """Return the registry's name, and whether the rule is for keys or values."""
         return self._schemas.name, self._side
 
     def fault(self, record: RuledRecord) -> str | None:
@@ -168,14 +166,14 @@ class HasRegisteredSchema:
         look_ahead(map(self.known_content, records), budget)
 
     def description(self, record: RuledRecord) -> str | None:
-        """Return the text of `fault` with the explanation of the schema."""
+        """Return the message of `fault`, with the schema's explanation."""
         try:
             return self._words(record, _explanation)
         except (Outage, SchemaError):
             return None
 
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
-        """Return the schema of a record and its data, if this neither waits nor takes long; otherwise None."""
+        """Return a record's schema and data if this neither waits nor takes long, otherwise None."""
         found = self.known_schema(record)
         if found is None:
             return None
@@ -185,7 +183,7 @@ class HasRegisteredSchema:
             return None
 
     def known_schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes] | None:
-        """Return the same as `known_content`, but with the rules that the registry keeps with the schema."""
+        """Return the same as `known_content`, but with the rules that the registry stores with the schema."""
         try:
             found = self._named_by(record, LimitedSteps(record.budget, _MOST_FRAMING_STEPS))
         except TooManySteps:
@@ -198,16 +196,16 @@ class HasRegisteredSchema:
         return self._as_encoded(schema, record.headers), found[1]
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
-        """Return the schema of a record, its data, and the schema's name in messages.
+        """Return a record's schema, its data, and the schema's name in messages.
 
-        Returns None if the record names no schema that the registry has, or if the data are encrypted. Raises Outage
+        Returns None if the record names no schema that the registry knows, or if the data are encrypted. Raises Outage
         and SchemaError.
         """
         found = self.schema(record)
         return None if found is None else (found[0].content, *found[1:])
 
     def schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes, str] | None:
-        """Return the same as `content`, but with the rules that the registry keeps with the schema.
+        """Return the same as `content`, but with the rules that the registry stores with the schema.
 
         Raises Outage and SchemaError.
         """
@@ -215,7 +213,7 @@ class HasRegisteredSchema:
         return None if found is None or found[0].is_encrypted(record.headers) else found
 
     def is_encrypted(self, record: RuledRecord) -> bool:
-        """Return whether a rule of the registry has encrypted the data as a whole. Raises Outage and SchemaError."""
+        """Return whether one of the registry's rules encrypted the data as a whole. Raises Outage and SchemaError."""
         found = self._schema_of(record)
         return found is not None and found[0].is_encrypted(record.headers)
 
@@ -231,7 +229,7 @@ class HasRegisteredSchema:
         return schema, data, f"schema {schema_id} of registry {self._schemas.name}"
 
     def _words(self, record: RuledRecord, of: _Check) -> str | None:
-        """Return the fault of a record, or None. `of` is the check by its schema."""
+        """Return a record's fault, or None. `of` is the check against its schema."""
         found = self._named_by(record, record.budget)
         if isinstance(found, str):
             is_json = (self._read(record) or b"").startswith(_BEGINS_OF_JSON)
@@ -252,7 +250,7 @@ class HasRegisteredSchema:
             )
 
     def _named_by(self, record: RuledRecord, budget: StepBudget) -> tuple[SchemaId, bytes] | str | None:
-        """Return the schema id of a record and its data, a text if the id is wrong or missing, or None for null."""
+        """Return a record's schema id and data; a message if the id is wrong or missing; None for null."""
         data = self._read(record)
         return None if data is None else self._schemas.framing.named_by(self._side, record.headers, data, budget)
 
@@ -263,7 +261,7 @@ class HasRegisteredSchema:
         return self._schemas.schema(schema_id)
 
     def _as_encoded(self, schema: RegisteredSchema, headers: tuple[Header, ...]) -> RegisteredSchema:
-        """Return the schema for data in the encoding of a record."""
+        """Return the schema for data in the record's encoding."""
         content = schema.content
         if not is_json_encoded(self._schemas.framing, self._side, headers) or not isinstance(content, HasJsonEncoding):
             return schema
@@ -296,7 +294,7 @@ class HasRegisteredSchema:
         return None if fault is None else f"the {self._name} {fault} ({which})"
 
     def _subject_of(self, content: Content, data: bytes, topic: str) -> str | None:
-        """Return the required subject; None if any is accepted."""
+        """Return the required subject, or None if any is accepted."""
         if self._subject is SubjectName.ANY:
             return None
         if self._subject is SubjectName.TOPIC:

@@ -1,6 +1,6 @@
-"""Checks that a value meets the conditions that its registry keeps with its schema (conditions.py).
+"""Checks that a value meets the conditions that its registry stores with its schema (conditions.py).
 
-Null values pass. Values that do not follow the schema also pass, because the rule about the schema reports them.
+Null values pass. Values that do not match the schema also pass, because the rule for the schema reports them.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ from sluicegate.validation.rules.simple_rule import SimpleRule
 _MOST_KEPT = 100
 _LANGUAGES: Final = frozenset(each.value for each in ConditionLanguage)
 _Compiled = tuple[tuple[SchemaCondition, ExpressionOfSchema | str], ...]
-"""Each condition with its expression, or why it cannot be used."""
+"""Each condition with its expression, or with the reason why it cannot be used."""
 
 
 class MeetsConditions(SimpleRule):
-    """Requires that a value meets all conditions of its schema in a registry."""
+    """A rule that requires a value to meet all conditions of its schema in a registry."""
 
     is_slow = True
 
@@ -43,7 +43,7 @@ class MeetsConditions(SimpleRule):
         self._by_content: WeakKeyDictionary[Content, _Compiled] = WeakKeyDictionary()
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the first violated condition. Raises Outage, and SchemaError if a condition cannot be evaluated."""
+        """Return the first violated condition. Raises Outage. Raises SchemaError if a condition cannot be evaluated."""
         found = None if self._read(record) is None else self._schemas.schema(record)
         if found is None or not found[0].rules.conditions:
             return None
@@ -58,7 +58,7 @@ class MeetsConditions(SimpleRule):
         return None
 
     def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
-        """Evaluate the first condition of known schemas for several records together."""
+        """Evaluate each known schema's first condition for several records together."""
         look_ahead(map(self._known, records), budget)
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
@@ -78,9 +78,9 @@ class MeetsConditions(SimpleRule):
 
 
 def condition_on(content: Content, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema | str:
-    """Return a condition on values of a schema, or the reason why it cannot be used, as a phrase after its name.
+    """Return a condition on a schema's values, or the reason why it is unusable, as a phrase that follows its name.
 
-    `now` is the clock of the variable with that name.
+    `now` is the clock for the variable of that name.
     """
     if condition.language not in _LANGUAGES:
         return f"is written in {condition.language}, which is not supported here"

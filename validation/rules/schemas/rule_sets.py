@@ -1,8 +1,8 @@
-"""The rules that a registry keeps with a schema (`ruleSet`, data contracts), as far as they matter for stored records.
+"""Reads the rules that a registry stores with a schema (`ruleSet`, data contracts), if they affect stored records.
 
-Confluent's serializers apply `domainRules` in their order to the value, and then `encodingRules` to the bytes. Rules of
-kind CONDITION are evaluated here (conditions.py). Rules of kind TRANSFORM change records before they are written: what
-they encrypt cannot be validated, and conditions before them were about other values.
+Confluent's serializers apply `domainRules` in order to the value, and then `encodingRules` to the bytes. Rules of kind
+CONDITION are evaluated here (conditions.py). Rules of kind TRANSFORM change records before they are written. Encrypted
+data cannot be validated. Conditions before a change apply to other values than those stored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +29,11 @@ _Rule = Mapping[str, Any]
 class WriteRules:
     """The rules that apply when a record is written.
 
-    `encrypted`: rules that encrypt fields; `changes`: all rules that change fields; `rewrites`: names of rules that
-    change the whole value; `payload`: names of rules that change the serialized bytes; `unapplied`: sentences about
-    rules that are not evaluated here.
+    - `encrypted`: rules that encrypt fields.
+    - `changes`: all rules that change fields.
+    - `rewrites`: names of rules that change the whole value.
+    - `payload`: names of rules that change the serialized bytes.
+    - `unapplied`: sentences about rules that are not evaluated here.
     """
 
     conditions: tuple[SchemaCondition, ...] = ()
@@ -46,9 +48,9 @@ NO_RULES: Final = WriteRules()
 
 
 def write_rules_in(rule_set: object, metadata: object = None) -> WriteRules:
-    """Return the rules of a registry's `ruleSet`. Raises ValueError if it cannot be read.
+    """Return the rules in a registry's `ruleSet`. Raises ValueError if it cannot be read.
 
-    `metadata` is the metadata that the registry keeps beside it; None if there is none.
+    `metadata` is the metadata that the registry stores with it, or None.
     """
     if rule_set is None:
         return NO_RULES
@@ -102,7 +104,7 @@ def _applies(rule: _Rule) -> bool:
 
 
 def _never_fails(rule: _Rule) -> bool:
-    """Return whether a violation rejects nothing. Confluent's Python client takes a missing expression for true."""
+    """Return whether a violation rejects nothing. Confluent's Python client treats a missing expression as true."""
     return rule.get("expr") is None or str(rule.get("onFailure")).partition(",")[0] == "NONE"
 
 
@@ -131,7 +133,7 @@ def _tags_of(rule: _Rule) -> frozenset[str]:
 
 
 def _tags_by_pattern(metadata: object) -> TagsByPattern:
-    """Return the tags of a schema's metadata. Raises ValueError."""
+    """Return the tags in a schema's metadata. Raises ValueError."""
     tags = (metadata.get("tags") or {}) if isinstance(metadata, Mapping) else {}
     if not isinstance(tags, Mapping) or len(tags) > _MOST_TAGS:
         raise ValueError("the tags of its metadata cannot be read")

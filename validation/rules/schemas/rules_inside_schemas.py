@@ -1,6 +1,7 @@
-"""The rule that a value meets the rules inside its schema (inline_rules.py).
+"""Defines the rule that a value must meet the rules inside its schema (inline_rules.py).
 
-Values that a rule of the registry has changed as a whole pass, because the rules may be about values before that.
+A value passes if one of the registry's rules has changed it as a whole. The rules inside the schema may apply to the
+value before that change.
 """
 
 from collections.abc import Sequence
@@ -15,12 +16,12 @@ from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
-# Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
+# Each compiled expression takes up to 200 kB. A schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
 
 
 class MeetsRulesInside(SimpleRule):
-    """A value, or a key, meets the rules inside its schema in a registry."""
+    """A rule that requires a value, or a key, to meet the rules inside its schema in a registry."""
 
     is_slow = True
 
@@ -32,8 +33,9 @@ class MeetsRulesInside(SimpleRule):
         self._by_content: WeakKeyDictionary[Content, ExpressionOfSchema | str] = WeakKeyDictionary()
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the first rule that is not met. Raises Outage, and SchemaError if a rule that applies to the record
-        cannot be evaluated.
+        """Return the first rule that is not met.
+
+        Raises Outage. Raises SchemaError if a rule that applies to the record cannot be evaluated.
         """
         found = None if self._read(record) is None else self._schemas.schema(record)
         if found is None or found[0].rules.rewrites:

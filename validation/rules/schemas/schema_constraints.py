@@ -1,6 +1,6 @@
 """Checks that a key or value meets the `buf.validate` constraints of its Protobuf schema.
 
-Null passes. Records that name no message of the schema also pass, because the rule about the schema reports them.
+Null passes. Records that name none of the schema's messages also pass, because the rule for the schema reports them.
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ from sluicegate.validation.rules.simple_rule import SimpleRule
 # A schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
 _Compiled = ExpressionOfSchema | str | None
-"""The constraints, or why they cannot be used; None: the schema's language has none."""
+"""The constraints, or the reason why they cannot be used. None if the schema's language has none."""
 
 
 class MeetsConstraints(SimpleRule):
-    """Requires that data of a schema of `schemas` meet the constraints of that schema."""
+    """A rule that requires data with a schema from `schemas` to meet that schema's constraints."""
 
     is_slow = True
 
@@ -44,8 +44,9 @@ class MeetsConstraints(SimpleRule):
         self._by_content[content] = content.constraints() if isinstance(content, HasConstraints) else None
 
     def fault(self, record: RuledRecord) -> str | None:
-        """Return the first violated constraint. Raises Outage, and SchemaError if the constraints cannot be
-        compiled.
+        """Return the first violated constraint.
+
+        Raises Outage. Raises SchemaError if the constraints cannot be compiled.
         """
         found = None if self._read(record) is None else self._schemas.content(record)
         if found is None:

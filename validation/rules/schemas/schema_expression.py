@@ -1,7 +1,7 @@
-"""Evaluates rules about data that a schema describes.
+"""Evaluates rules for data that a schema describes.
 
-A rule is a CEL expression over `value` with its type, or a JSON Schema for the JSON form of the data. Null values pass.
-Values that do not follow the schema also pass, because the rule about the schema reports them.
+A rule is a CEL expression over `value` with its type, or a JSON Schema for the data converted to JSON. Null values
+pass. Values that do not match the schema also pass, because the rule for the schema reports them.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,23 +30,22 @@ _MOST_KEPT = 100
 
 @runtime_checkable
 class SchemaOfRecord(Protocol):
-    """A rule about a schema, which finds the schema of each record."""
+    """A rule for a schema, which finds the schema of each record."""
 
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         """Return the schema and the data without an id, if they are available without waiting."""
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
-        """Return the schema, the data without an id, and the schema's name in messages; None if the record names no
-        schema.
+        """Return the schema, the data without an id, and the schema's name in messages.
 
-        May wait. Raises Outage and SchemaError.
+        Returns None if the record names no schema. May wait. Raises Outage and SchemaError.
         """
 
 
 class TrueOfSchema:
-    """Requires that a condition is true for records with a value, or a key, of a schema of `schemas`.
+    """A rule that requires a condition to be true for keys or values with a schema from `schemas`.
 
-    `text` is a CEL expression, or another text that `compile_for` compiles for a schema.
+    `text` is a CEL expression, or any other text that `compile_for` can compile for a schema.
     """
 
     is_slow = True
@@ -83,7 +82,7 @@ class TrueOfSchema:
         look_ahead(map(self._known, records), budget)
 
     def description(self, record: RuledRecord) -> str | None:
-        """Return the explanation of the condition; None while the record's schema is not known."""
+        """Return the condition's explanation, or None while the record's schema is unknown."""
         known = self._known(record)
         return None if known is None else known[0].description(known[1])
 
@@ -108,21 +107,21 @@ class TrueOfSchema:
 
 
 def expression_of(content: Content, text: str) -> ExpressionOfSchema:
-    """Return a CEL expression over values of a schema. Raises RuleUnusable."""
+    """Return a CEL expression over a schema's values. Raises RuleUnusable."""
     return content.expression(text) if isinstance(content, HasExpressions) else IsTrue(text)
 
 
 def json_schema_of(content: Content, text: str) -> ExpressionOfSchema:
-    """Return the condition that values of a schema, as JSON, follow a JSON Schema. Raises RuleUnusable."""
+    """Return the condition that a schema's values, as JSON, are valid against a JSON Schema. Raises RuleUnusable."""
     if not isinstance(content, ReadAsJson):
         raise RuleUnusable("the values of the schema have no JSON form")
     return content.follows_as_json(text)
 
 
 def check_syntax(expression: str) -> None:
-    """Check the parts of an expression that can be checked without a schema. Raises ExpressionUnusable."""
+    """Check what can be checked of an expression without a schema. Raises ExpressionUnusable."""
     try:
         IsTrue(expression)
     except ExpressionUnusable as error:
-        if "undeclared reference" not in str(error):  # a name of a Protobuf schema is undeclared here
+        if "undeclared reference" not in str(error):  # names from a Protobuf schema are undeclared here
             raise

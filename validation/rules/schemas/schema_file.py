@@ -1,4 +1,4 @@
-"""Checks that a key or value follows a schema from a file."""
+"""Checks that a key or value matches a schema from a file."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -18,7 +18,7 @@ class Envelope(Enum):
 
 
 class FollowsSchema:
-    """Requires that the key or value follows `content`. Null passes (see the rule `required`)."""
+    """A rule that requires the key or value to match `content`. Null passes (see the rule `required`)."""
 
     def __init__(self, side: Side, content: Content, envelope: Envelope = Envelope.NONE) -> None:
         self.parts = side.part
@@ -30,7 +30,7 @@ class FollowsSchema:
         self._begins = 0 if envelope is Envelope.NONE else ID_BYTES
 
     def ordinary(self) -> OrdinaryQuestions | None:
-        """Return the native check of its schema."""
+        """Return the schema's native check."""
         content = self._content
         question = content.ordinary(self._begins) if isinstance(content, HasNativeContentCheck) else None
         return None if question is None else native_check_about(self._side, question)
@@ -63,7 +63,7 @@ class FollowsSchema:
         look_ahead(map(self.known_content, records), budget)
 
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
-        """Return the schema and the data after the envelope; None for null, or if there is no envelope."""
+        """Return the schema and the data after the envelope; None for null, or if the envelope is missing."""
         data = self._read(record)
         if data is None or (self._begins and not has_schema_id(data)):
             return None
@@ -75,7 +75,7 @@ class FollowsSchema:
         return None if found is None else (*found, f"the schema of the {self._name}")
 
     def description(self, record: RuledRecord) -> str | None:
-        """Return the explanation of its schema."""
+        """Return the schema's explanation."""
         data = self._read(record)
         if data is None or (self._begins and not has_schema_id(data)):
             return None

@@ -1,7 +1,7 @@
-"""Reads the schema id of a record, before its data or in a header, as Confluent's serializers write it.
+"""Reads a record's schema id, before its data or in a header, as Confluent's serializers write it.
 
 Before the data, the id is a zero byte and four bytes, big-endian. The header `__key_schema_id` or `__value_schema_id`
-has the same bytes, or a byte 1 and the 16 bytes of a GUID.
+contains the same bytes, or a byte 1 and the 16 bytes of a GUID.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _HEADERS = {Side.KEY: b"__key_schema_id", Side.VALUE: b"__value_schema_id"}
 
 
 class IdKind(Enum):
-    """The two numbers that Apicurio Registry gives to a schema."""
+    """The two kinds of numbers that Apicurio Registry gives to a schema."""
 
     GLOBAL = "globalId"
     CONTENT = "contentId"
@@ -38,7 +38,7 @@ SchemaId = int | UUID | ApicurioId
 
 
 def has_schema_id(data: bytes) -> bool:
-    """Return whether the data begins with an id."""
+    """Return whether the data begin with an id."""
     return len(data) >= ID_BYTES and data[0] == _ID_MAGIC
 
 
@@ -48,12 +48,12 @@ def id_in_prefix(data: bytes) -> int:
 
 
 def header_of(side: Side) -> bytes:
-    """Return the name of the header with the schema id of a key or a value."""
+    """Return the name of the header with a key's or a value's schema id."""
     return _HEADERS[side]
 
 
 def last_header_value(headers: tuple[Header, ...], name: bytes) -> bytes | None:
-    """Return the value of the last header with that name; None if there is none. The last header counts."""
+    """Return the value of the last header with that name, or None."""
     found = None
     for header, value in headers:
         if header == name:
@@ -62,7 +62,10 @@ def last_header_value(headers: tuple[Header, ...], name: bytes) -> bytes | None:
 
 
 def id_in_header(value: bytes) -> SchemaId | None:
-    """Return the id or GUID in a header's value, or None. Further bytes are Protobuf's message indexes, or ignored."""
+    """Return the id or GUID in a header's value, or None.
+
+    Any further bytes are Protobuf's message indexes, or are ignored.
+    """
     if len(value) >= ID_BYTES and value[0] == _ID_MAGIC:
         return int.from_bytes(value[1:ID_BYTES])
     if len(value) >= _GUID_BYTES and value[0] == _GUID_MAGIC:
