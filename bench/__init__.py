@@ -1,1 +1,1 @@
-"""Benchmarks; not part of the installed package."""
+"""Contains benchmarks, which are not part of the installed package."""

@@ -1,9 +1,10 @@
-"""bench/baseline.json: what `.ci/run` compares instructions and resident memory with.
+"""Reads and writes bench/baseline.json, with which `.ci/run` compares instructions and resident memory.
 
-Each case has `count`, the instructions of one repetition, and `interpreter`, the share of them that scales with the
-build of Python: 1 if all of them are the interpreter's, 0 if all are those of compiled modules and libraries. The
-shares come from counts of the same modules with two builds of Python 3.11: 3.11.7 by pyenv, and Debian's 3.11.2, which
-takes 0.82 of the yardstick's instructions. The count of another build is compared with what the shares lead to expect.
+Each case consists of `count`, the instructions of one repetition, and `interpreter`, the share of these instructions
+that scales with the build of Python: 1 if the interpreter executes all of them, 0 if compiled modules and libraries
+execute all of them. The shares come from counts of the same modules with two builds of Python 3.11: pyenv's 3.11.7, and
+Debian's 3.11.2, which takes 0.82 of the yardstick's instructions. For a different build, the expected count is computed
+from the shares.
 """
 
 import json
@@ -19,7 +20,7 @@ MEMORY_MARGIN_MB = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Instructions of one repetition, and the share of them that scales with the build of Python."""
+    """The instructions of one repetition, and the share of them that scales with the build of Python."""
 
     count: int
     interpreter: float
@@ -27,18 +28,18 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Instructions by case; resident MB above those of a bare Python by state of the proxy."""
+    """The instructions by case, and the resident MB in excess of a bare Python process by state of the proxy."""
 
     instructions: Mapping[str, Case]
     resident_mb: Mapping[str, float]
 
     def expected_instructions(self, counted: Mapping[str, float]) -> dict[str, float]:
-        """Return the instructions of each case with the build of Python that has counted its own yardstick."""
+        """Return the expected instructions of each case for the build of Python that counted its own yardstick."""
         build = counted[YARDSTICK] / self.instructions[YARDSTICK].count
         return {name: each.count * (1 + each.interpreter * (build - 1)) for name, each in self.instructions.items()}
 
     def more_instructions(self, counted: Mapping[str, float]) -> list[str]:
-        """Return a sentence for each case above its margin."""
+        """Return a sentence for each case that exceeds its margin."""
         expected = self.expected_instructions(counted)
         return [
             f"{name}: {counted[name]:,.0f} instructions, {counted[name] / expected[name]:.2f} times the expected"
@@ -48,7 +49,7 @@ class Baseline:
         ]
 
     def more_memory(self, held_mb: Mapping[str, float]) -> list[str]:
-        """Return a sentence for each state above its margin."""
+        """Return a sentence for each state that exceeds its margin."""
         return [
             f"{state}: {held_mb[state]:.1f} MB above a bare Python instead of {allowed:.1f}; the margin is"
             f" {MEMORY_MARGIN_MB:.0f} MB"
@@ -58,13 +59,13 @@ class Baseline:
 
 
 def read() -> Baseline:
-    """Return what the file holds."""
+    """Return the baseline in the file."""
     text = json.loads(FILE.read_text())
     return Baseline({name: Case(**each) for name, each in text["instructions"].items()}, text["resident_mb"])
 
 
 def write(counted: Mapping[str, float], held_mb: Mapping[str, float]) -> None:
-    """Make these counts and sizes the baseline; the shares stay. A new case begins with the share 0."""
+    """Make these counts and sizes the baseline; the shares stay the same. A new case begins with the share 0."""
     before = read().instructions
     cases = {
         name: {"count": round(count), "interpreter": before[name].interpreter if name in before else 0.0}

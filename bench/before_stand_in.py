@@ -1,4 +1,4 @@
-"""Measurements without a broker's work: a stand-in that stores nothing, with sluicegate in front of it."""
+"""Measures without a broker's work: sluicegate forwards to a stand-in that stores nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ SETTINGS: dict[str, Any] = {"defaults": BOUNDS, "violations": {}, "log": {"level
 
 @contextmanager
 def stand_in(tls: dict[str, str] | None = None) -> Iterator[int]:
-    """Start the stand-in and yield its port. `tls`: the files of its certificate."""
+    """Start the stand-in and yield its port. `tls` contains the files of its certificate."""
     port = free_ports(1)
     process = SideProcess("tests.bounds.stand_in", node=1, nodes={1: (HOST, port)}, mode="sound", tls=tls)
     try:
@@ -26,7 +26,7 @@ def stand_in(tls: dict[str, str] | None = None) -> Iterator[int]:
 
 
 def upstream_of(port: int) -> dict[str, Any]:
-    """Return the `upstream` section of a proxy in front of it."""
+    """Return the `upstream` section of a proxy in front of the stand-in."""
     address = f"{HOST}:{port}"
     return {"bootstrap": [address], "brokers": {1: address}}
 

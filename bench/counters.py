@@ -1,7 +1,8 @@
-"""Counts the instructions that a live process retires in user mode, its threads included: perf's, or callgrind's.
+"""Counts the instructions that a live process and its threads retire in user mode, with perf or callgrind.
 
-Unlike seconds they hardly depend on other load. perf needs the processor's counters, which many virtual machines
-hide; callgrind needs none, but the process must be started under it and runs about fifty times slower.
+Unlike seconds, instructions hardly depend on other load. perf needs the processor's counters, which many virtual
+machines hide. callgrind does not need them, but it must start the process itself, which then runs about fifty times
+slower.
 """
 
 import re
@@ -24,7 +25,7 @@ class Counter(Protocol):
     prefix: list[str]
     """The prefix of the command that starts the process."""
     environment: dict[str, str]
-    """Additional environment of the process."""
+    """Additional environment variables of the process."""
     is_slow: bool
     """Whether the process runs much slower than usual."""
 
@@ -33,7 +34,7 @@ class Counter(Protocol):
 
 
 class Perf:
-    """The processor's own counter."""
+    """Counts with the processor's own counter."""
 
     name = "perf stat -e instructions:u"
     is_slow = False
@@ -43,7 +44,7 @@ class Perf:
         self.environment: dict[str, str] = {}
 
     def count(self, pid: int, work: Callable[[], None]) -> int:
-        """Raises RuntimeError if perf counts nothing."""
+        """Return the instructions of the process during `work`. Raises RuntimeError if perf counts nothing."""
         with tempfile.NamedTemporaryFile() as file:
             command = ["perf", "stat", "-x", ",", "-e", _EVENT, "-o", file.name, "-p", str(pid)]
             with subprocess.Popen(command) as perf:
@@ -53,21 +54,25 @@ class Perf:
 
 
 class Callgrind:
-    """Valgrind's."""
+    """Counts with Valgrind's callgrind."""
 
     name = "callgrind"
     is_slow = True
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: for its files; the last one is the profile of the last measurement."""
+        """Take the folder for callgrind's files. The last file is the profile of the last measurement."""
         self._out = folder / "callgrind.out"
         options = ["--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self._out}.%p", "--quiet"]
         self.prefix = ["valgrind", *options]
-        # callgrind counts a copy by `rep movsb` as one instruction for each byte, the processor as one in total.
+        # callgrind counts a copy with `rep movsb` as one instruction per byte, but the processor counts it as one
+        # instruction.
         self.environment = {"GLIBC_TUNABLES": f"glibc.cpu.x86_rep_movsb_threshold={1 << 30}"}
 
     def count(self, pid: int, work: Callable[[], None]) -> int:
-        """Raises RuntimeError if the process does not run under callgrind."""
+        """Return the instructions of the process during `work`.
+
+        Raises RuntimeError if the process does not run under callgrind.
+        """
         before = set(self._out.parent.glob(f"{self._out.name}.{pid}.*"))
         self._control(pid, "-i", "on")
         self._control(pid, "-z")
@@ -88,7 +93,7 @@ class Callgrind:
 
 
 def counter(folder: Path) -> Counter:
-    """Return perf's counter if it works, otherwise callgrind's with files in `folder`. Raises RuntimeError."""
+    """Return perf's counter if it works, otherwise callgrind's counter with files in `folder`. Raises RuntimeError."""
     try:
         completed = subprocess.run(
             ["perf", "stat", "-x", ",", "-e", _EVENT, "true"], capture_output=True, text=True, check=False

@@ -1,7 +1,7 @@
-"""The figures that a reader needs to decide, taken from bench/results: python -m bench.decision
+"""Selects the figures that a reader needs for a decision from bench/results.
 
-Writes the tables of docs/how-to/sizing.md and their summary in docs/is-it-for-me.md. `make bench` runs it after its
-measurements.
+Run: python -m bench.decision. Writes the tables in docs/how-to/sizing.md and their summary in docs/is-it-for-me.md.
+`make bench` runs it after its measurements.
 """
 
 import json
@@ -27,7 +27,7 @@ _RATES = ("20 MB/s", "2,000 requests/s")
 
 
 class Results:
-    """The medians of the last `make bench`, and the run that they are of."""
+    """The medians of the last `make bench`, and the run that measured them."""
 
     def __init__(self, folder: Path = RESULTS) -> None:
         figures: list[dict[str, Any]] = json.loads((folder / "bench.json").read_text())
@@ -52,7 +52,7 @@ class Results:
 
 
 def capacity(results: Results) -> str:
-    """How much one core carries: the CPU of a unit, and units for each second of CPU."""
+    """Return the table of the load that one core can carry: the CPU of a unit, and the units per second of CPU."""
     rows = [
         _paragraph(f"`make bench`, {results.run}. The proxy applies all checks. A MB is of uncompressed records."),
         "",
@@ -68,7 +68,7 @@ def capacity(results: Results) -> str:
 
 
 def latency(results: Results) -> str:
-    """The time of a Produce request, direct and through the proxy."""
+    """Return the table of the time of a Produce request, direct and through the proxy."""
     rows = [
         _paragraph(f"`make bench`, {results.run}."),
         "",
@@ -85,7 +85,7 @@ def latency(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """The range of the first table, and the medians of the second one, in a sentence each."""
+    """Return one sentence with the range of the first table, and one with the medians of the second table."""
     rates = sorted(1000 / results.of("ms CPU per MB", load) for load in _STREAMS)
     requests = 1e6 / results.of("us CPU per request", _REQUESTS)
     load = _RATES[1]

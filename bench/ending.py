@@ -1,4 +1,4 @@
-"""A measurement that is terminated stops the processes that it has started, and removes its folders."""
+"""Makes a terminated measurement stop the processes that it started, and remove its folders."""
 
 import signal
 import sys
@@ -6,7 +6,7 @@ from types import FrameType
 
 
 def end_on_sigterm() -> None:
-    """Make SIGTERM end this process as Ctrl-C does, through every `finally`."""
+    """Make SIGTERM end this process as Ctrl-C does, so that every `finally` block runs."""
     signal.signal(signal.SIGTERM, _end)
 
 

@@ -1,7 +1,7 @@
-"""The cost of offering Fetch v16 and later: a response that is buffered and rewritten, compared with streaming.
+"""Compares the cost of offering Fetch v16 and later, which requires rewriting a buffered response, with streaming.
 
-Run: .venv/bin/python -m bench.fetch_responses (from the root). Prints CPU per MB of both ways in one run, and how much
-of the response each buffers.
+Run: .venv/bin/python -m bench.fetch_responses (from the root). Prints the CPU per MB of both ways in one run, and how
+much of the response each of them buffers.
 """
 
 import time
@@ -19,7 +19,7 @@ _VERSION = 17
 
 
 class _Stream:
-    """Forwards bytes as they arrive, copied once for the transport."""
+    """Forwards bytes as they arrive, and copies them once for the transport."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.STREAM

@@ -1,4 +1,4 @@
-"""Measured figures beside their goals: as JSON, and as tables in docs/performance.md and bench/results."""
+"""Presents measured figures with their goals, as JSON and as tables in docs/performance.md and bench/results."""
 
 import json
 import re
@@ -11,7 +11,7 @@ RESULTS = Path(__file__).with_name("results")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`goal` is the most `value` may be (the least, where `at_least`), None where there is none."""
+    """A measured figure. `goal` is the maximum of `value` (with `at_least`, the minimum), or None without a goal."""
 
     figure: str
     load: str
@@ -22,14 +22,14 @@ class Figure:
 
     @property
     def is_reached(self) -> bool | None:
-        """Whether the goal is reached; None where there is none."""
+        """Return whether the goal is reached; None if there is no goal."""
         if self.goal is None:
             return None
         return self.value >= self.goal if self.at_least else self.value <= self.goal
 
 
 def write_json(file: Path, figures: Iterable[Figure]) -> None:
-    """The list that other programs read: figure, load, value, unit, goal, met."""
+    """Write the list that other programs read: figure, load, value, unit, goal, met."""
     rows = [asdict(figure) | {"value": round(figure.value, 4), "met": figure.is_reached} for figure in figures]
     for row in rows:
         del row["at_least"]
@@ -37,7 +37,7 @@ def write_json(file: Path, figures: Iterable[Figure]) -> None:
 
 
 def goals_table(figures: Iterable[Figure]) -> str:
-    """Every figure that has a goal, as a Markdown table."""
+    """Return a Markdown table of every figure that has a goal."""
     lines = ["| figure | load | value | goal | met |", "| --- | --- | --- | --- | --- |"]
     for f in figures:
         if f.goal is not None:

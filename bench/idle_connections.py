@@ -1,4 +1,7 @@
-"""What one more idle connection costs a proxy: resident memory with many, less that with few, divided."""
+"""Measures how much resident memory each additional idle connection costs a proxy.
+
+The result is the difference between many and few connections, divided by their number.
+"""
 
 import socket
 import time
@@ -10,7 +13,7 @@ from bench.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A proxy with silent `connections`: its resident bytes, and the cost of each, both sides together."""
+    """A proxy with silent `connections`: its resident bytes, and the cost of each connection, including both sides."""
 
     connections: int
     resident_bytes: int
@@ -32,7 +35,7 @@ def measure(target: Target, few: int, many: int) -> Idle:
 
 
 def _settled(target: Target) -> int:
-    """Resident bytes once they no longer move."""
+    """Return the resident bytes when they no longer change."""
     before = -1
     while (now := target.usage().resident_bytes) != before:
         before = now

@@ -1,7 +1,7 @@
-"""The fixed work that `bench.instructions` counts: batches, requests through a session, and a yardstick.
+"""Defines the fixed work that `bench.instructions` counts: batches, requests through a session, and a yardstick.
 
-A program that runs under callgrind: it writes the names of the cases in one line, separated by tabs, reads lines of a
-name and a number of repetitions, and writes `done` after each.
+This program runs under callgrind. It writes the names of the cases in one line, separated by tabs. Then it reads lines
+with a name and a number of repetitions, and writes `done` after each.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ Repeat = Callable[[int], None]
 
 
 def instruction_cases() -> dict[str, Repeat]:
-    """Return what repeats each case; bench/baseline.json has their names."""
+    """Return a function for each case that repeats its work; bench/baseline.json contains the same names."""
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")
     return {
         YARDSTICK: interpret,

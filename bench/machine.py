@@ -1,4 +1,4 @@
-"""CPU and memory of processes (Linux's /proc), now and at the top, and load and description of the machine."""
+"""Measures CPU and memory of processes (with Linux's /proc), now and at the peak, and describes the machine."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU seconds so far and bytes resident now; of several processes each page that they share counts once."""
+    """CPU seconds so far and resident bytes now. A page that several processes share counts once."""
 
     cpu_seconds: float
     resident_bytes: int
@@ -33,23 +33,26 @@ def usage_of(pids: Sequence[int]) -> Usage:
 
 
 def resident_of(pid: int) -> int:
-    """Bytes of its pages that are in memory, shared or not."""
+    """Return the bytes of a process's pages that are in memory, shared or not."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
 
 
 def share_of(pid: int) -> int:
-    """Return the proportional set size in bytes: a page shared by n processes counts as 1/n."""
+    """Return the proportional set size in bytes, in which a page that n processes share counts as 1/n."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
 def _cpu_clock_of(pid: int) -> int:
-    """The clock that clock_getcpuclockid(3) names: nanoseconds, where /proc counts in hundredths of a second."""
+    """Return the clock that clock_getcpuclockid(3) names.
+
+    It counts nanoseconds, while /proc counts hundredths of a second.
+    """
     return ~pid << 3 | 2
 
 
 def with_children(pid: int) -> list[int]:
-    """A process and all below it, whichever of its threads has started them."""
+    """Return a process and all its descendants, no matter which of its threads started them."""
     children = [child for thread in Path(f"/proc/{pid}/task").iterdir() for child in _started_by(thread)]
     return [pid, *(below for child in children for below in with_children(child))]
 
@@ -62,7 +65,7 @@ def _started_by(thread: Path) -> list[int]:
 
 
 def confine(pid: int, cores: int) -> None:
-    """Keep a process and all below it, and what they will start, on the first of the machine's cores."""
+    """Keep a process, its descendants and the processes that they will start on the first of the machine's cores."""
     some = set(range(cores))
     for process in with_children(pid):
         for thread in Path(f"/proc/{process}/task").iterdir():
@@ -71,7 +74,7 @@ def confine(pid: int, cores: int) -> None:
 
 
 def busy_seconds() -> float:
-    """CPU seconds that the whole machine has spent, all cores together."""
+    """Return the CPU seconds that all cores of the machine have spent."""
     user, nice, system, _idle, _iowait, irq, softirq, _steal = (
         int(field) / _TICK for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )
@@ -79,7 +82,7 @@ def busy_seconds() -> float:
 
 
 def wait_until_quiet(cores: float = 0.3, at_most_seconds: float = 20) -> None:
-    """Return when the machine used fewer than `cores` over a while, or the time is up."""
+    """Return when the machine has used fewer than `cores` cores for a while, or when the time is up."""
     end = time.monotonic() + at_most_seconds
     while time.monotonic() < end:
         before, since = busy_seconds(), time.monotonic()
@@ -89,7 +92,7 @@ def wait_until_quiet(cores: float = 0.3, at_most_seconds: float = 20) -> None:
 
 
 def describe() -> dict[str, object]:
-    """The machine, for the record."""
+    """Return a description of the machine for the results."""
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     return {
         "cores": os.cpu_count(),
@@ -104,8 +107,10 @@ _EVERY_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Peaks:
-    """Bytes resident, each at its highest: the driver's Python, which is this process; its JVM, in a local session
-    the executor too; and all Python workers together.
+    """The peak resident memory of the pipeline's processes in bytes.
+
+    The processes are the driver's Python process, which is this process; its JVM, which in a local session is also the
+    executor; and all Python workers together.
     """
 
     driver: int = 0
@@ -113,7 +118,7 @@ class Peaks:
     workers: int = 0
 
     def sample_usage(self) -> None:
-        """Once more."""
+        """Measure once more, and update the peaks."""
         jvm = workers = 0
         for pid in with_children(os.getpid())[1:]:
             if Path(f"/proc/{pid}/comm").read_text().strip() == "java":
@@ -126,7 +131,7 @@ class Peaks:
 
 @contextmanager
 def peaks() -> Iterator[Peaks]:
-    """The peak memory of the block's processes, available after the block."""
+    """Yield the peak memory of the block's processes, which is available after the block."""
     found, over = Peaks(), Event()
 
     def watch() -> None:
@@ -134,7 +139,7 @@ def peaks() -> Iterator[Peaks]:
             try:
                 found.sample_usage()
             except (FileNotFoundError, ProcessLookupError):
-                continue  # a process has ended meanwhile
+                continue  # the process has ended in the meantime
 
     watching = Thread(target=watch)
     watching.start()

@@ -1,6 +1,6 @@
-"""The memory of a proxy: one process, idle and after a load, and each further worker (smaps' PSS).
+"""Measures the memory of a proxy: of one process, idle and after a load, and of each additional worker (smaps' PSS).
 
-`python -m bench.memory` prints them.
+`python -m bench.memory` prints the results.
 """
 
 import subprocess
@@ -26,8 +26,10 @@ _CONNECTIONS, _REQUESTS = 20, 400
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Bytes: resident in one idle process, in one after a load, and in a Python that does nothing; and what each
-    further worker adds to all processes together.
+    """The measured bytes.
+
+    They are the resident bytes in one idle process, in one process after a load, and in a Python process that does
+    nothing; and the bytes that each additional worker adds to the sum of all processes.
     """
 
     one_process: int
@@ -37,12 +39,12 @@ class Held:
 
     @property
     def above_python_mb(self) -> dict[str, float]:
-        """What the proxy adds to the build of Python that runs it, by state."""
+        """Return the MB that the proxy adds to the build of Python that runs it, by state."""
         return {"idle": (self.one_process - self.bare_python) / _MB, "loaded": (self.loaded - self.bare_python) / _MB}
 
 
 def measure() -> Held:
-    """Starts four proxies, one after the other."""
+    """Measure four proxies, one after the other."""
     further = (_held(_MANY) - _held(_FEW)) / (_MANY - _FEW)
     return Held(_held(1), _loaded(), _bare_python(), further)
 
@@ -58,7 +60,7 @@ def _bare_python() -> int:
 
 
 def _loaded() -> int:
-    """After large batches of each codec, good and rejected ones, on several connections that are still open."""
+    """Return the resident bytes after large accepted and rejected batches of each codec, on still open connections."""
     now = int(time.time() * 1000)
     with TemporaryDirectory() as folder, stand_in() as port:
         proxy = ProxyProcess(Path(folder), f"{HOST}:{port}", SETTINGS)

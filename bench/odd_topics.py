@@ -1,6 +1,6 @@
-"""Topics that are hard on the pipeline: times in no order, a thousand small partitions, twenty thousand producers.
+"""Writes topics that are hard for the pipeline: unordered times, many small partitions, many producers.
 
-They are written batch by batch, because client libraries give a producer one id and a topic its own pace.
+The topics are written batch by batch, because client libraries use one id per producer and write at their own pace.
 """
 
 import random
@@ -22,7 +22,7 @@ _DIFFERENT = 64
 
 
 def disordered(address: str, partitions: int, records: int) -> PollutedTopic:
-    """Sound records of 100 bytes, their times up to an hour out of order within each lz4 batch."""
+    """Write valid records of 100 bytes, with times up to an hour out of order within each lz4 batch."""
     topic = create_topic(address, _UNLIMITED, partitions, prefix="disordered")
     now_ms, chance = time.time_ns() // 1_000_000, random.Random(12)  # noqa: S311  # the same each time
     alike = chance.randbytes(_SIZE // 2)
@@ -42,7 +42,7 @@ def disordered(address: str, partitions: int, records: int) -> PollutedTopic:
 
 
 def many_partitions(address: str, partitions: int, records_each: int) -> PollutedTopic:
-    """One record in seven is in nanoseconds."""
+    """Write partitions in which one record in seven has a timestamp in nanoseconds."""
     topic = create_topic(address, _UNLIMITED, partitions, prefix="partitions")
     start = time.time_ns() // 1_000_000 - _HOUR_MS
     bad = len(range(0, records_each, 7))
@@ -53,7 +53,7 @@ def many_partitions(address: str, partitions: int, records_each: int) -> Pollute
 
 
 def sound_partitions(address: str, partitions: int, records_each: int) -> PollutedTopic:
-    """Sound records of 75 bytes in lz4 batches, the same in each partition, which both sources can read."""
+    """Write valid records of 75 bytes in lz4 batches, the same in each partition, which both sources can read."""
     topic = create_topic(address, _UNLIMITED, partitions, prefix="sound")
     start = time.time_ns() // 1_000_000 - _HOUR_MS
     sizes = [min(_A_BATCH, records_each - at) for at in range(0, records_each, _A_BATCH)]
@@ -67,7 +67,7 @@ def sound_partitions(address: str, partitions: int, records_each: int) -> Pollut
 
 
 def many_producers(address: str, partitions: int, producers: int, records_each: int) -> PollutedTopic:
-    """Every producer has an id of its own, and every second one writes zeros besides."""
+    """Write records of many producers with separate ids. Every second producer also writes timestamps of 0."""
     topic = create_topic(address, _UNLIMITED, partitions, prefix="producers")
     start = time.time_ns() // 1_000_000 - _HOUR_MS
 
@@ -84,7 +84,7 @@ def many_producers(address: str, partitions: int, producers: int, records_each: 
 
 
 def _write(address: str, topic: str, batches: Iterable[tuple[int, bytes]]) -> None:
-    """In their order. Raises RuntimeError where the broker rejects one."""
+    """Write the batches in order. Raises RuntimeError if the broker rejects one."""
     with RawClient(address, timeout=60) as client:
         for some in _requests(batches):
             answer = client.produce(9, [topic_data(topic, *some.items())])
@@ -96,7 +96,7 @@ def _write(address: str, topic: str, batches: Iterable[tuple[int, bytes]]) -> No
 
 
 def _requests(batches: Iterable[tuple[int, bytes]]) -> Iterator[dict[int, bytes]]:
-    """A request holds one batch of a partition."""
+    """Yield requests with one batch per partition."""
     some: dict[int, bytes] = {}
     for partition, data in batches:
         if partition in some or len(some) == _A_REQUEST:

@@ -1,4 +1,4 @@
-"""A session without sockets: what one Produce request and its answer cost between two read calls."""
+"""Runs a session without sockets, to measure the cost of a Produce request and its response between two reads."""
 
 import asyncio
 import struct
@@ -46,7 +46,7 @@ _NO_DEFAULTS: Mapping[str, str] = {}
 
 
 class _Transport(asyncio.Transport):
-    """Takes everything at once."""
+    """A transport that accepts all bytes at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,10 +70,10 @@ class _Transport(asyncio.Transport):
 
 
 class OneSession:
-    """Feeds one request and its answer again and again."""
+    """Passes one request and its response through a session again and again."""
 
     def __init__(self, defaults: Mapping[str, str] = _NO_DEFAULTS) -> None:
-        """`defaults`: more keys of the section of this name, as in the environment."""
+        """Take `defaults`, additional keys for the configuration section `defaults`, in the environment's form."""
         runtime = Runtime(
             call_soon=_at_once,
             call_later=_never,
@@ -99,12 +99,12 @@ class OneSession:
         _arrive(self._session.broker, self._response)
 
     def pass_one(self, request: bytes, answer: bytes) -> None:
-        """A request, and the broker's response to its forwarded form."""
+        """Pass a request, and the broker's response to the forwarded request."""
         _arrive(self._session.client, request)
         _arrive(self._session.broker, answer)
 
     def pass_rejected(self, request: bytes, answer: bytes) -> None:
-        """A rejected request; the broker answers what it is asked: about the log's start too, or nothing."""
+        """Pass a rejected request. The broker then only receives a request for the log's start, or nothing."""
         _arrive(self._session.client, request)
         if len(self._session.queue) > 1:
             _arrive(self._session.broker, log_start_response())
@@ -112,11 +112,14 @@ class OneSession:
             _arrive(self._session.broker, answer)
 
     def run(self, requests: int) -> None:
-        """Raises AssertionError unless every request and every answer went on whole."""
+        """Pass an accepted request repeatedly.
+
+        Raises AssertionError unless every request and every response was forwarded whole.
+        """
         self._run(self._request, requests)
 
     def run_observed(self, requests: int) -> None:
-        """One record a request that violates a policy in the mode `observe`."""
+        """Pass requests with one record that violates a policy in the mode `observe`."""
         self._run(produce_request(timestamp_ms=1), requests)
 
     def _run(self, request: bytes, requests: int) -> None:
@@ -127,8 +130,9 @@ class OneSession:
         assert self._to_client.taken - before[1] == requests * len(self._response)
 
     def run_rejected(self, requests: int) -> None:
-        """One bad record a request, in transactions, which a broker is always asked about; raises AssertionError
-        unless it was asked each time.
+        """Pass transactional requests with one bad record.
+
+        For these, the proxy always sends a request to the broker. Raises AssertionError if it did not do so each time.
         """
         validating._LOOP_REQUEST_SECONDS = validating._LOOP_MAKING_SECONDS = 60.0  # independent of the machine's speed
         request, answer = produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_response(code=2)
@@ -140,10 +144,11 @@ class OneSession:
 
 
 async def schemas_used(requests: int) -> int:
-    """How often a schema reads or writes anything on the way of Produce requests and their answers.
+    """Return how often a schema reads or writes anything while Produce requests and their responses pass.
 
-    Of `requests` each: good ones; good ones with a response that reports a moved leader (KIP-951); rejected ones;
-    rejected ones of a transaction, which a broker is always asked about.
+    There are `requests` requests of each kind: good requests; good requests with a response that reports a moved leader
+    (KIP-951); rejected requests; and rejected transactional requests, for which the proxy always sends a request to the
+    broker.
     """
     session = OneSession()
     log_start_response()  # built once from the schema
@@ -173,13 +178,13 @@ async def schemas_used(requests: int) -> int:
 
 
 class _Nothing:
-    """Something to be done later, which never is."""
+    """A handle for a scheduled call that never happens."""
 
     def cancel(self) -> None: ...
 
 
 def _at_once(step: Callable[..., object], *arguments: object) -> None:
-    """No loop looks at sockets here, so nothing is ever late."""
+    """Call the step at once. There is no event loop with sockets here, so nothing is ever late."""
     step(*arguments)
 
 
@@ -194,7 +199,7 @@ def _arrive(connection: Connection, data: bytes) -> None:
 
 
 def produce_request(timestamp_ms: int, flags: int = 0) -> bytes:
-    """One record at `timestamp_ms`, with its size prefix."""
+    """Return a request with one record at `timestamp_ms`, with its size prefix."""
     records = batch([Rec(timestamp_ms, b"key", _VALUE)], flags=flags)
     topic = {"topic_id": _TOPIC_ID, "partition_data": [{"index": 0, "records": records}]}
     body = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": [topic]}
@@ -202,7 +207,7 @@ def produce_request(timestamp_ms: int, flags: int = 0) -> bytes:
 
 
 def produce_response(code: int = 0, endpoints: Sequence[dict[str, object]] = ()) -> bytes:
-    """A broker's answer, with its size prefix."""
+    """Return a broker's response, with its size prefix."""
     entry = {"index": 0, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": 0}
     topic = {"topic_id": _TOPIC_ID, "partition_responses": [entry]}
     body = {"responses": [topic], "throttle_time_ms": 0, "node_endpoints": list(endpoints)}
@@ -211,7 +216,7 @@ def produce_response(code: int = 0, endpoints: Sequence[dict[str, object]] = ())
 
 @cache
 def log_start_response() -> bytes:
-    """Return a broker's response to ListOffsets for a log's start, with its size prefix."""
+    """Return a broker's response to a ListOffsets request for a log's start, with its size prefix."""
     partition = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 0}
     body = LIST_OFFSETS_RESPONSE.build({"topics": [{"name": "bench", "partitions": [partition]}]}, 1)
     return frame_of(struct.pack(">i", -1), body)

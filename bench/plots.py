@@ -1,4 +1,4 @@
-"""Plots of a run: CPU and throughput by load, latency at fixed rates."""
+"""Draws the plots of a run: CPU and throughput by load, latency at fixed rates."""
 
 import statistics
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib as mpl
 
 mpl.use("svg")
-mpl.rcParams["svg.hashsalt"] = "sluicegate"  # the same run draws the same file
+mpl.rcParams["svg.hashsalt"] = "sluicegate"  # the same run draws an identical file
 
 from matplotlib import pyplot as plt  # noqa: E402  # after the choice of a backend
 
@@ -25,7 +25,7 @@ _COLOURS = {
 
 
 def draw(folder: Path, raw: dict[str, Any]) -> None:
-    """cpu.svg, throughput.svg, requests.svg, latency.svg."""
+    """Draw cpu.svg, throughput.svg, requests.svg and latency.svg."""
     loads = list(dict.fromkeys(run["load"] for run in raw["runs"]))
     requests = [load for load in loads if load.startswith("one record")]
     rates = [load for load in ("20 MB/s", "2,000 requests/s") if load in loads]
@@ -39,7 +39,7 @@ def draw(folder: Path, raw: dict[str, Any]) -> None:
 
 
 Value = Callable[[dict[str, Any]], float]
-"""Returns what a run measured."""
+"""Returns a measured value of a run."""
 
 
 def _cpu_per_mb(run: dict[str, Any]) -> float:

@@ -1,5 +1,7 @@
-"""A topic with known damage: millions of good records by Java's load tool, and among them, at the same time, clients
-that each get their timestamps wrong in a way of their own.
+"""Writes a topic with known invalid timestamps.
+
+Java's load tool writes millions of good records. At the same time, several clients write records whose timestamps are
+each wrong in a different way.
 """
 
 import time
@@ -21,7 +23,7 @@ _UNLIMITED = str(2**63 - 1)
 _SETTINGS = {
     "message.timestamp.after.max.ms": _UNLIMITED,
     "message.timestamp.before.max.ms": _UNLIMITED,
-    "retention.ms": "-1",  # else a segment of zeros, 56 years old, is deleted within minutes
+    "retention.ms": "-1",  # otherwise the broker deletes a segment of zeros, which is 56 years old, within minutes
 }
 _TWO_DAYS_MS = 2 * 86_400_000
 _PAUSE_SECONDS = 0.02
@@ -30,7 +32,10 @@ _BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class PollutedTopic:
-    """`damage`: how many records of each kind were written, besides `good` ones."""
+    """A polluted topic. `damage` contains the number of records with each kind of invalid timestamp.
+
+    `good` is the number of all other records.
+    """
 
     name: str
     good: int
@@ -50,7 +55,7 @@ _CLIENTS: dict[str, tuple[str, Callable[[], int]]] = {
 
 
 def polluted_topic(address: str, partitions: int, millions: float, damaged: int) -> PollutedTopic:
-    """`damaged`: records of each of the five kinds."""
+    """Write the topic. `damaged` is the number of records of each of the five kinds."""
     topic = create_topic(address, _SETTINGS, partitions, prefix="polluted")
     stream = Stream("good", _SIZE, "lz4", 65_536, round(millions * 1_000_000) * _SIZE // MB)
     with ThreadPoolExecutor(8) as pool:
@@ -76,7 +81,7 @@ def _write(address: str, topic: str, partitions: int, codec: str, moment: Callab
 
 
 def _write_zeros(address: str, topic: str, partitions: int, count: int) -> None:
-    """Client libraries take 0 for no timestamp, so these are written by hand."""
+    """Write records with a timestamp of 0, which client libraries interpret as no timestamp."""
     with RawClient(address) as client:
         for start in range(0, count, _BATCH):
             records = [Rec(0, b"key-%d" % (i % 50), b"%064d" % i) for i in range(start, min(start + _BATCH, count))]

@@ -1,4 +1,4 @@
-"""A fixed amount of interpreted Python: what the interpreter takes for it tells builds of Python apart.
+"""Runs a fixed amount of interpreted Python, whose cost distinguishes builds of Python.
 
 The mix is that of the slow path: calls, attributes, small objects, dictionaries, bytes.
 """
@@ -15,7 +15,7 @@ class _Entry:
 
 
 def interpret(repetitions: int) -> None:
-    """Do the same work this often."""
+    """Repeat the same work."""
     for _ in range(repetitions):
         _once()
 

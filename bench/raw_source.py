@@ -1,4 +1,4 @@
-"""The raw Spark source, and jobs on it, against Spark's own Kafka source: one topic, one session, in turns."""
+"""Compares the raw Spark source, and jobs on it, with Spark's own Kafka source: one topic, one session, in turns."""
 
 import shutil
 import statistics
@@ -46,7 +46,7 @@ def queries(spark: SparkSession, bootstrap: str, topic: str) -> dict[str, Callab
 
 
 def profile_cells(spark: SparkSession, bootstrap: str, topic: str) -> Callable[[], list[Row]]:
-    """What the profile job reads, added up by topic, partition, hour and producer."""
+    """Return a query that reads what the profile job reads, and sums it by topic, partition, hour and producer."""
     return lambda: read_cells(spark, Topics(bootstrap, (topic,)), time.time_ns() // 1_000_000, _HOUR_MS, None).collect()
 
 
@@ -57,7 +57,7 @@ def whole_profile(spark: SparkSession, bootstrap: str, topic: str, out: str) -> 
 
 
 def extraction(spark: SparkSession, bootstrap: str, topic: str, out: str) -> Callable[[], object]:
-    """The job extract into a new folder each time: event time for each record, all written."""
+    """Return the job extract, which writes all records with event time into a new folder each time."""
     number = count()
 
     def extract() -> None:
@@ -68,7 +68,7 @@ def extraction(spark: SparkSession, bootstrap: str, topic: str, out: str) -> Cal
 
 
 def rates_of(spark: SparkSession, address: str, topic: str, records: int, rounds: int, out: str) -> dict[str, float]:
-    """Records a second of each, the median of all rounds but the first."""
+    """Return the records per second of each query, as the median of all rounds except the first."""
     rates: dict[str, list[float]] = {}
     asked: dict[str, Callable[[], object]] = {
         what: lambda query=query: query().collect() for what, query in queries(spark, address, topic).items()

@@ -1,7 +1,7 @@
-"""The least a Python proxy can do: bytes in, bytes out, on uvloop. What checking costs is measured against this.
+"""Forwards bytes on uvloop, the least that a Python proxy can do, with which the cost of validation is compared.
 
 Run: python -m bench.relay LISTEN_PORT UPSTREAM_PORT [CERTIFICATE KEY AUTHORITY] (both on 127.0.0.1). With the three
-files it speaks TLS on both sides.
+files, the relay uses TLS on both sides.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ async def _serve(listen: int, upstream: int, server_tls: ssl.SSLContext | None, 
 
 
 def _contexts(files: list[str]) -> tuple[ssl.SSLContext | None, ssl.SSLContext | None]:
-    """To clients and to the broker; none without files."""
+    """Return the TLS contexts for clients and for the broker; None for both without files."""
     if not files:
         return None, None
     certificate, key, authority = files

@@ -1,4 +1,4 @@
-"""A relay that counts connections and requests: what a client costs a broker besides bytes."""
+"""Counts connections and requests in a relay, which are the cost of a client to a broker apart from bytes."""
 
 import asyncio
 import threading
@@ -14,20 +14,20 @@ _READ_BYTES = 256 * 1024
 
 @dataclass(slots=True)
 class Counts:
-    """Connections, and requests by the name of their API."""
+    """The number of connections, and the number of requests by the name of their API."""
 
     connections: int = 0
     requests: Counter[str] = field(default_factory=Counter)
 
     def clear(self) -> None:
-        """Start again."""
+        """Reset the counts."""
         self.connections = 0
         self.requests.clear()
 
 
 @contextmanager
 def counting_relay(listen: int, upstream: int) -> Iterator[Counts]:
-    """Relay between two ports of this machine in a thread, as long as the block lasts."""
+    """Relay between two ports of this machine in a thread while the block runs."""
     counts, loop = Counts(), asyncio.new_event_loop()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

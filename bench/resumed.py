@@ -1,6 +1,7 @@
-"""`make bench` part by part: a part whose result is of this code is not measured again.
+"""Runs the parts of `make bench` that have no result for this code yet.
 
-Run: python -m bench.resumed MODULE [ARGUMENT...] measures one part, and python -m bench.resumed names what is left.
+Run: python -m bench.resumed MODULE [ARGUMENT...] measures one part, and python -m bench.resumed names the parts without
+a result.
 """
 
 import json
@@ -18,15 +19,16 @@ PARTS: Mapping[str, str] = {
     "bench.live_rules": "live_rules.json",
     "bench.encrypted": "encrypted.json",
 }
-"""The file that each part writes in bench/results."""
+"""The file in bench/results that each part writes."""
 _ROOT = Path(__file__).parent.parent
 _CODE = ("protocol", "validation", "config", "proxy", "sluicegate", "setup.py", "pyproject.toml", "uv.lock", "bench")
 _RESULTS = ":(exclude)bench/results"
 
 
 def commit_of_code(root: Path = _ROOT) -> str | None:
-    """Return the last commit that changed what is measured or what measures; None if something of it is not
-    committed.
+    """Return the last commit that changed the measured code or the benchmarks.
+
+    Returns None if a part of them has uncommitted changes.
     """
     paths = ["--", *_CODE, _RESULTS]
     changed = _git(root, "status", "--porcelain", *paths)
@@ -39,23 +41,23 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 class Measured:
-    """The commit that each part's result is of, in a file beside the results."""
+    """The commits that the parts' results belong to, in a file next to the results."""
 
     def __init__(self, folder: Path, commit: str | None) -> None:
         self._folder, self._commit = folder, commit
         self._file = folder / "commits.json"
 
     def left(self) -> list[str]:
-        """Return the parts without a result of this commit."""
+        """Return the parts that have no result for this commit."""
         return [part for part in PARTS if not self.has(part)]
 
     def has(self, part: str) -> bool:
-        """Return whether the part has a result of this commit."""
+        """Return whether the part has a result for this commit."""
         is_there = (self._folder / PARTS[part]).exists()
         return is_there and self._commit is not None and self._commits().get(part) == self._commit
 
     def add(self, part: str) -> None:
-        """Remember that the part has a result of this commit. Code that is not committed is measured each time."""
+        """Record that the part has a result for this commit. Uncommitted code is measured each time."""
         self._file.write_text(json.dumps(self._commits() | {part: self._commit}, indent=1) + "\n")
 
     def _commits(self) -> dict[str, str | None]:
@@ -64,7 +66,7 @@ class Measured:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure the part, unless it has a result, or name what is left."""
+    """Measure the part unless it has a result, or name the parts without a result."""
     measured = Measured(RESULTS, commit_of_code())
     if not arguments:
         print("Left to measure:", ", ".join(measured.left()) or "nothing")

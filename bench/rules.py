@@ -1,8 +1,9 @@
-"""What asking a rule about a value of one KiB costs: CPU for each MB of values and each record, without the wire.
+"""Measures the cost of calling a rule with a value of 1 KiB: CPU per MB of values and per record, without the wire.
 
     .venv/bin/python -m bench.rules
 
-Writes bench/results/rules.json and a table in bench/results/parts.md. bench/live_rules.py has what a whole proxy costs.
+Writes bench/results/rules.json and a table in bench/results/parts.md. bench/live_rules.py measures the cost of a whole
+proxy.
 """
 
 import json
@@ -94,7 +95,7 @@ _EXPRESSION = "value.amount > 0.0 && value.tags.size() < 20"
 
 
 def protobuf_order(number: int) -> bytes:
-    """Return the same in Protobuf."""
+    """Return the same order in Protobuf."""
     described = descriptor_pb2.FileDescriptorSet.FromString(_PROTOBUF)
     kinds = message_factory.GetMessages(described.file)
     written: bytes = kinds["Order"](**order_record(number)).SerializeToString()
@@ -102,7 +103,7 @@ def protobuf_order(number: int) -> bytes:
 
 
 def order_record(number: int) -> dict[str, Any]:
-    """One of a KiB, most of which is text."""
+    """Return an order of 1 KiB, most of which is text."""
     return {
         "id": 4000 + number,
         "customer": f"c-{number * 37 % 10_000:04}",
@@ -114,14 +115,14 @@ def order_record(number: int) -> dict[str, Any]:
 
 
 def measured(rule: RecordRule, value: bytes) -> float:
-    """Ms of CPU for each MB: the least of some rounds, as others' load only adds."""
+    """Return ms of CPU per MB: the minimum of several rounds, because other load can only increase it."""
     record = RuledRecord("orders", 0, 0, 0, None, value, (), Client("127.0.0.1"))
     assert rule.fault(record) is None
     return _least(lambda: rule.fault(record), _RECORDS, len(value))
 
 
 def native_seconds(rule: RecordRule, value: bytes) -> float:
-    """The same where the fast path asks about a batch."""
+    """Return the same in seconds for a batch on the fast path."""
     questions = ordinary_questions([rule])
     assert questions is not None
     asked = OrdinaryContents(questions, 1 << 20)
@@ -146,14 +147,14 @@ def _as_json(schemas: FollowsSchema) -> RecordRule:
 
 
 def main() -> None:
-    """Measure and write down."""
+    """Measure the rules and write the results."""
     text = json.dumps(order_record(711), separators=(",", ":")).encode()
     out = BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(AVRO), order_record(711))
     of_schema = FollowsSchema(Side.VALUE, json_schema_content(json.dumps(JSON_SCHEMA)))
     of_avro = FollowsSchema(Side.VALUE, avro_content(json.dumps(AVRO)))
     of_protobuf = FollowsSchema(Side.VALUE, protobuf_content(_PROTOBUF, "Order"))
-    # Values that the native code does not handle take the path through Python objects.
+    # Values that the native code does not handle are validated through Python objects.
     unusual = FollowsSchema(Side.VALUE, json_schema_content(json.dumps({**JSON_SCHEMA, "minProperties": 1})))
     of_constrained = FollowsSchema(Side.VALUE, protobuf_content(_CONSTRAINED, "Order"))
     avro, protobuf = out.getvalue(), protobuf_order(711)

@@ -1,4 +1,4 @@
-"""Loads of requests with one record each: raw sockets, so that the client costs little and every request is alike."""
+"""Generates loads of requests with one record each. Raw sockets make the client cheap and every request the same."""
 
 import selectors
 import socket
@@ -13,12 +13,12 @@ from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from tests.wire.batches import NONE, Rec, batch
 
-_VERSION = 9  # this version has topic names, so one request fits all targets
+_VERSION = 9  # this version contains topic names, so one request fits all targets
 _VALUE_BYTES = 100
 
 
 def closed_loop(target: Target, topic: str, connections: int, requests: int) -> Run:
-    """Each connection sends its next request after the response to the previous one (acks=all)."""
+    """Run a closed loop: each connection sends its next request after the previous response (acks=all)."""
     sockets = connect(target, connections)
     request = _request(topic)
     exchange(sockets, request, max(200, requests // 10))
@@ -32,7 +32,10 @@ def closed_loop(target: Target, topic: str, connections: int, requests: int) -> 
 
 
 def at_fixed_rate(target: Target, topic: str, connections: int, per_second: int, seconds: float) -> Run:
-    """Open loop: requests leave on schedule, over connections in turn; latency is from schedule to answer (ms)."""
+    """Run an open loop: requests leave on schedule, over connections in turn.
+
+    Latency (ms) is from schedule to response.
+    """
     sockets = connect(target, connections)
     request = _request(topic)
     exchange(sockets, request, 500)
@@ -77,7 +80,7 @@ def connect(target: Target, count: int) -> list[socket.socket]:
 
 
 def exchange(sockets: Sequence[socket.socket], request: bytes, count: int, error_code: int = 0) -> None:
-    """A closed loop: `count` times one and the same request, and its answer, which has to hold that code."""
+    """Run a closed loop that sends the same request `count` times. Each response must contain `error_code`."""
     selector = selectors.DefaultSelector()
     unread = dict.fromkeys(sockets, b"")
     sent = done = 0
@@ -112,7 +115,10 @@ def _responses_in(data: bytes, error_code: int) -> tuple[int, bytes]:
 
 
 def _error_code(answer: bytes) -> int:
-    """Return the error code of the one partition in a response to `request_of`, after header, topic name and index."""
+    """Return the error code of the only partition in a response to `request_of`.
+
+    The code follows the header, the topic's name and the index.
+    """
     name_at = 6
     code: int = struct.unpack_from(">h", answer, name_at + answer[name_at] + 5)[0]
     return code
@@ -123,7 +129,7 @@ def _request(topic: str) -> bytes:
 
 
 def request_of(topic: str, records: Sequence[Rec], codec: int) -> bytes:
-    """One batch for one partition, with its size prefix."""
+    """Return a request with one batch for one partition, with its size prefix."""
     body = {
         "transactional_id": None,
         "acks": -1,

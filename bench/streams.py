@@ -1,4 +1,4 @@
-"""Loads of many records: real producers and consumers, closed loop or at a fixed rate."""
+"""Generates loads of many records, with real producers and consumers, in a closed loop or at a fixed rate."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ _SUMMARY = re.compile(r"(\d+) records sent, ([\d.]+) records/sec.* (\d+) ms 99th
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Records of `size` bytes in batches of up to `batch_bytes`, `megabytes` of them a run."""
+    """Records of `size` bytes in batches of up to `batch_bytes`. A run sends `megabytes` of them."""
 
     name: str
     size: int
@@ -29,13 +29,13 @@ class Stream:
 
     @property
     def records(self) -> int:
-        """How many records a run sends."""
+        """Return the number of records that a run sends."""
         return self.megabytes * MB // self.size
 
 
 @dataclass(slots=True)
 class Run:
-    """One run of a load through one target; times in ms."""
+    """One run of a load through one target. Times are in ms."""
 
     megabytes: float
     seconds: float
@@ -46,13 +46,13 @@ class Run:
 
 
 def new_topic(broker: str, settings: dict[str, str]) -> str:
-    """Create a topic and wait for its leaders; by default its retention keeps the disk from filling."""
+    """Create a topic and wait for its leaders. By default, its retention keeps the disk from filling up."""
     bounded = {"retention.bytes": str(200 * MB), "segment.bytes": str(50 * MB), "file.delete.delay.ms": "1000"}
     return create_topic(broker, bounded | settings, _PARTITIONS, prefix="bench")
 
 
 def java_producer(target: Target, topic: str, stream: Stream) -> Run:
-    """Kafka's own load tool, as fast as it can. Raises RuntimeError when it does not send everything."""
+    """Run Kafka's own load tool as fast as possible. Raises RuntimeError if it does not send everything."""
     properties = [
         f"compression.type={stream.codec}",
         f"batch.size={stream.batch_bytes}",
@@ -91,7 +91,7 @@ def _producer(target: Target, stream: Stream) -> Producer:
 
 
 def librdkafka_producer(target: Target, topic: str, stream: Stream, values: Sequence[bytes] = ()) -> Run:
-    """The client librdkafka, as fast as Python can feed it, with some values in turn, or one of letters."""
+    """Run librdkafka's producer as fast as Python can feed it, with the values in turn, or one value of letters."""
     producer = _producer(target, stream)
     values = values or [_letters(stream.size)]
     started = time.perf_counter()
@@ -108,7 +108,7 @@ def librdkafka_producer(target: Target, topic: str, stream: Stream, values: Sequ
 
 
 def at_fixed_rate(target: Target, topic: str, stream: Stream, mb_per_second: float, seconds: float) -> Run:
-    """Open loop: records leave on schedule, independent of responses; their latency is from send to acknowledgement."""
+    """Run an open loop: records leave on schedule, whatever the responses. Latency is from send to acknowledgement."""
     producer, value = _producer(target, stream), _letters(stream.size)
     latencies: list[float] = []
 
@@ -133,7 +133,7 @@ def at_fixed_rate(target: Target, topic: str, stream: Stream, mb_per_second: flo
 
 
 def consume(target: Target, topic: str, megabytes: int) -> Run:
-    """The client librdkafka reads from the beginning until it has `megabytes` of values."""
+    """Run librdkafka's consumer from the beginning until it has read `megabytes` of values."""
     consumer = Consumer(
         {
             "bootstrap.servers": target.bootstrap,
@@ -158,7 +158,7 @@ def consume(target: Target, topic: str, megabytes: int) -> Run:
 
 
 def percentiles(latencies: Sequence[float]) -> dict[str, float]:
-    """p50, p99 and p99.9 (in the unit given)."""
+    """Return p50, p99 and p99.9 in the given unit."""
     ordered = sorted(latencies)
     return {
         name: ordered[min(len(ordered) - 1, int(len(ordered) * share))]
@@ -167,5 +167,5 @@ def percentiles(latencies: Sequence[float]) -> dict[str, float]:
 
 
 def _letters(size: int) -> bytes:
-    """A value that compresses a little."""
+    """Return a value that compresses a little."""
     return bytes(97 + (i * i * 31 + i // 7) % 26 for i in range(size))

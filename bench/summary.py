@@ -1,4 +1,4 @@
-"""From raw runs to figures, a table and plots. Run again over what is there: python -m bench.summary."""
+"""Converts raw runs to figures, a table and plots. python -m bench.summary converts existing runs again."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ _REQUESTS = (
 
 
 def line_of(run: Run) -> str:
-    """One run for people who watch."""
+    """Return a line about one run, for people who watch."""
     parts = [f"{run.megabytes / run.seconds:.1f} MB/s"]
     if run.requests:
         parts = [
@@ -39,7 +39,7 @@ def line_of(run: Run) -> str:
 
 
 class _Runs:
-    """The runs of one measurement, asked by load and target; medians over rounds, ratios within each round."""
+    """The runs of one measurement by load and target. Medians are over rounds; ratios are within each round."""
 
     def __init__(self, raw: dict[str, Any]) -> None:
         self.raw = raw
@@ -92,7 +92,7 @@ def _value(run: dict[str, Any], what: str) -> float:
 
 
 def figures_of(raw: dict[str, Any]) -> list[Figure]:
-    """Every figure that has a goal, then every median."""
+    """Return every figure that has a goal, then every median."""
     runs = _Runs(raw)
     schemas = asyncio.run(schemas_used(1000))
     made = [
@@ -153,7 +153,7 @@ def _goals(runs: _Runs) -> list[Figure]:
 def _ratio(
     runs: _Runs, figure: str, load: str, what: str, to: str, goal: float | None = None, *, at_least: bool = False
 ) -> Figure | None:
-    """Ours to another's within each round; None where that one was not there."""
+    """Return the ratio of our value to another target's within each round; None if the other was not measured."""
     if not runs.has(load, to):
         return None
     return Figure(figure, load, runs.ratio(load, what, _OURS, to), "", goal, at_least)
@@ -172,7 +172,7 @@ def _unit(what: str) -> str:
 
 
 def medians_table(raw: dict[str, Any]) -> str:
-    """Every load through every target."""
+    """Return a table of every load through every target."""
     runs = _Runs(raw)
     lines = []
     for load in runs.loads:
@@ -193,7 +193,7 @@ def _cell(runs: _Runs, load: str, target: str, what: str) -> str:
 
 
 def write_all(folder: Path) -> str:
-    """bench.json, table.md and the plots, from raw.json; returns the table."""
+    """Write bench.json, table.md and the plots from raw.json. Return the table."""
     from bench.plots import draw  # noqa: PLC0415  # matplotlib is slow to import
 
     raw = json.loads((folder / "raw.json").read_text())

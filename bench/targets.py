@@ -1,4 +1,4 @@
-"""The measured targets: a broker and the proxies in front of it, all on the loopback address."""
+"""Starts the measured targets: a broker and the proxies in front of it, all on the loopback address."""
 
 import os
 import socket
@@ -22,13 +22,17 @@ ROOT = Path(__file__).parent.parent
 KAFKA_CLASS_PATH = f"{ROOT / '.kafka' / '4.3.1'}/*"
 KROXYLICIOUS_JARS = ROOT / ".bench" / "kroxylicious"
 _NODE_ID = 1
-_START_SECONDS = 180  # next to other tests a broker needs a minute
+_START_SECONDS = 180  # next to other tests, a broker takes a minute to start
 BOUNDS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
 
 
 @dataclass(frozen=True)
 class Target:
-    """`bootstrap`: for clients; `leader`: the broker's own address; `pid`: the measured process (None: no proxy)."""
+    """A target.
+
+    `bootstrap` is for clients, `leader` is the broker's own address, and `pid` is the measured process (None without a
+    proxy).
+    """
 
     name: str
     bootstrap: str
@@ -36,13 +40,13 @@ class Target:
     pid: int | None
 
     def usage(self) -> Usage:
-        """Of the proxy and its workers."""
+        """Return the usage of the proxy and its workers."""
         return Usage(0.0, 0) if self.pid is None else usage_of(with_children(self.pid))
 
 
 @contextmanager
 def broker(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """A broker: its address, its port for a relay, and the port that it advertises for that relay."""
+    """Run a broker. Yield its address, its port for a relay, and the port that it advertises for that relay."""
     port = free_ports(4)
     controller, behind_relay, relay = port + 1, port + 2, port + 3
     listeners = f"PLAINTEXT://127.0.0.1:{port},RELAYED://127.0.0.1:{behind_relay}"
@@ -74,7 +78,7 @@ def broker(folder: Path) -> Iterator[tuple[str, int, int]]:
 
 @contextmanager
 def relay(folder: Path, listen: int, upstream: int) -> Iterator[Target]:
-    """The bare relay."""
+    """Run the bare relay."""
     command = [sys.executable, "-u", "-m", "bench.relay", str(listen), str(upstream)]
     with running(command, folder / "relay.log", listen) as pid:
         yield Target("bare relay", f"127.0.0.1:{listen}", f"127.0.0.1:{listen}", pid)
@@ -82,7 +86,7 @@ def relay(folder: Path, listen: int, upstream: int) -> Iterator[Target]:
 
 @contextmanager
 def sluicegate(folder: Path, name: str, upstream: str, settings: dict[str, Any]) -> Iterator[Target]:
-    """Our proxy as it is by default: tests run it in debug mode, and let it look at the cluster every second."""
+    """Run our proxy with its defaults. In contrast, tests run it in debug mode and let it poll the cluster often."""
     own = folder / name.replace(" ", "-")
     own.mkdir()
     proxy = ProxyProcess(own, upstream, {"violations": {}, "log": {"level": "error"}, **settings})
@@ -127,7 +131,7 @@ _KROXYLICIOUS_RULES = {
 
 @contextmanager
 def kroxylicious(folder: Path, name: str, upstream: str) -> Iterator[Target]:
-    """`name` is a key of _KROXYLICIOUS_RULES."""
+    """Run Kroxylicious. `name` is a key of _KROXYLICIOUS_RULES."""
     port = free_ports(2)
     classes = folder / "classes"
     if not classes.exists():
@@ -163,9 +167,9 @@ def _compile_launcher(classes: Path) -> None:
 
 @contextmanager
 def running(command: list[str], log: Path, port: int, environment: dict[str, str] | None = None) -> Iterator[int]:
-    """A process until the end of the block, once it listens on `port`; `environment` is added to what there is.
+    """Run a process until the end of the block, and wait until it listens on `port`.
 
-    Raises RuntimeError when it does not listen.
+    `environment` is added to this process's environment. Raises RuntimeError if the process does not listen.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -176,7 +180,7 @@ def running(command: list[str], log: Path, port: int, environment: dict[str, str
         while not _listens(port):
             if process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"{command} did not start:\n{log.read_text(errors='replace')[-2000:]}")
-            time.sleep(0.1)  # there is no event for an open port
+            time.sleep(0.1)  # no event announces an open port
         yield process.pid
     finally:
         process.terminate()

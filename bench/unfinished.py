@@ -1,4 +1,4 @@
-"""The loads of a benchmark that was interrupted, for the next one of the same code."""
+"""Keeps the measured loads of an interrupted benchmark for the next run of the same code."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,10 @@ from typing import Any
 
 
 class UnfinishedRun:
-    """Keeps what was measured in a file, load by load."""
+    """Keeps measurements in a file, load by load."""
 
     def __init__(self, folder: Path, commit: str | None) -> None:
-        """`commit`: that of the code; None: what was kept is of no use."""
+        """Take `commit`, which is the commit of the code. None discards earlier measurements."""
         self._file, self._commit = folder / "unfinished.json", commit
         kept: dict[str, Any] = json.loads(self._file.read_text()) if self._file.exists() else {}
         is_same = commit is not None and kept.get("commit") == commit
@@ -21,11 +21,11 @@ class UnfinishedRun:
         return any(run["load"] == load for run in self.runs)
 
     def add(self, runs: list[dict[str, Any]], seconds: float) -> None:
-        """Keep all rounds of one load. `seconds`: the duration so far."""
+        """Keep all rounds of one load. `seconds` is the duration of the benchmark so far."""
         self.runs += runs
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(json.dumps({"commit": self._commit, "seconds": seconds, "runs": self.runs}))
 
     def end(self) -> None:
-        """Forget what was kept, because the results have it."""
+        """Delete the kept measurements, because the results contain them."""
         self._file.unlink(missing_ok=True)

@@ -24,8 +24,10 @@ _KEYS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after
 
 
 def repeated_validation(what: str) -> Callable[[int], None]:
-    """Return what validates the request of `what` this often, and raises AssertionError unless it is good. A codec: 600
-    records; `one`: one record; `slow`: that record on the slow path.
+    """Return a function that repeats the validation of the request `what`.
+
+    The function raises AssertionError unless the request is accepted. A codec stands for 600 records, `one` for one
+    record, and `slow` for that record on the slow path.
     """
     records = [
         Rec(_NOW_MS + i % 50, b"key%d" % i, (b'{"order":%d,' % i + b"abcdefghij" * 10)[:100]) for i in range(_RECORDS)
@@ -71,4 +73,4 @@ def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:
 
 
 def _go_on() -> None:
-    """Nobody else waits."""
+    """Do nothing, because no other client waits."""

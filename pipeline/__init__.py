@@ -1,8 +1,8 @@
-"""Spark jobs over Kafka topics: profile, audit, repair, replay and watch, by the rules with which the proxy validates.
+"""Provides Spark jobs for Kafka topics: profile, audit, repair, replay, watch and others, with the proxy's rules.
 
-from sluicegate.pipeline import audit, profile, with_event_time
+    from sluicegate.pipeline import audit, profile, with_event_time
 
-A name is imported when it is first used, because most names need Spark.
+A name is imported when it is first used, because most names require Spark.
 """
 
 from importlib import import_module

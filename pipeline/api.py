@@ -1,21 +1,21 @@
-"""The jobs as functions, for programs and notebooks that have their own Spark session.
+"""Offers the jobs as functions, for programs and notebooks that have their own Spark session.
 
-Each function runs the same code as the command of its name. It writes the same files into `out` (tables as Parquet,
-report.html, and summary.json last) and returns them as DataFrames and a dict. `warnings` holds the warnings that the
-command prints.
+Each function runs the same code as the command with the same name. It writes the same files into `out` (tables as
+Parquet, report.html, and summary.json last), and returns the tables as DataFrames and the summary as a dict. `warnings`
+contains the warnings that the command prints.
 
-`bootstrap` is host:port of one or more brokers, separated by commas. `topics` is one name or several; `profile`,
+`bootstrap` is host:port of one or more brokers, separated by commas. `topics` is one name or several. `profile`,
 `audit` and `watch` also accept patterns: `orders-*`, `/orders-[0-9]+/`, or `*` for all topics that are not internal.
-`out` is a folder on any file system that Spark can write to; results of an earlier run are replaced. `settings` are
-librdkafka's names and values for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors`
-builds.
+`out` is a folder on any file system that Spark can write to; a run replaces the results of earlier runs. `settings`
+maps librdkafka's option names for TLS and SASL to their values. Sluicegate must be available on the executors, either
+installed or as the zip that `make executors` builds.
 
-The functions also accept the words of the command: a word of an enumeration, `append` or a date for `as_of_ms`, `10y`
-or a date for `epoch_ms`, `all` for `samples`.
+Arguments may also be the words that the command accepts: the name of an enumeration's value, `append` or a date for
+`as_of_ms`, `10y` or a date for `epoch_ms`, and `all` for `samples`.
 
 Before any work begins, every function may raise BadParameter for an invalid argument, BadOption and BadSetting for
 invalid options, BadSelection if no topic matches, TopicTrouble, BrokerUnreachable, ClusterLoginRejected, NoSession for
-a session of Spark Connect, BadFolder for `out`, and FolderInUse if another run uses `out`. Spark's own exceptions pass
+a Spark Connect session, BadFolder for `out`, and FolderInUse if another run uses `out`. Spark's own exceptions pass
 through.
 """
 
@@ -77,12 +77,12 @@ def profile(
     tables: str | Path | None = None,
     tables_format: str = "parquet",
 ) -> Profile:
-    """Count the records of topics and classify their timestamps, by topic, partition, hour and producer.
+    """Count the topics' records and classify their timestamps, by topic, partition, hour and producer.
 
-    A time is future if it is more than `after_max_ms` (ms) after its append, and past if it is more than
-    `before_max_ms` before it; None means that no time is past. Times before `epoch_ms` are implausible; None means ten
-    years before now. `tables` is where tables are kept between runs, in `tables_format` (parquet, delta or iceberg);
-    None keeps none. Raises BadTables for these two.
+    A time is a future time if it is more than `after_max_ms` (ms) later than its append, and a past time if it is more
+    than `before_max_ms` earlier; with None, no time is past. Times before `epoch_ms` are implausible; None means ten
+    years before now. If `tables` is set, the function also keeps its tables there between runs, in `tables_format`
+    (parquet, delta or iceberg). Raises BadTables for these two arguments.
     """
     selected = topics_or_patterns(bootstrap, topics, settings).selected()
     warnings = (*left_out_warnings(selected.left_out), *selected.open_transactions())
@@ -107,13 +107,13 @@ def audit(
     tables: str | Path | None = None,
     tables_format: str = "parquet",
 ) -> Audit:
-    """Validate stored records by the proxy's configuration file `policies`.
+    """Validate stored records with the policies in `policies`, a configuration file of the proxy.
 
-    `as_of_ms` is the moment (ms since 1970) as of which all times are validated; None means the estimated append of
-    each batch. `events` are files of the proxy's violation events, which name clients. `samples` is the number of bad
-    records to keep for each kind and partition; None keeps all, as a replay needs. For `tables` and `tables_format` see
-    `profile`. Raises ConfigError for the file, RuleUnusable for a rule that cannot be built, and CannotBeValidated if a
-    registry does not respond.
+    `as_of_ms` is the time (ms since 1970) against which all timestamps are validated; None means the estimated append
+    time of each batch. `events` are files with the proxy's violation events, which name the clients. `samples` is the
+    number of bad records to keep per kind and partition; None keeps all of them, which a replay requires. For `tables`
+    and `tables_format` see `profile`. Raises ConfigError for an invalid file, RuleUnusable for a rule that cannot be
+    built, and CannotBeValidated if a registry does not respond.
     """
     loaded = load_file(Path(policies), os.environ)
     config, contracts = loaded.config, loaded.source.contracts
@@ -145,15 +145,15 @@ def plan_repair(
 ) -> Repair:
     """Propose corrections of invalid timestamps, as `sluicegate-spark repair` does without --apply. Writes no topic.
 
-    - `to`: the name of the clean topic, in which {topic} is replaced by the source's name.
+    - `to`: the name of the clean topic; {topic} stands for the source topic's name.
     - `keep`: kinds of invalid timestamps that stay unchanged.
-    - `rewrite`: `future` or `implausible`, to rewrite them although such times may be valid.
+    - `rewrite`: `future` or `implausible`, to rewrite such times even though they may be valid.
     - `assume_ms`: the append time (ms since 1970) for partitions without any usable time.
-    - `skip_unreadable`: leave unreadable batches out of the clean topic; the table `unreadable` keeps their bytes.
-    - `skip_unwritable`: leave out records with header names that client libraries cannot write.
+    - `skip_unreadable`: do not copy unreadable batches to the clean topic; the table `unreadable` keeps their bytes.
+    - `skip_unwritable`: do not copy records with header names that client libraries cannot write.
 
-    For `after_max_ms` and `epoch_ms` see `profile`. Raises CannotWriteTopic for an invalid name of a clean topic, and
-    RepairBegun if a repair was begun in `out`.
+    For `after_max_ms` and `epoch_ms` see `profile`. Raises CannotWriteTopic if the clean topic's name is invalid, and
+    RepairBegun if a repair has already begun in `out`.
     """
     rules = repair_rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
     return _repaired(propose_repair, spark, topics_without_patterns(bootstrap, topics, settings), out, to, rules)
@@ -179,9 +179,9 @@ def repair(
 ) -> Repair:
     """Write the clean topics exactly once, as `sluicegate-spark repair --apply` does.
 
-    Uses the plan that `plan_repair` left in `out` for the same arguments, or makes a new one. A run that was killed
-    resumes after its last committed transaction. The arguments are those of `plan_repair`. Raises the same errors, and
-    CannotWriteTopic, which names all obstacles, before anything is written.
+    Uses the plan that `plan_repair` wrote to `out` with the same arguments, or makes a new one. A killed run resumes
+    after its last committed transaction. The arguments and errors are those of `plan_repair`. Also raises
+    CannotWriteTopic, with all obstacles, before it writes anything.
     """
     rules = repair_rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
     return _repaired(write_repair, spark, topics_without_patterns(bootstrap, topics, settings), out, to, rules)
@@ -201,14 +201,13 @@ def plan_replay(
     headers: Headers = Headers.OWN,
     findings: str | Path | None = None,
 ) -> Replay:
-    """Decide whether each dead letter is written back, as `sluicegate-spark replay` does without --apply. Writes no
-    topic.
+    """Decide for each dead letter whether to write it back, as `sluicegate-spark replay` does without --apply.
 
-    `topics` contain dead letters. With `findings`, the folder of an audit made with `samples=None`, they are the topics
-    that were audited. `fix` (now, clamp, previous or unit) replaces the file's `fix` for bad times. `by` names a
-    function as `module:function`, which executors must be able to import. Raises ConfigError, RuleUnusable and
-    NoFunction for invalid arguments, NoFindings for `findings`, and FunctionFails and CannotBeValidated if a record
-    cannot be decided.
+    Writes no topic. `topics` are dead-letter topics. With `findings`, which is the folder of an audit with
+    `samples=None`, they are the audited topics. `fix` (now, clamp, previous or unit) replaces the file's `fix` for bad
+    times. `by` names a function as `module:function`, which executors must be able to import. Raises ConfigError,
+    RuleUnusable and NoFunction for invalid arguments, NoFindings for `findings`, and FunctionFails and
+    CannotBeValidated if no decision about a record is possible.
     """
     request = request_for_replay(policies, fix, by, headers, findings)
     return _replayed(propose_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
@@ -230,8 +229,8 @@ def replay(
 ) -> Replay:
     """Write back the records that `plan_replay` lists, exactly once, as `sluicegate-spark replay --apply` does.
 
-    A run that was killed resumes after its last committed transaction. The arguments are those of `plan_replay`. Raises
-    the same errors, and CannotWriteTopic.
+    A killed run resumes after its last committed transaction. The arguments and errors are those of `plan_replay`. Also
+    raises CannotWriteTopic.
     """
     request = request_for_replay(policies, fix, by, headers, findings)
     return _replayed(write_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
@@ -251,9 +250,9 @@ def verify(
 ) -> Verification:
     """Compare two topics, ignoring the repairs that `target` declares.
 
-    `plan` is the folder of the repair that wrote `target`. The comparison then ends where its plan ends, and applies
-    the plan's rules. `skip_unreadable` skips batches that cannot be read. Raises PlanMismatch if `plan` is missing or
-    about other topics.
+    `plan` is the folder of the repair that wrote `target`. If it is set, the comparison ends where the repair's plan
+    ends, and applies the plan's rules. `skip_unreadable` skips unreadable batches. Raises PlanMismatch if there is no
+    plan in `plan`, or if the plan is about other topics.
     """
     if source == target:
         raise BadParameter(f"target: expected another topic than source, found {target!r} for both")
@@ -285,11 +284,11 @@ def watch(
 ) -> Watched:
     """Process the records since the last call with the same `out`, and return, as `sluicegate-spark watch --once` does.
 
-    `policies` is the proxy's configuration file, by which new records are validated; None validates nothing. A kind of
-    invalid timestamp has ended when its producer has written for `quiet_hours` without it. `webhook` is the address to
-    which findings are posted. `tables` is where tables are kept; None means in `out`. For other arguments see
-    `profile`. Raises BadWebhook, the errors of `audit` for `policies`, DifferentWatch if `out` belongs to another
-    watch, and TopicChanged if a topic lost records that were read.
+    `policies` is the proxy's configuration file, with whose policies new records are validated; None disables
+    validation. A producer's invalid timestamps of one kind have ended when the producer has written for `quiet_hours`
+    without any. The function posts its findings to the address `webhook`. The tables are kept in `tables`, or in `out`
+    if it is None. For other arguments see `profile`. Raises BadWebhook, the errors of `audit` for `policies`,
+    DifferentWatch if `out` belongs to another watch, and TopicChanged if a topic lost records that the watch had read.
     """
     config = load_file(Path(policies), os.environ).config if policies is not None else None
     address = webhook_at(webhook) if webhook is not None else None

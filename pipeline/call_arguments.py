@@ -1,4 +1,4 @@
-"""Converts the arguments of the functions to those of the jobs: topics, tables, rules and a folder for results."""
+"""Converts the functions' arguments to those of the jobs: topics, tables, rules and the folder for results."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,26 +22,26 @@ from sluicegate.pipeline.source.topics import Topics, only_names
 
 
 def topics_or_patterns(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
-    """Return the named topics. A name may be a pattern."""
+    """Return the topics with these names or patterns."""
     given = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
     return Topics(bootstrap, given, dict(settings or {}))
 
 
 def topics_without_patterns(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
-    """Return topics without patterns, for jobs that write or compare. Raises BadSelection."""
+    """Return the topics with these names, for jobs that write or compare topics. Raises BadSelection for a pattern."""
     found = topics_or_patterns(bootstrap, names, settings)
     return replace(found, names=only_names(found.names).names)
 
 
 def kept_tables(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:
-    """Return the tables that are kept at `where` between runs; None if `where` is None."""
+    """Return the tables that `where` keeps between runs; None if `where` is None."""
     return None if where is None else tables_in(spark, table_location(str(where), format_named(form)))
 
 
 def request_for_replay(
     policies: str | Path, fix: str | None, by: str | None, headers: Headers, findings: str | Path | None
 ) -> ReplayRequest:
-    """Return the request of a replay, by the configuration file `policies`."""
+    """Return the request for a replay with the configuration file `policies`."""
     fixing = None if fix is None else FixTimes(fix)
     return replay_request(Path(policies), fixing, by, headers, now_in_ms(), None if findings is None else str(findings))
 
@@ -55,14 +55,14 @@ def repair_rules(
     assume_ms: int | None,
     *skips: bool,
 ) -> Rules:
-    """Return the rules of a repair as of now. `skips` are `skip_unreadable` and `skip_unwritable`."""
+    """Return the rules of a repair that begins now. `skips` are `skip_unreadable` and `skip_unwritable`."""
     by_kind = (frozenset(keep), assume_ms, frozenset(rewrite))
     return Rules(now_in_ms(), after_max_ms, *by_kind, epoch_ms, retention, *skips)
 
 
 @contextmanager
 def opened_results(spark: SparkSession, out: str | Path, job: str) -> Iterator[Results]:
-    """Create the folder, lock it for this run, and register the data source."""
+    """Create the folder for results, lock it for this run, and register the data source."""
     check_driver(spark)
     spark.dataSource.register(TopicSource)
     results = Results(spark, str(out))

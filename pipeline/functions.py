@@ -1,11 +1,11 @@
-"""Column functions for DataFrames and Spark SQL that classify timestamps as the proxy does.
+"""Provides column functions for DataFrames and Spark SQL that classify timestamps as the proxy does.
 
-from sluicegate.pipeline.functions import diagnose, in_bounds
+    from sluicegate.pipeline.functions import diagnose, in_bounds
 
-frame.where(~in_bounds("timestamp", "appended", DAY_MS, HOUR_MS)).select(diagnose("timestamp", "appended"))
+    frame.where(~in_bounds("timestamp", "appended", DAY_MS, HOUR_MS)).select(diagnose("timestamp", "appended"))
 
-Times are int64 milliseconds since 1970 as on the wire (Spark's bigint, not its timestamp). `appended` is the moment
-with which a time is compared. If an argument is null, so is the result. Each function raises BadParameter for an
+Times are int64 milliseconds since 1970, as on the wire (Spark's bigint, not its timestamp). `appended` is the time with
+which a timestamp is compared. If an argument is null, the result is null. Each function raises BadParameter for an
 invalid argument.
 """
 
@@ -55,8 +55,8 @@ def diagnose(timestamp: Column | str, appended: Column | str) -> Column:
     """Describe a time as violation events and record errors do: `looks like nanoseconds: as milliseconds it is 0.2 s
     ago`, `is 2.0 h ahead`. Returns a string column.
 
-    It runs the proxy's own Python function, so executors need sluicegate, installed or as the zip that `make executors`
-    builds. Apply it to bad rows only, not to all.
+    This function runs the proxy's own Python function, so sluicegate must be available on the executors, either
+    installed or as the zip that `make executors` builds. Apply it only to bad rows, because it is slow.
     """
     return f.udf(_diagnosis, "string", useArrow=False)(_column(timestamp), _column(appended))
 
@@ -66,27 +66,27 @@ def in_bounds(
     timestamp: Column | str, appended: Column | str, before_max_ms: Column | int, after_max_ms: Column | int
 ) -> Column:
     """Return whether a broker with these `message.timestamp.before.max.ms` and `message.timestamp.after.max.ms` accepts
-    a record that is appended at that moment.
+    a record that is appended at that time.
 
-    The result is a boolean column. -1 (no timestamp) is accepted, and differences wrap as in a broker. Bounds are
-    non-negative numbers of ms, or columns of them. It is a native Spark expression: executors need nothing of
-    sluicegate.
+    The result is a boolean column. -1 (no timestamp) is accepted, and differences wrap around as in a broker. Bounds
+    are non-negative numbers of ms, or columns of such numbers. The result is a native Spark expression, so executors do
+    not need sluicegate.
     """
     time, moment = _column(timestamp), _column(appended)
-    # If the difference leaves int64, the signs differ; flipping both highest bits wraps it by 2^64.
+    # If the difference overflows int64, the signs differ; flipping both highest bits wraps it by 2^64.
     wrapped = moment.bitwiseXOR(f.lit(_LEAST)) - time.bitwiseXOR(f.lit(_LEAST))
     behind = f.coalesce(f.try_subtract(moment, time), wrapped)
-    # The least int64 is its own negative, so it is within every bound.
+    # The smallest int64 is its own negative, so it is within every bound.
     is_within = (behind == _LEAST) | behind.between(-f.lit(after_max_ms), f.lit(before_max_ms))
     return (time == NO_TIMESTAMP) | is_within
 
 
 @check_arguments_with(CHECKS)
 def unit_of(timestamp: Column | str, appended: Column | str) -> Column:
-    """Return the unit that a time was probably written in: `seconds`, `microseconds` or `nanoseconds`.
+    """Return the unit in which a time was probably written: `seconds`, `microseconds` or `nanoseconds`.
 
-    The result is null if the time is plausible in milliseconds (within ten years of `appended`), or in no unit. It is a
-    native Spark expression.
+    The result is null if the time is plausible in milliseconds (within ten years of `appended`), or if it is plausible
+    in no unit. The result is a native Spark expression.
     """
     time, moment = _column(timestamp).cast(_EXACT), _column(appended).cast(_EXACT)
     low, high = moment - _exactly(PLAUSIBLE_MS), moment + _exactly(PLAUSIBLE_MS)
@@ -104,7 +104,8 @@ def register_functions(spark: SparkSession) -> None:
     """Register `sluicegate_diagnose(timestamp, appended)`, `sluicegate_in_bounds(timestamp, appended, before_max_ms,
     after_max_ms)` and `sluicegate_unit_of(timestamp, appended)` in the session's SQL.
 
-    In SQL all three are Python functions that run row by row, while `in_bounds` and `unit_of` of DataFrames are native.
+    In SQL, all three are Python functions that run row by row. For DataFrames, `in_bounds` and `unit_of` are native
+    expressions.
     """
     spark.udf.register("sluicegate_diagnose", _diagnosis, "string")
     spark.udf.register("sluicegate_in_bounds", _is_in_bounds, "boolean")
@@ -127,7 +128,7 @@ def _unit(timestamp: int | None, appended: int | None) -> str | None:
     if timestamp is None or appended is None:
         return None
     found = units.unit_of(timestamp, appended)
-    return None if found is None else found.value  # an enum member cannot be passed to the JVM
+    return None if found is None else found.value  # the JVM does not accept an enum member
 
 
 def _column(given: Column | str) -> Column:

@@ -1,4 +1,4 @@
-"""A clock that a test sets."""
+"""Provides a clock that a test sets."""
 
 
 class Clock:

@@ -1,10 +1,10 @@
-"""Settings and plugins of all tests."""
+"""Configures settings and plugins for all tests."""
 
 from hypothesis import HealthCheck, Phase, settings
 
 pytest_plugins = ["tests.broker.fixtures", "tests.internal_errors", "tests.together", "tests.webui.browser"]
 
-# For busy machines: no deadline for a single example, and no long explanations of a failure.
+# For busy machines: no deadline for a single example, and no long explanations of failures.
 settings.register_profile(
     "sluicegate",
     deadline=None,

@@ -1,7 +1,7 @@
 """Fails each test in which the proxy logs an internal error, unless the test has the mark `internal_error`.
 
-The proxy survives its own errors, so a test that looks at something else would pass. Log lines of this process count
-while `capture_logs` is active too, and those of proxies that run as processes of their own.
+The proxy survives its own errors, so a test that only checks something else would pass. Log lines of this process
+count, even while `capture_logs` is active, and so do those of proxies in separate processes.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.broker.proxy_process import ProxyProcess
 
 _WORDS = "internal error"
 _EXCEPTION = '"exception": '
-"""The field of a log line with an exception."""
+"""The field of a log line that contains an exception."""
 _MOST_SHOWN = 2_000
 
 
@@ -76,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_internal_errors(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Begins before all other fixtures of a test and ends after them."""
+    """Check a test's logs. The fixture begins before all other fixtures of a test and ends after them."""
     yield
     lines = _logged.taken()
     is_expected = request.node.get_closest_marker("internal_error") is not None

@@ -1,10 +1,11 @@
 """Distributes test files to parallel processes, each with its own brokers.
 
-The tests of a file stay in one process, and so do files that share a fixture that is slow to start: a cluster, or a
-Spark session, which is fast only after it has run similar jobs.
+A file's tests stay in one process. So do files that share a fixture that is slow to start: a cluster, or a Spark
+session, which is fast only after it has run similar jobs.
 
-`TEST_END` (seconds since the epoch, set by `.ci/run`): tests that have not begun then are left out, and the summary
-lists them, because a run that exceeds the time of CI has no result at all. On an idle machine none is left out.
+`TEST_END` (seconds since the epoch, set by `.ci/run`) is the time after which no test begins. The summary lists the
+omitted tests. Without this limit, a run that exceeds CI's time would have no result at all. On an idle machine, no test
+is omitted.
 """
 
 import os
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[1]
 _END = float(os.environ.get("TEST_END") or "inf")
 
-# Files by the shared fixture; two groups if one process would otherwise finish last.
+# Files by their shared fixture. There are two groups if one process would otherwise finish last.
 _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
     "pipeline": {
         "a session that repairs": (
@@ -62,7 +63,8 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
 }
-# Every test in these folders takes seconds, even in its short form. Elsewhere a test or a file has the mark itself.
+# Every test in these folders takes seconds, even in its short form. Elsewhere, the tests or files themselves have the
+# mark.
 _LONG_SUITES = ("tests/fuzz/", "tests/load/", "tests/packaging/")
 _LONG_BY_FIXTURE = ("tests/conformance/", "tests/faults/")
 _SHARES = {
@@ -106,7 +108,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if _may_be_long(collection_path) else True
 
 
-@pytest.hookimpl(tryfirst=True)  # before those that are not selected are left out
+@pytest.hookimpl(tryfirst=True)  # before tests that are not selected are removed
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(_LONG_SUITES):

@@ -1,4 +1,4 @@
-"""Creates the Spark session of a job: a local one, or that of the cluster to which the job was submitted."""
+"""Creates a job's Spark session: a local one, or a session on the cluster to which the job was submitted."""
 
 import os
 import re
@@ -24,7 +24,9 @@ _HERE = "local[*]"
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://\S+")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by spark-submit: how to reach the JVM that it started. Its settings (`spark.master`) are known only there."""
+"""Environment variable with the port of the JVM that spark-submit started. Only this JVM knows the settings of
+spark-submit, such as `spark.master`.
+"""
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _CONNECT = "SPARK_REMOTE"
 """Environment variable that names a Spark Connect server."""
@@ -36,7 +38,7 @@ _NO_DRIVER = (
 
 
 class NoSession(PipelineError):
-    """Raised if Spark does not start, or if its session cannot run a job. The text gives the reason."""
+    """Raised if Spark does not start, or if its session cannot run a job. The message gives the reason."""
 
 
 def session(
@@ -44,9 +46,9 @@ def session(
 ) -> SparkSession:
     """Return a session for the job.
 
-    `master` is a master URL of Spark; None means spark-submit's master, or all local cores. `settings` are further
-    settings of the session. `spark_log` is the file to which Spark's log lines are appended; None drops them. A JVM
-    started by spark-submit logs as configured there. Raises NoSession.
+    `master` is a Spark master URL; None means spark-submit's master, or all local cores. `settings` are additional
+    settings of the session. Spark's log lines are appended to the file `spark_log`; None drops them. A JVM that
+    spark-submit started writes its log as configured there. Raises NoSession.
     """
     if master is not None and _MASTER.fullmatch(master) is None:
         raise NoSession(f"--master {master} is invalid: expected local, local[N], local[*], spark://…, yarn or k8s://…")
@@ -64,7 +66,8 @@ def session(
             builder = builder.config("spark.driver.memory", os.environ.get("SPARK_DRIVER_MEMORY", "2g"))
             builder = builder.config("spark.ui.enabled", "false")
             builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
-            # Each shuffle partition is a task (with state, a Python process), so there are as many as run at once.
+            # Each shuffle partition is a task (and a Python process if it has state), so create only as many as run at
+            # once.
             builder = builder.config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))
     with _log_file(spark_log) as log:
         found = _begun_with(builder, log, chosen, begins_java=not submitted)
@@ -74,12 +77,12 @@ def session(
 
 
 def _keep_connections_after_interruptions() -> None:
-    """Make py4j close only the connection of the interrupted call after a KeyboardInterrupt.
+    """Make py4j close only the interrupted call's connection after a KeyboardInterrupt.
 
-    py4j asks Java to close it, with both its ports. Java closes every connection with one of these ports, and all
-    connections have Java's port (`GatewayServer.shutdownSocket` of py4j 0.10.9.9). It does so when the interrupted call
-    has ended, so calls that clean up after the interruption may fail at any moment with "Answer from Java side is
-    empty".
+    py4j asks Java to close the connection with the two ports that it names. Java then closes every connection that uses
+    either port, and all connections share Java's port (`GatewayServer.shutdownSocket` of py4j 0.10.9.9). Java does this
+    when the interrupted call ends. A call that cleans up after the interruption may therefore fail at any time with
+    "Answer from Java side is empty".
     """
     ClientServerConnection.shutdown_socket = _shut_down_own_socket
 
@@ -99,7 +102,7 @@ def _log_file(spark_log: Path | None) -> IO[bytes]:
 
 
 def _begun_with(builder: Any, log: IO[bytes], chosen: str | None, *, begins_java: bool) -> SparkSession:
-    """Start the session. Output of Java and its Python workers is written to `log` instead of the terminal."""
+    """Start the session. The output of Java and of its Python workers goes to `log` instead of the terminal."""
     try:
         if begins_java and SparkSession.getActiveSession() is None:
             conf = SparkConf().setAll(list(builder._options.items()))
@@ -112,7 +115,7 @@ def _begun_with(builder: Any, log: IO[bytes], chosen: str | None, *, begins_java
 
 
 def _last_words(log: IO[bytes]) -> str:
-    """Return the last line that Java wrote, if it did not start."""
+    """Return the last line that Java wrote before it failed to start."""
     if not log.readable():
         return f" ({log.name} has Spark's own lines)"
     log.seek(0)
@@ -121,7 +124,7 @@ def _last_words(log: IO[bytes]) -> str:
 
 
 def check_driver(spark: SparkSession) -> None:
-    """Raise NoSession for a session of Spark Connect."""
+    """Raise NoSession if the session is a Spark Connect session."""
     try:
         spark.sparkContext  # noqa: B018  # raises for Connect
     except PySparkAttributeError as error:

@@ -1,1 +1,1 @@
-"""The jobs of `sluicegate-spark`, one package for each job."""
+"""Contains the jobs of `sluicegate-spark`, one package for each job."""

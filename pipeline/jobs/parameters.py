@@ -33,9 +33,9 @@ _LEAST_MOMENT_MS, _MOST_MOMENT_MS = 10**11, 10**15 - 1
 
 
 def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Check all arguments of a job's function by `CHECKS`.
+    """Check all arguments of a job's function against `CHECKS`.
 
-    For an undeclared parameter, raises TypeError when the function is defined.
+    Raises TypeError for an undeclared parameter when the function is defined.
     """
     return check_arguments_with(CHECKS)(function)
 
@@ -43,13 +43,13 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 def checked_value(name: str, value: Any, *, is_optional: bool) -> Any:
     """Return the value that a function receives for its parameter `name`.
 
-    `is_optional` is whether None is valid. Raises BadParameter.
+    If `is_optional` is true, None is valid. Raises BadParameter.
     """
     return value_checked_by(CHECKS, name, value, is_optional=is_optional)
 
 
 def samples_from(value: Any) -> int | None:
-    """Return the number of samples; None for all. Raises Unfit."""
+    """Return the number of samples; None means all. Raises UnfitValue."""
     if value is None or value == ALL_SAMPLES:
         return None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(_MOST_SAMPLES)):

@@ -1,7 +1,7 @@
 """Finds the ACLs that a login lacks before anything is written.
 
-A broker checks ACLs before the rest of a request. So each ACL is tested by a request that the broker rejects for
-another reason if the ACL exists. None of these requests writes, creates or commits anything.
+A broker checks ACLs before the rest of a request. Each ACL is therefore tested with a request that the broker rejects
+for another reason if the ACL exists. None of these requests writes, creates or commits anything.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ _NO_TIME_MS = -1  # rejected as a transaction timeout, after the ACLs are checke
 
 
 class BrokerOperation(Enum):
-    """Operations by their names in `kafka-acls`."""
+    """Operations and their names in `kafka-acls`."""
 
     READ = "Read"
     WRITE = "Write"
@@ -35,7 +35,7 @@ class BrokerOperation(Enum):
 
 
 class Resource(Enum):
-    """Resource types by their options of `kafka-acls`."""
+    """Resource types and their options in `kafka-acls`."""
 
     TOPIC = "topic"
     GROUP = "group"
@@ -75,7 +75,7 @@ def _code(cluster: KafkaCluster, acl: RequiredAcl) -> int:
 
 
 def _read_group(broker: BrokerConnection, group: str) -> int:
-    """Send a heartbeat of an unknown member."""
+    """Send a heartbeat from an unknown member."""
     response = broker.send_raw(_HEARTBEAT, 0, _text(group) + _INT32.pack(0) + _text("no-member"))
     return int(_INT16.unpack_from(response, 0)[0])
 

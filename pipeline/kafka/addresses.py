@@ -1,4 +1,4 @@
-"""Addresses of brokers, as in `kafka.bootstrap.servers` and `--bootstrap`.
+"""Parses addresses of brokers, as in `kafka.bootstrap.servers` and `--bootstrap`.
 
 The proxy's parser (`sluicegate.config.values.address`) needs pydantic, which Spark's workers should not import.
 """
@@ -10,12 +10,12 @@ _LONGEST_SHOWN = 100
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """Parse `host:port` or `[ipv6]:port` of one or several brokers, separated by commas. Raises ValueError."""
+    """Parse one or several broker addresses, `host:port` or `[ipv6]:port`, separated by commas. Raises ValueError."""
     return tuple(_address(part.strip()) for part in text.split(",") if part.strip())
 
 
 def _address(text: str) -> Address:
-    if "@" in text:  # the text before it may be a secret
+    if "@" in text:  # the part before @ may be a secret
         raise ValueError("expected host:port without a user or password; a login has its own settings")
     scheme, separator, _ = text.partition("://")
     if separator:

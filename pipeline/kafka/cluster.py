@@ -30,7 +30,7 @@ _EARLIEST_LOCAL, _LOCAL_START_SINCE = -4, 8
 
 
 class TopicTrouble(PipelineError):
-    """Raised for an error of a broker that retrying does not fix. The text names topic, partition and code."""
+    """Raised for a broker's error that retrying does not fix. The message names topic, partition and code."""
 
 
 class TopicUnknown(TopicTrouble):
@@ -50,7 +50,7 @@ class TopicPartition:
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """Offsets [start, end) of a partition."""
+    """The offsets [start, end) of a partition."""
 
     of: TopicPartition
     start: int
@@ -64,14 +64,14 @@ class OffsetRange:
 
 @dataclass(frozen=True, slots=True)
 class ClusterTopic:
-    """A topic that this login may see. `is_internal` is whether the broker marks it as internal."""
+    """A topic that this login may see. `is_internal` is whether the broker marks the topic as internal."""
 
     name: str
     is_internal: bool
 
 
 class KafkaCluster:
-    """Connects on first use, and retries while leaders move and brokers restart."""
+    """A connection to a cluster, which connects on first use, and retries while leaders move and brokers restart."""
 
     def __init__(
         self, bootstrap: Iterable[Address], settings: ClientSettings, timeout_seconds: float = _TIMEOUT_SECONDS
@@ -104,14 +104,15 @@ class KafkaCluster:
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the ids of existing topics, by name. Raises BrokerUnreachable.
 
-        A topic that is created again gets a new id. Brokers older than Kafka 2.8 have no ids, for which "" is returned.
+        A topic that is created again gets a new id. Brokers older than Kafka 2.8 do not support ids; for them the id is
+        "".
         """
         found = self._with_retries(lambda: self._ask_any(sorted(set(topics))))["topics"]
         there = (topic for topic in found if topic["error_code"] != _TOPIC_UNKNOWN)
         return {topic["name"]: "" if topic["topic_id"] == _NO_ID else topic["topic_id"].hex() for topic in there}
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """Return all partitions of the topics. Raises TopicTrouble if one does not exist, and BrokerUnreachable."""
+        """Return all partitions of the topics. Raises TopicTrouble if a topic does not exist, and BrokerUnreachable."""
         wanted = sorted(set(topics))
         given_up = time.monotonic() + _UNKNOWN_SECONDS
 
@@ -129,10 +130,10 @@ class KafkaCluster:
     def offsets(
         self, partitions: Iterable[TopicPartition], timestamp: int, committed: bool
     ) -> dict[TopicPartition, int]:
-        """Return for each partition the offset of the first record at or after `timestamp` (ms); -1 if there is none.
+        """Return, for each partition, the offset of the first record at or after `timestamp` (ms); -1 if there is none.
 
-        `timestamp` may also be EARLIEST or LATEST of `sluicegate.protocol.messages.fetch`. If `committed`, LATEST is
-        the start of the first open transaction.
+        `timestamp` may also be EARLIEST or LATEST of `sluicegate.protocol.messages.fetch`. If `committed` is true,
+        LATEST is the start of the first open transaction.
         """
         missing = set(partitions)
         found: dict[TopicPartition, int] = {}
@@ -147,7 +148,7 @@ class KafkaCluster:
         return self._with_retries(ask)
 
     def local_start(self, partition: TopicPartition) -> int:
-        """Return the first offset that the leader itself stores. Earlier offsets are in remote storage."""
+        """Return the first offset that the leader stores locally. Earlier offsets are in remote storage."""
 
         def ask(broker: BrokerConnection) -> int:
             known = (
@@ -158,10 +159,10 @@ class KafkaCluster:
         return self.ask_leader(partition, ask)
 
     def ask_leader(self, partition: TopicPartition, ask: Callable[[BrokerConnection], T]) -> T:
-        """Call `ask` with the connection to a partition's leader. Retry and BrokerUnreachable are retried until a
-        timeout.
+        """Call `ask` with the connection to a partition's leader.
 
-        Raises TopicUnknown if the topic or the partition no longer exists.
+        RetryRequest and BrokerUnreachable are retried until a timeout. Raises TopicUnknown if the topic or the
+        partition no longer exists.
         """
         given_up = time.monotonic() + _UNKNOWN_SECONDS
 
@@ -184,8 +185,8 @@ class KafkaCluster:
             try:
                 return act()
             except (RetryRequest, BrokerUnreachable) as error:
-                # A broker that returns a retriable error is up: the last of a thousand new leaders takes long.
-                # After a response the addresses are known to be right: a new leader is elected within 10 to 20 s.
+                # A broker that returns a retriable error is up, but electing the last of a thousand leaders takes long.
+                # After a response, the addresses are known to be right: a new leader is elected within 10 to 20 s.
                 is_there = self._was_reached or isinstance(error, RetryRequest)
                 timeout = max(self._timeout_seconds, _TIMEOUT_SECONDS) if is_there else self._timeout_seconds
                 if time.monotonic() > begun + timeout:
@@ -206,7 +207,7 @@ class KafkaCluster:
         return found
 
     def _ask_any(self, topics: list[str] | None) -> Value:
-        """Return metadata from the first broker that responds. If `topics` is None, it has all topics."""
+        """Return metadata from the first broker that responds. If `topics` is None, it describes all topics."""
         wanted = None if topics is None else [{"name": name} for name in topics]
         body = {"topics": wanted, "allow_auto_topic_creation": False}
         return self.ask_any(
@@ -263,11 +264,11 @@ def error_with_name(code: int) -> str:
 
 
 class RetryRequest(Exception):
-    """Raised for a temporary state, such as a moving leader. The request is sent again."""
+    """Raised for a temporary state, such as a moving leader. The request is then sent again."""
 
 
 def check_code(partition: TopicPartition, code: int) -> None:
-    """Raise Retry for a temporary error, and TopicTrouble for a permanent one."""
+    """Raise RetryRequest for a temporary error, and TopicTrouble for a permanent error."""
     if code in _RETRIABLE:
         raise RetryRequest(f"{partition}: {error_with_name(code)}")
     if code:

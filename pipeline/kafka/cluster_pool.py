@@ -1,4 +1,4 @@
-"""Pools clusters for the tasks of one process, which reuse connections and known leaders.
+"""Pools clusters for the tasks of one process, so that tasks reuse connections and known leaders.
 
 With a thousand small partitions, connecting would take most of the time.
 """
@@ -19,7 +19,7 @@ _changed = threading.Lock()
 
 @contextmanager
 def pooled_cluster(bootstrap: Iterable[Address], settings: ClientSettings) -> Iterator[KafkaCluster]:
-    """Yield a pooled cluster, which nobody else uses until the block ends.
+    """Yield a pooled cluster, which no other task uses until the block ends.
 
     After an error the cluster is closed, because the state of its connections is unknown. Otherwise it returns to the
     pool.

@@ -1,4 +1,4 @@
-"""A blocking connection to a broker: one request, then its response. Spark's tasks have no event loop."""
+"""Implements a blocking connection to a broker, with one request at a time. Spark's tasks have no event loop."""
 
 import socket
 import ssl
@@ -27,7 +27,7 @@ _CLIENT_ID = "sluicegate-spark"
 _SIZE_BYTES = 4
 _FIRST_BUFFER_BYTES = 64 * 1024
 _MAX_RESPONSE_BYTES = 1 << 30
-_MAX_RESPONSE_BEFORE_LOGIN_BYTES = 1 << 20  # a TLS alert that is parsed as a size is 352 MB
+_MAX_RESPONSE_BEFORE_LOGIN_BYTES = 1 << 20  # a TLS alert that is parsed as a size means 352 MB
 _BEFORE_LOGIN = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 
 Address = tuple[str, int]
@@ -40,11 +40,11 @@ class BrokerUnreachable(PipelineError):
 
 
 class ClusterLoginRejected(PipelineError):
-    """Raised if the broker rejected the login. The text is the broker's."""
+    """Raised if the broker rejected the login. The message is the broker's."""
 
 
 class BrokerConnection:
-    """A connection, which is logged in if the settings require it. Every call may raise BrokerUnreachable."""
+    """A connection, which logs in if the settings require it. Every call may raise BrokerUnreachable."""
 
     def __init__(self, address: Address, settings: ClientSettings) -> None:
         """Connect and log in. Also raises ClusterLoginRejected, and BadSetting if TLS files cannot be used."""
@@ -81,17 +81,15 @@ class BrokerConnection:
         return self._parsed(response, self._ask(key, version, request.build(body, version)), version)
 
     def send_raw(self, key: int, version: int, body: bytes) -> memoryview:
-        """Send a request body that is already encoded; return the response's body, which is valid until the next
-        request.
-        """
+        """Send an encoded request body, and return the response's body, which is valid until the next request."""
         return self._ask(key, version, body)
 
     def highest_version_of(self, key: ApiKey) -> int:
-        """Return the highest version of an API that the broker supports; -1 if it supports none."""
+        """Return the highest version of an API that the broker supports; -1 if it does not support the API."""
         return self._offered.get(key, -1)
 
     def fetch(self, body: Value) -> tuple[int, FetchedPartition | None]:
-        """Fetch records of one partition; return the response's error code and the partition's part.
+        """Fetch records of one partition. Return the response's error code and the partition's part of the response.
 
         The result refers to a buffer that is valid until the next request on this connection.
         """
@@ -109,7 +107,7 @@ class BrokerConnection:
 
     @property
     def _hint(self) -> str:
-        """Return a hint about security.protocol for a connection that ends before the login."""
+        """Return a hint about security.protocol for a connection that ended before the login."""
         if self._is_logged_in:
             return ""
         used = self._settings.security_protocol
@@ -124,7 +122,7 @@ class BrokerConnection:
         return {entry["api_key"]: entry["max_version"] for entry in response["api_keys"]}
 
     def _parsed(self, schema: MessageSchema, response: memoryview, version: int) -> Value:
-        """Parse a response. Bytes after its end are ignored, as Kafka's clients do."""
+        """Parse a response, ignoring bytes after its end, as Kafka's clients do."""
         try:
             return schema.parse_start(response, version)[0]
         except MalformedMessage as error:
@@ -146,7 +144,7 @@ class BrokerConnection:
         return response[response_body_at(response, api.response_header_version(version)) :]
 
     def _read(self, size: int) -> memoryview:
-        """Read into a reused buffer, because allocating some MB for each response costs more than reading it."""
+        """Read into a reused buffer, because allocating several MB for each response costs more than reading it."""
         if size > len(self._buffer):
             self._buffer = bytearray(size)
         view, filled = memoryview(self._buffer)[:size], 0

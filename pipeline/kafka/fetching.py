@@ -1,9 +1,10 @@
-"""Fetches whole batches of a range of offsets as stored by the broker. Blocking.
+"""Fetches whole batches in an offset range as the broker stores them. Blocking.
 
-An empty response before the end of the range has several causes. The rest of a compacted log may have been removed. A
-leader may not know its high watermark or last stable offset yet. A read from remote storage (KIP-405) may outlast the
-broker's `remote.fetch.max.wait.ms`; the broker then returns no error, the high watermark and no records, and the same
-request may succeed later. Records that the leader stores itself are never missing.
+An empty response before the end of the range has several possible causes. Compaction may have removed the rest of the
+log. A new leader may not know its high watermark or last stable offset yet. A read from remote storage (KIP-405) may
+take longer than the broker's `remote.fetch.max.wait.ms`; the broker then returns no error, the high watermark and no
+records, and the same request may succeed later. Records that the leader stores locally are never missing from a
+response.
 """
 
 import time
@@ -41,11 +42,11 @@ _TIMEOUT_SECONDS = 60.0
 
 
 class RemoteRecordsMissing(TopicTrouble):
-    """Raised if records in remote storage do not arrive. The text names them and a fix."""
+    """Raised if records in remote storage do not arrive. The message names them and gives a fix."""
 
 
 class DataLoss(Exception):
-    """Raised if requested offsets no longer exist: deleted at the log's start or truncated at its end.
+    """Raised if requested offsets no longer exist: deleted at the log's start, or truncated at its end.
 
     `found` is the next existing offset, or the end of the request.
     """
@@ -56,8 +57,9 @@ class DataLoss(Exception):
 
 
 class EmptyResponses:
-    """Counts consecutive empty responses at one offset. Call `is_range_complete` for each, and `end` after records
-    arrive.
+    """Counts consecutive empty responses at one offset.
+
+    Call `is_range_complete` for each empty response, and `end` when records arrive.
     """
 
     def __init__(self, cluster: KafkaCluster, wanted: OffsetRange, committed: bool) -> None:
@@ -72,7 +74,7 @@ class EmptyResponses:
         self._since, self._held_here = None, False
 
     def is_range_complete(self, offset: int, high_watermark: int) -> bool:
-        """Return whether no record is left between `offset` and the end of the range; if not, fetch again.
+        """Return whether no record is left between `offset` and the end of the range. If false, fetch again.
 
         Raises DataLoss if the log was truncated, and RemoteRecordsMissing after the timeout.
         """
@@ -81,7 +83,7 @@ class EmptyResponses:
         self._since = now if self._since is None else self._since
         is_readable = high_watermark >= self._wanted.end and self._readable_to() >= self._wanted.end
         if is_readable and self._held_here:
-            return True  # the leader has this offset locally, and twice returned no data
+            return True  # the leader stores this offset locally, and has returned no data twice
         local = self._cluster.local_start(self._wanted.of)
         self._held_here = is_readable and local <= offset
         if begun or now - self._since < _TIMEOUT_SECONDS:
@@ -104,11 +106,11 @@ _ABORT = 0
 
 
 class AbortedTransactions:
-    """The aborted transactions of one response. `aborted` has the producer id and the first offset of each. Control
-    records mark their ends.
+    """The aborted transactions in one response. `aborted` contains the producer id and the first offset of each.
+    Control records mark their ends.
 
     A control batch without a record ends nothing. The log cleaner empties a marker only after all records of its
-    transaction are gone, and brokers no longer report that transaction (CompletedFetch.containsAbortMarker,
+    transaction are gone, and brokers then no longer report that transaction (CompletedFetch.containsAbortMarker,
     CleanedTransactionMetadata.onControlBatchRead).
     """
 
@@ -117,7 +119,7 @@ class AbortedTransactions:
         self._open: set[int] = set()
 
     def is_aborted(self, batch: RecordBatch, data: memoryview) -> bool:
-        """Return whether the batch belongs to an aborted transaction. Call this for each batch in order."""
+        """Return whether the batch belongs to an aborted transaction. Call this method for each batch, in order."""
         last_offset = batch.base_offset + batch.last_offset_delta
         while self._coming and self._coming[-1][0] <= last_offset:
             self._open.add(self._coming.pop()[1])
@@ -129,7 +131,7 @@ class AbortedTransactions:
 
 
 def _control_type(batch: RecordBatch, data: memoryview) -> int:
-    """Return the type of a control batch: 0 abort, 1 commit. Control batches are never compressed."""
+    """Return the type of a control batch: 0 for abort, 1 for commit. Control batches are never compressed."""
     position = _after_varint(data, batch.start + HEADER_BYTES) + 1  # length, attributes
     for _field in ("timestamp delta", "offset delta", "key size"):
         position = _after_varint(data, position)
@@ -154,11 +156,12 @@ _INT32, _INT64 = Struct(">i"), Struct(">q")
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """A batch, or a message of magic 0 or 1, at data[start:end]; `header` is None for such a message.
+    """A batch, or a message of magic 0 or 1, at data[start:end]. `header` is None for such a message.
 
-    `first_offset` is the batch's base offset, `last_offset` that of its last record. A compressed message does not
-    state the first offset of the messages in it; `first_offset` is then a lower bound. Some records may be outside the
-    requested range. `flaw` is the reason why the batch cannot be read, if it is known before decoding.
+    `first_offset` is the batch's base offset, and `last_offset` is the offset of its last record. A compressed message
+    does not contain the first offset of the messages in it; `first_offset` is then a lower bound. Some records may be
+    outside the requested range. `flaw` is the reason why the batch cannot be read, if the reason is known before
+    decoding.
     """
 
     data: memoryview
@@ -171,11 +174,11 @@ class StoredBatch:
 
 
 def stored_batches(cluster: KafkaCluster, wanted: OffsetRange, committed: bool) -> Iterator[StoredBatch]:
-    """Yield every batch with records in [start, end), without control batches; if `committed`, without aborted batches.
+    """Yield every batch with records in [start, end), without control batches.
 
-    Batches that the log cleaner emptied (kept for the producer's sequence or the end of the cleaned range) are skipped.
-    Corrupt batches are included, because only decoding detects them. Offsets removed by compaction are skipped. Raises
-    DataLoss, TopicTrouble and BrokerUnreachable.
+    If `committed` is true, aborted batches are omitted too. Skips batches that the log cleaner emptied (it keeps them
+    for the producer's sequence or the end of the cleaned range), and offsets that compaction removed. Includes corrupt
+    batches, because only decoding detects them. Raises DataLoss, TopicTrouble and BrokerUnreachable.
     """
     offset, size, empty = wanted.start, _FETCH_BYTES, EmptyResponses(cluster, wanted, committed)
     try:
@@ -197,7 +200,7 @@ def stored_batches(cluster: KafkaCluster, wanted: OffsetRange, committed: bool) 
             if len(records) > 0:
                 empty.end()
             if next_offset == offset and is_any_whole and len(records) < size:
-                next_offset += 1  # a damaged last batch states an earlier end
+                next_offset += 1  # a damaged last batch claims an earlier end
             if next_offset > offset:
                 read_offsets.add(next_offset - offset)
                 offset, size = next_offset, _FETCH_BYTES
@@ -248,7 +251,7 @@ def _fetch(cluster: KafkaCluster, of: TopicPartition, offset: int, size: int, co
 
 
 def _batches(of: TopicPartition, records: memoryview, from_offset: int, high_watermark: int) -> Iterator[StoredBatch]:
-    """Yield all complete batches. A broker truncates the last one at its size limit.
+    """Yield all complete batches. A broker truncates the last batch at its size limit.
 
     `from_offset` is a lower bound of the first batch's offsets. Raises TopicTrouble if the end of a batch is unknown.
     """
@@ -265,9 +268,7 @@ def _batches(of: TopicPartition, records: memoryview, from_offset: int, high_wat
 
 
 def _end_of(of: TopicPartition, records: memoryview, start: int, offset: int) -> int | None:
-    """Return the end as `next_batch_end` does, but also for unknown magics, which all have the length at the same
-    place.
-    """
+    """Return the end as `next_batch_end` does, but also for unknown magics, whose length field is in the same place."""
     if len(records) - start < HEADER_UP_TO_MAGIC_BYTES:
         return None
     (length,) = _INT32.unpack_from(records, start + _LENGTH_AT)

@@ -1,8 +1,7 @@
-"""Sends the number of offsets that a process has read to the driver while its tasks run; Spark reports only whole
-tasks.
+"""Reports the number of offsets that a process has read to the driver while its tasks run.
 
-The driver's address is a local property of its Spark jobs. A lost datagram does no harm, because the next one has the
-whole count.
+Spark itself only reports whole tasks. The driver's address is a local property of its Spark jobs. A lost datagram does
+no harm, because the next datagram contains the total count.
 """
 
 import json
@@ -19,7 +18,7 @@ _EVERY_SECONDS = 0.5
 
 
 class _Reader:
-    """The count of a process, and the driver's address."""
+    """The count of a process, and the address of its driver."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -30,7 +29,7 @@ class _Reader:
         self._next_at = 0.0
 
     def begin_task(self) -> None:
-        """Read the driver's address from the task."""
+        """Read the driver's address from the task's local property."""
         context = TaskContext.get()
         content = context.getLocalProperty(PROPERTY) if context is not None else None
         host, port, token = json.loads(content) if content else ("", 0, "")

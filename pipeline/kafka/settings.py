@@ -1,7 +1,7 @@
-"""Settings of a connection (plaintext, TLS or SASL), by librdkafka's names.
+"""Parses a connection's settings (plaintext, TLS or SASL), which have librdkafka's names.
 
-References to secrets are resolved when settings are checked, so Spark's options contain no secrets. References have the
-names of Kafka's config providers (KIP-297, KIP-887): `${env:NAME}`, `${file:PATH:KEY}` (a file of `key=value` lines)
+References to secrets are resolved when settings are checked, so Spark's options contain no secrets. References use the
+names of Kafka's config providers (KIP-297, KIP-887): `${env:NAME}`, `${file:PATH:KEY}` (a file with `key=value` lines)
 and `${directory:PATH:FILE}` (a whole file).
 """
 
@@ -25,7 +25,7 @@ _MOST_BYTES = 64 * 1024
 
 
 class NoSecret(Exception):
-    """Raised if a reference cannot be resolved. The text names the reference, but no secret."""
+    """Raised if a reference cannot be resolved. The message names the reference, but no secret."""
 
 
 def resolve_references(given: Mapping[str, str]) -> dict[str, str]:
@@ -91,12 +91,12 @@ _NAMES = (
 
 
 class BadSetting(PipelineError):
-    """Raised if a client setting is unknown or invalid, or needs another setting. The text names it."""
+    """Raised if a client setting is unknown or invalid, or needs another setting. The message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """Checked settings. They are sent to Spark's executors, so paths must exist there."""
+    """Checked settings. Spark sends them to the executors, so the paths in them must exist there."""
 
     tls: bool = False
     ca_file: str | None = None
@@ -127,7 +127,7 @@ class ClientSettings:
 
 
 def client_settings(given: Mapping[str, str]) -> ClientSettings:
-    """Return checked settings from librdkafka's names, with references to secrets resolved. Raises BadSetting."""
+    """Check settings with librdkafka's names, and return them with secrets resolved. Raises BadSetting."""
     given = _followed(given)
     for name in given:
         if name not in _NAMES:
@@ -152,7 +152,7 @@ def client_settings(given: Mapping[str, str]) -> ClientSettings:
 
 
 def read_settings(file: Path) -> dict[str, str]:
-    """Read and check a file of `name=value` lines, as Kafka's tools use. Raises BadSetting."""
+    """Read and check a file with `name=value` lines, in the format of Kafka's tools. Raises BadSetting."""
     try:
         lines = file.read_text().splitlines()
     except OSError as error:

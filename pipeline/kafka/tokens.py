@@ -1,6 +1,6 @@
 """Gets bearer tokens for SASL OAUTHBEARER.
 
-They come from a token endpoint, or from a file that another process refreshes, as in Java's clients (`file:` as the
+A token comes from a token endpoint, or from a file that another process refreshes, as in Java's clients (`file:` as the
 endpoint, KIP-768).
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-if TYPE_CHECKING:  # few clusters need tokens, and each of Spark's workers would import these modules
+if TYPE_CHECKING:  # few clusters need tokens, so Spark's workers do not import these modules otherwise
     from sluicegate.proxy.tokens.cache import TokenCache
     from sluicegate.proxy.tokens.own_token import Token
 
@@ -33,13 +33,13 @@ class Bearer:
 
     @property
     def file(self) -> str | None:
-        """Return the file with the token; None if an endpoint grants tokens."""
+        """Return the path of the file with the token; None if an endpoint grants tokens."""
         parts = urlsplit(self.endpoint)
         return url2pathname(parts.path) if parts.scheme == "file" else None
 
 
 def token_of(bearer: Bearer) -> "Token":
-    """Return a valid token from the cache or the endpoint. A file is read each time. Raises TokenMissing."""
+    """Return a valid token from the cache or the endpoint. A file is read on every call. Raises TokenMissing."""
     from sluicegate.config.values.password import Password  # noqa: PLC0415
     from sluicegate.proxy.tokens.own_token import cached_token, token_in_file  # noqa: PLC0415
 
@@ -55,14 +55,17 @@ def forget_token(bearer: Bearer, token: "Token") -> None:
 
 
 def for_librdkafka(bearer: Bearer, _: str) -> tuple[str, float, str, dict[str, str]]:
-    """Return the result that `oauth_cb` needs: token, expiry, principal (brokers take the token's) and extensions."""
+    """Return the result that `oauth_cb` requires: token, expiry, principal and extensions.
+
+    Brokers ignore this principal and use the token's.
+    """
     token = token_of(bearer)
     return token.value, token.until, bearer.client_id, dict(bearer.extensions)
 
 
 @lru_cache(maxsize=_MOST_ENDPOINTS)
 def _granted(bearer: Bearer) -> "TokenCache":
-    """Return the tokens of one client, which all connections of this process share."""
+    """Return the tokens of one client, which all connections in this process share."""
     from sluicegate.config.tls import ServerTls  # noqa: PLC0415
     from sluicegate.config.values.password import Password, SecretText  # noqa: PLC0415
     from sluicegate.proxy.tokens.cache import TokenCache  # noqa: PLC0415

@@ -1,7 +1,7 @@
 """Renders tables for terminals of any width. Numbers are never truncated.
 
-If a table is too wide, its text is folded. If this is not enough, columns that contain only zeros are dropped. If it is
-still too wide, each row becomes a table with one line for each column.
+If a table is too wide, its text is folded. If it is still too wide, columns that contain only zeros are dropped. If
+that is not enough either, each row becomes a separate table with one line per column.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 Cell = str | int
-_PADDING, _EDGE = 3, 1  # a column's padding with its border; the last border
+_PADDING, _EDGE = 3, 1  # a column's padding with its border, and the last border
 _FOLDED_AT_LEAST = 12
-"""Minimum width in characters of a folded word, such as a topic's name."""
+"""The minimum width of a folded word, such as a topic's name, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleTable:
-    """`rows` have a cell for each of `heads`; numbers are right-aligned with thousands separators."""
+    """A table for the terminal. Each of the `rows` contains a cell for each of `heads`. Numbers are right-aligned and
+    have thousands separators.
+    """
 
     title: str
     heads: tuple[str, ...]
@@ -28,12 +30,12 @@ class ConsoleTable:
     caption: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render within the available width."""
+        """Render the table within the available width."""
         yield rich_table(self, options.max_width)
 
 
 def rich_table(table: ConsoleTable, width: int) -> Table:
-    """Return rich's table, at most `width` characters wide."""
+    """Return a `rich` table that is at most `width` characters wide."""
     for each in (table, _without_zeros(table)):
         widths = _widths(each, width)
         if widths is not None:
@@ -47,7 +49,7 @@ def _across(table: ConsoleTable, widths: Sequence[int]) -> Table:
         justify: JustifyMethod = "right" if _is_of_numbers(table, number) else "left"
         found.add_column(Text(head), justify=justify, width=widths[number], overflow="fold")
     for row in table.rows:
-        found.add_row(*(Text(_text(cell)) for cell in row))  # so that brackets are not markup
+        found.add_row(*(Text(_text(cell)) for cell in row))  # Text, so that brackets are not parsed as markup
     return found
 
 
@@ -80,7 +82,7 @@ def _without_zeros(table: ConsoleTable) -> ConsoleTable:
 
 
 def _widths(table: ConsoleTable, width: int) -> list[int] | None:
-    """Return the width of each column without truncation; None if impossible."""
+    """Return the width of each column without truncation; None if the table does not fit."""
     columns = [[head, *(_text(row[i]) for row in table.rows)] for i, head in enumerate(table.heads)]
     found = [max(map(cell_len, texts)) for texts in columns]
     least = [max(_least(text) for text in texts) for texts in columns]
@@ -94,7 +96,7 @@ def _widths(table: ConsoleTable, width: int) -> list[int] | None:
 
 
 def _least(text: str) -> int:
-    """Return the smallest width that keeps numbers and times whole and folds other words at most."""
+    """Return the smallest width that keeps numbers and times whole and folds all other words."""
     return max((_least_of_word(word) for word in text.split()), default=1)
 
 

@@ -1,4 +1,4 @@
-"""Shows a job's result in a notebook: the conclusion and the table of its report. The text form is one line."""
+"""Shows a job's result in a notebook: the conclusion and the table of its report. The plain-text form is one line."""
 
 from html import escape
 
@@ -9,7 +9,7 @@ _TEXT_CHARACTERS = 200
 
 
 class NotebookResult:
-    """The base class of results. A subclass returns the conclusion and the table of its job's report."""
+    """The base class of results. Subclasses return the conclusion and the table of their job's report."""
 
     __slots__ = ()
 

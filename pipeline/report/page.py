@@ -91,7 +91,7 @@ _SHORT, _LONG = 24, 48
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells are text, or numbers, which are right-aligned with thousands separators."""
+    """A table in the report. Cells are strings, or numbers, which are right-aligned and have thousands separators."""
 
     caption: str
     heads: Sequence[str]
@@ -112,7 +112,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A heading with its text, plots and tables; `code` is shown preformatted."""
+    """A section of the report: a heading with text, plots and tables. `code` is shown preformatted."""
 
     title: str
     text: str = ""
@@ -122,7 +122,7 @@ class ReportSection:
 
 
 def page(title: str, conclusion: Conclusion, about: str, sections: Sequence[ReportSection], made_at_ms: int) -> str:
-    """Return the HTML. `about` has notes for reading the figures, and about omissions."""
+    """Return the HTML. `about` contains notes that explain the figures and list omissions."""
     made = datetime.fromtimestamp(made_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(_TEMPLATE).render(
@@ -138,5 +138,5 @@ def page(title: str, conclusion: Conclusion, about: str, sections: Sequence[Repo
 
 
 def _length_of(cell: str) -> str:
-    """Return a cell's CSS class. Short cells stay on one line, long ones get a minimum width."""
+    """Return a cell's CSS class. Short cells stay on one line; long cells get a minimum width."""
     return "short" if len(cell) <= _SHORT else "long" if len(cell) > _LONG else "middling"

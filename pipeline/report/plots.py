@@ -1,4 +1,4 @@
-"""Draws the plots of reports as SVG, each with a description in words, and defines the colours of reports."""
+"""Draws the reports' plots as SVG, each with a description in words, and defines the reports' colours."""
 
 import re
 import warnings
@@ -38,7 +38,7 @@ SERIES = {
     "maybe_past": ("#6aa9c4", "#3d86a8"),
     "maybe_either": ("#8f9bb5", "#7482a3"),
 }
-"""Colours of invalid timestamps; `none` is for valid records."""
+"""Colours of the kinds of invalid timestamps; `none` is for valid records."""
 OTHERS = (
     ("#0b6e99", "#5db8e0"),
     ("#b85c00", "#ff9c40"),
@@ -47,7 +47,7 @@ OTHERS = (
     ("#7b4ab5", "#b894e6"),
     ("#8c564b", "#cf9a8e"),
 )
-"""Colours for series that are not invalid timestamps, in this order."""
+"""Colours for all other series, in this order."""
 
 
 def _names() -> dict[str, tuple[str, str]]:
@@ -56,7 +56,7 @@ def _names() -> dict[str, tuple[str, str]]:
 
 
 def as_css() -> str:
-    """Return the colours as CSS variables, by the reader's preferred colour scheme."""
+    """Return the colours as CSS variables for the reader's preferred colour scheme."""
     light, dark = (" ".join(f"--{name}: {pair[which]};" for name, pair in _names().items()) for which in (0, 1))
     return (
         f":root {{ color-scheme: light dark; {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
@@ -64,7 +64,7 @@ def as_css() -> str:
 
 
 def css_variable(series: str, number: int) -> str:
-    """Return the CSS variable of a series: by name, or by number if it has no colour of its own."""
+    """Return a series' CSS variable, by its name, or by its number if it has no colour of its own."""
     return f"var(--series-{series if series in SERIES else number % len(OTHERS)})"
 
 
@@ -73,7 +73,7 @@ _MOST_NAMED = 3
 
 
 def describe_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], unit_ms: int) -> str:
-    """Return the time span, and the sum and the peak of each series."""
+    """Describe the time span, and the sum and the peak of each series."""
     spans = "one span" if len(times_ms) == 1 else f"{len(times_ms):,} spans"
     parts = []
     for name, values in series.items():
@@ -87,8 +87,9 @@ def describe_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[in
 
 
 def share_beyond_bounds(bounds: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
-    """Return the share beyond the first bound, and the bound beyond which there are no records. Shares are fractions of
-    1.
+    """Describe the share beyond the first bound, and name the bound beyond which there are no records.
+
+    Shares are fractions of 1.
     """
     parts = []
     for name, shares in series.items():
@@ -102,7 +103,7 @@ def share_beyond_bounds(bounds: Sequence[str], series: Mapping[str, Sequence[flo
 
 
 def describe_bars(names: Sequence[str], series: Mapping[str, Sequence[int]], label: str) -> str:
-    """Return the longest bars with their parts."""
+    """Describe the longest bars with their parts."""
     sums = [sum(values[place] for values in series.values()) for place in range(len(names))]
     longest = sorted(range(len(names)), key=lambda place: -sums[place])[:_MOST_NAMED]
     parts = []
@@ -117,7 +118,7 @@ def describe_bars(names: Sequence[str], series: Mapping[str, Sequence[int]], lab
 _AREAS = frozenset({"none"})
 _DAY_MS = 86_400_000
 _INK = "#010203"
-"""Placeholder for the text colour: matplotlib knows no CSS variables, so they are inserted afterwards."""
+"""Placeholder for the text colour. matplotlib does not support CSS variables, so they are inserted afterwards."""
 _THEME: Any = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK)
 _GROUP_ID = re.compile(r'<g id="[^"]*"')
 _DRAWN_IN = re.compile(r"(?<=fill: |roke: )#0102[0-9a-f]{2}\b")
@@ -125,7 +126,7 @@ _DRAWN_IN = re.compile(r"(?<=fill: |roke: )#0102[0-9a-f]{2}\b")
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """`description`: the text below the plot."""
+    """A plot as SVG. `description` is the text below the plot."""
 
     title: str
     svg: str
@@ -133,9 +134,9 @@ class Plot:
 
 
 def time_plot(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int) -> Plot:
-    """Plot a point for each span of `unit_ms` and a colour for each series; valid records are bars behind them.
+    """Plot a point for each span of `unit_ms`, with one colour per series. Bars behind the points show valid records.
 
-    The scale is logarithmic, because records with invalid timestamps are few compared with valid ones.
+    The scale is logarithmic, because there are few records with invalid timestamps compared with valid records.
     """
     drawing = _Drawing(title)
     axes = drawing.axes
@@ -149,7 +150,7 @@ def time_plot(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], titl
     axes.xaxis_date(tz=UTC)
     axes.set_yscale("symlog", linthresh=1)
     highest = max((value for values in series.values() for value in values), default=1)
-    axes.set_ylim(0, 2 * max(highest, 1))  # from 0, else a narrow range of values has no labelled tick
+    axes.set_ylim(0, 2 * max(highest, 1))  # begin at 0; otherwise a narrow range of values has no labelled tick
     axes.set_ylabel("records")
     _legend(axes)
     drawing.figure.autofmt_xdate()
@@ -157,7 +158,7 @@ def time_plot(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], titl
 
 
 def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], title: str) -> Plot:
-    """Plot the share beyond each bound; shares are fractions of 1."""
+    """Plot the share beyond each bound. Shares are fractions of 1."""
     drawing = _Drawing(title)
     axes = drawing.axes
     for name, values in series.items():
@@ -172,9 +173,9 @@ def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], t
 
 
 def bar_plot(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, label: str) -> Plot:
-    """Plot a horizontal bar for each name and a colour for each series.
+    """Plot a horizontal bar for each name, with one colour per series.
 
-    `$` in a client's name is not parsed as a formula, and names that are shortened alike keep separate bars.
+    `$` in a client's name is not parsed as a formula, and names with the same shortened form keep separate bars.
     """
     drawing = _Drawing(title, 0.6 + 0.3 * max(len(names), 2))
     axes = drawing.axes
@@ -212,10 +213,10 @@ class _Drawing:
         return colour
 
     def plot(self, description: str) -> Plot:
-        """Return the SVG without its XML head.
+        """Return the SVG without its XML declaration.
 
-        Text uses the page's fonts, because matplotlib's lack most scripts. Ids of groups are removed, because they
-        would repeat.
+        Text uses the page's fonts, because matplotlib's fonts lack most scripts. Ids of groups are removed, because
+        several plots on a page would have the same ids.
         """
         settings: Any = {"svg.hashsalt": self._title, "svg.fonttype": "none", **_THEME}
         with mpl.rc_context(settings), warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Words the texts of reports: the conclusion, counts, moments, names of clients, and long lists."""
+"""Formats the text of reports: the conclusion, counts, times, names of clients, and long lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,10 @@ from unicodedata import east_asian_width
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """`found`: the finding, in one sentence. `to_do`: the recommendation. Commands print both above their table."""
+    """The conclusion of a report, which commands print above their table.
+
+    `found` is the finding in one sentence. `to_do` is the recommendation.
+    """
 
     found: str
     to_do: str
@@ -30,8 +33,9 @@ def count_text(count: int, what: str) -> str:
 
 
 def counts_in_words(counts: Mapping[str, int], at_most: Mapping[str, int] = MappingProxyType({})) -> str:
-    """Return counts such as `nanoseconds 40, zero 10`, largest first. `at_most` has the upper ends of counts that are
-    ranges.
+    """Return counts such as `nanoseconds 40, zero 10`, largest first.
+
+    `at_most` contains the upper ends of counts that are ranges.
     """
     ranges = {name: (n, max(n, at_most.get(name, n))) for name, n in counts.items()}
     ordered = sorted(ranges.items(), key=lambda item: (-item[1][1], item[0]))
@@ -43,20 +47,20 @@ def counts_in_words(counts: Mapping[str, int], at_most: Mapping[str, int] = Mapp
 
 
 def range_text(least: int, most: int) -> int | str:
-    """Return a count, or a range such as `10 to 50` if both differ."""
+    """Return a count, or a range such as `10 to 50` if the two numbers differ."""
     return least if least == most else f"{least:,} to {most:,}"
 
 
 T = TypeVar("T")
 MOST_ROWS = 50
 WORST = 12
-"""Producers, clients or topics in a plot."""
+"""The maximum number of producers, clients or topics in a plot."""
 
 
 def cut_rows(rows: Sequence[T], where: str) -> tuple[Sequence[T], str]:
-    """Return the first rows and a note about the rest, or "" if there is none.
+    """Return the first rows and a note about the rest, or "" if there are no more rows.
 
-    `where` is the file or table with all rows.
+    `where` is the file or table that contains all rows.
     """
     if len(rows) <= MOST_ROWS:
         return rows, ""
@@ -64,14 +68,15 @@ def cut_rows(rows: Sequence[T], where: str) -> tuple[Sequence[T], str]:
 
 
 def worst_and_others(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
-    """Split sorted rows into the worst and the others, which a table shows as one row. A single other row is not split
-    off.
+    """Split sorted rows into the worst rows and the others, which a table shows as one row.
+
+    A single other row is not split off.
     """
     return (rows, ()) if len(rows) <= WORST + 1 else (rows[:WORST], rows[WORST:])
 
 
 def moment_text(milliseconds: int) -> str:
-    """Return a moment such as `2026-11-21 09:30:00 UTC`, or `no date` outside the calendar."""
+    """Return a time such as `2026-11-21 09:30:00 UTC`, or `no date` outside the calendar."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):
@@ -79,7 +84,7 @@ def moment_text(milliseconds: int) -> str:
 
 
 def moment_and_ms(milliseconds: int | None) -> str:
-    """Return a moment such as `1970-01-01 00:00:00 UTC (0)`, or `none` for None."""
+    """Return a time such as `1970-01-01 00:00:00 UTC (0)`, or `none` for None."""
     return "none" if milliseconds is None else f"{moment_text(milliseconds)} ({milliseconds})"
 
 
@@ -88,7 +93,7 @@ _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 def printable(name: str) -> str:
-    """Return the name with control characters escaped, because a terminal would execute them."""
+    """Return the name with control characters escaped, because a terminal would interpret them."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
@@ -108,5 +113,5 @@ def duration(milliseconds: int) -> str:
 
 
 def owner_in_words(topic: Mapping[str, Any]) -> str:
-    """Return a sentence with the owner of a topic in a summary; an empty text without an owner."""
+    """Return a sentence that names the owner of a topic in a summary; an empty string if it has no owner."""
     return f"Owner: {printable(topic['owner'])}." if "owner" in topic else ""

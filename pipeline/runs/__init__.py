@@ -1,1 +1,1 @@
-"""Runs a job, apart from Kafka: its arguments, folder, results, tables, errors and interruption."""
+"""Runs a job, except for the parts about Kafka: its arguments, folder, results, tables, errors and interruption."""

@@ -1,7 +1,8 @@
-"""Checks the arguments of public functions before any work begins, by a table that declares each parameter.
+"""Checks the arguments of public functions before any work begins, against a table that declares each parameter.
 
-A value is either of the declared kind, and then the function gets it in one form (an enumeration's word becomes its
-member), or it raises BadParameter, which names the parameter, what it takes and what was found.
+If a value is of the declared kind, the function receives it in one form (an enumeration's word becomes its member).
+Otherwise the check raises BadParameter, which names the parameter, the kinds of values that it accepts, and the value
+that it got.
 """
 
 import inspect
@@ -13,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 from sluicegate.pipeline.runs.errors import PipelineError
 
 Check = Callable[[Any], Any]
-"""Returns the value that the function gets. Raises Unfit."""
+"""Returns the value that the function receives. Raises UnfitValue."""
 P = ParamSpec("P")
 R = TypeVar("R")
 _SHOWN_CHARACTERS = 80
@@ -21,17 +22,17 @@ _SECRET = frozenset({"settings", "webhook"})
 
 
 class BadParameter(PipelineError, ValueError):
-    """Raised if an argument of a function is invalid. The text has the valid values."""
+    """Raised if an argument of a function is invalid. The message lists the valid values."""
 
 
 class UnfitValue(Exception):
-    """Raised if a value is not of the declared kind. The text has the expected kind."""
+    """Raised if a value is not of the declared kind. The message names the expected kind."""
 
 
 def check_arguments_with(checks: Mapping[str, Check]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that checks all arguments of a function.
 
-    For an undeclared parameter, raises TypeError when the function is defined.
+    Raises TypeError for an undeclared parameter when the function is defined.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -56,7 +57,7 @@ def check_arguments_with(checks: Mapping[str, Check]) -> Callable[[Callable[P, R
 def value_checked_by(checks: Mapping[str, Check], name: str, value: Any, *, is_optional: bool) -> Any:
     """Return the value that a function receives for its parameter `name`.
 
-    `is_optional` is whether None is valid. Raises BadParameter.
+    If `is_optional` is true, None is valid. Raises BadParameter.
     """
     if value is None and is_optional:
         return None
@@ -79,7 +80,7 @@ def is_integer(value: Any) -> bool:
 
 
 def spark_session(value: Any) -> Any:
-    """Return the value if it is a Spark session. Raises Unfit."""
+    """Return the value if it is a Spark session. Raises UnfitValue."""
     if not callable(getattr(value, "createDataFrame", None)):
         raise UnfitValue("a Spark session")
     return value

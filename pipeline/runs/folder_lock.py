@@ -1,8 +1,8 @@
-"""One run at a time owns a folder of results.
+"""Ensures that only one run at a time owns a folder of results.
 
-Object stores have no locks, but they list what was written. So each run writes its own claim and then lists all claims.
-The claim that the file system dates first owns the folder. A claim is valid while its process runs (on this host) and
-its heartbeat is fresh (on any host), by the file system's clock.
+Object stores have no locks, but they can list the files in a folder. Each run therefore writes its own claim and then
+lists all claims. The claim with the earliest date in the file system owns the folder. A claim is valid while its
+process runs (on this host) and its heartbeat is fresh (on any host), according to the file system's clock.
 """
 
 import json
@@ -27,11 +27,11 @@ _RENEW_SECONDS = 10.0
 _FORGOTTEN_AFTER_MS = 60_000
 
 _held_here: Final = set[str]()
-"""Claims of this process. An unknown claim with this process's number belongs to an earlier process."""
+"""The claims of this process. An unknown claim with this process's number belongs to an earlier process."""
 
 
 class FolderInUse(PipelineError):
-    """Raised if another run uses the folder. The text names the run."""
+    """Raised if another run uses the folder. The message names the run."""
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def _claim(results: Results, job: str, token: str) -> None:
 
 
 def _read(results: Results, name: str) -> dict[str, Any]:
-    """Return a claim; empty while it is being written or withdrawn."""
+    """Return a claim; an empty dict while it is being written or withdrawn."""
     try:
         found: dict[str, Any] = json.loads(results.read_text(f"{_FOLDER}/{name}"))
     except (ValueError, Py4JError):

@@ -1,13 +1,13 @@
-"""SIGINT (Ctrl-C) and SIGTERM: the command ends with one line and exit status 128 plus the signal's number.
+"""Handles SIGINT (Ctrl-C) and SIGTERM: the command prints one line and exits with status 128 plus the signal's number.
 
 The first signal raises `Interrupted` in the main thread, so that sessions and folders are closed. The second signal
 ends the process at once.
 
-Python raises it between any two instructions, so it does not always arrive as itself. A cleanup may fail because of it,
-and its error takes the place of Interrupted: a file of Spark's cannot be closed while its write is under way. Code that
-handles errors therefore asks `Interrupted.pending()` first. Python swallows whatever a finalizer raises, and py4j has a
-finalizer for each Java object: in this case it is raised again a moment later. And while a session starts, Spark's own
-handler raises a plain KeyboardInterrupt for SIGINT.
+Python raises the exception between any two instructions, so it does not always arrive unchanged. A cleanup may fail
+because of it, and the cleanup's error then replaces Interrupted. For example, Spark cannot close a file while it writes
+to it. Code that handles errors therefore checks `Interrupted.pending()` first. Python discards exceptions in
+finalizers, and py4j has a finalizer for each Java object. In this case, the exception is raised again a moment later.
+While a session starts, Spark's own handler raises a plain KeyboardInterrupt for SIGINT.
 """
 
 import os
@@ -27,14 +27,14 @@ _AGAIN_SECONDS = 0.01
 class Interrupted(KeyboardInterrupt):
     """Raised if a signal interrupted the command.
 
-    It is a KeyboardInterrupt, because py4j closes its connection only for that. `is_reported` is whether its line was
-    printed.
+    The class is a KeyboardInterrupt, because py4j only closes its connection for this exception. `is_reported` is
+    whether the command has printed its line.
     """
 
     _raised: ClassVar["Interrupted | None"] = None
 
     def __init__(self, number: int) -> None:
-        """`number` is the signal's number."""
+        """Keep the signal's `number`."""
         super().__init__(signal.Signals(number).name)
         self.number = number
         self.is_reported = False
@@ -42,26 +42,24 @@ class Interrupted(KeyboardInterrupt):
 
     @classmethod
     def pending(cls) -> "Interrupted | None":
-        """Return the interruption that was raised but not reported, because another error may have replaced it."""
+        """Return the interruption that was raised but not yet reported, because another error may have replaced it."""
         raised = cls._raised
         return None if raised is None or raised.is_reported else raised
 
     @property
     def status(self) -> int:
-        """Return the exit status, as shells report it: 130 after SIGINT, 143 after SIGTERM."""
+        """Return the exit status that shells use: 130 after SIGINT, 143 after SIGTERM."""
         return _SIGNALLED + self.number
 
 
 class StopRequest:
-    """Whether a signal asked a loop to end after its current step. `number` is the signal's number; None before a
-    signal.
-    """
+    """A request to end a loop after its current step. `number` is the signal's number; None before a signal."""
 
     number: int | None = None
 
 
 def raise_on_signals() -> None:
-    """Make the first signal raise Interrupted. Call this in the main thread."""
+    """Make the first signal raise Interrupted. Call this function in the main thread."""
     for number in _SIGNALS:
         signal.signal(number, _raise)
     sys.unraisablehook = _raise_again
@@ -76,7 +74,7 @@ def kept_handlers() -> Iterator[None]:
     except KeyboardInterrupt as error:
         if isinstance(error, Interrupted):
             raise
-        raise Interrupted(signal.SIGINT) from None  # Spark's handler raises it
+        raise Interrupted(signal.SIGINT) from None  # Spark's handler raises KeyboardInterrupt
     finally:
         if _is_main_thread():
             for number, handler in before.items():
@@ -85,9 +83,9 @@ def kept_handlers() -> Iterator[None]:
 
 @contextmanager
 def stop_request() -> Iterator[StopRequest]:
-    """Record the first signal instead of raising. The second signal raises Interrupted.
+    """Record the first signal instead of raising an exception. The second signal raises Interrupted.
 
-    Threads other than the main thread receive no signals.
+    Only the main thread receives signals.
     """
     request = StopRequest()
 
@@ -113,8 +111,9 @@ def _raise(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _raise_again(swallowed: "sys.UnraisableHookArgs") -> None:
-    """Raise an interruption again that Python has swallowed, a moment later, because the finalizer may still be
-    running.
+    """Raise an interruption again that Python has discarded.
+
+    This happens a moment later, because the finalizer may still be running.
     """
     interrupted = swallowed.exc_value
     if not isinstance(interrupted, Interrupted):

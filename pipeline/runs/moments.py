@@ -1,4 +1,4 @@
-"""Parses moments and spans that users write: --epoch and --as-of."""
+"""Parses the times and time spans that users write for --epoch and --as-of."""
 
 import re
 from datetime import UTC, datetime
@@ -14,11 +14,11 @@ _MILLISECONDS = re.compile(r"\d{12,15}", re.ASCII)
 
 
 class BadEpoch(ValueError):
-    """Raised if the value of --epoch is invalid. The text lists valid values."""
+    """Raised if the value of --epoch is invalid. The message lists valid values."""
 
 
 class BadMoment(ValueError):
-    """Raised if the value of --as-of is invalid. The text lists valid values."""
+    """Raised if the value of --as-of is invalid. The message lists valid values."""
 
 
 def epoch_ms_from(text: str, now_ms: int) -> int | None:
@@ -52,8 +52,9 @@ def _date(text: str, now_ms: int) -> int | None:
 
 
 def moment_from(text: str, now_ms: int) -> int:
-    """Return --as-of in ms since 1970: `now`, such a number, or a date with or without a time (UTC by default). Raises
-    BadMoment.
+    """Return --as-of in ms since 1970.
+
+    The value is `now`, a number of ms, or a date with or without a time (UTC by default). Raises BadMoment.
     """
     if text == "now":
         return now_ms

@@ -1,7 +1,7 @@
-"""The folder of a job's results, on any file system that Spark can write to.
+"""Manages the folder of a job's results, on any file system that Spark can write to.
 
-A file appears whole or not at all. `summary.json` is written last, so if it exists, all results do. One run at a time
-owns the folder (`sluicegate.pipeline.runs.folder_lock`).
+Readers see a file as a whole or not at all. `summary.json` is written last, so if it exists, all results exist. One run
+at a time owns the folder (`sluicegate.pipeline.runs.folder_lock`).
 """
 
 import json
@@ -34,7 +34,7 @@ def java_classes(spark: SparkSession) -> "JVMView":
 
 
 class BadFolder(PipelineError):
-    """Raised if the path is not a folder and cannot be created. The text has the path and the reason."""
+    """Raised if the path is not a folder and cannot be created. The message contains the path and the reason."""
 
 
 class Results:
@@ -43,7 +43,7 @@ class Results:
     def __init__(self, spark: SparkSession, out: str) -> None:
         """Open the folder, which need not exist.
 
-        Raises BadFolder if it is a file, or if Spark does not support its file system.
+        Raises BadFolder if the path is a file, or if Spark does not support its file system.
         """
         self._spark = spark
         self._out = out.rstrip("/")
@@ -69,22 +69,22 @@ class Results:
         return f"{self._out}/{name}"
 
     def uri(self, name: str) -> str:
-        """Return the absolute path with its file system, for processes with another working directory."""
+        """Return the absolute path with its file system, for processes with a different working directory."""
         return str(self._files.makeQualified(self._path_of(self.path(name))).toString())
 
     def names_in(self, name: str) -> list[str]:
-        """Return the names of files in a subfolder; empty if there is no such folder."""
+        """Return the names of the files in a subfolder; an empty list if there is no such folder."""
         if not self.has(name):
             return []
         return [status.getPath().getName() for status in self._files.listStatus(self._path_of(self.path(name)))]
 
     def times_in(self, name: str) -> dict[str, int]:
-        """Return when each file in a subfolder was written (ms since 1970, by the file system's clock)."""
+        """Return the time at which each file in a subfolder was written (ms since 1970, by the file system's clock)."""
         statuses = self._files.listStatus(self._path_of(self.path(name)))
         return {str(status.getPath().getName()): int(status.getModificationTime()) for status in statuses}
 
     def remove(self, name: str) -> None:
-        """Delete a file or folder, with its contents, if it exists."""
+        """Delete a file, or a folder with its contents, if it exists."""
         self._files.delete(self._path_of(self.path(name)), True)
 
     def has(self, name: str) -> bool:
@@ -92,7 +92,7 @@ class Results:
         return bool(self._files.exists(self._path_of(self.path(name))))
 
     def write_table(self, name: str, rows: DataFrame) -> DataFrame:
-        """Write rows as Parquet, replacing the table, and return it as read back."""
+        """Write rows as Parquet, replacing the table. Return the table as it was written."""
         rows.write.mode("overwrite").parquet(self.path(name))
         return self._spark.read.schema(rows.schema).parquet(self.path(name))
 
@@ -106,31 +106,31 @@ class Results:
         self.publish(name)
 
     def stage_text(self, name: str, text: str) -> None:
-        """Write the new contents next to the file; readers see them after `publish`."""
+        """Write the new contents next to the file. Readers see them after `publish`."""
         self.create_text(f".{name}.part", text)
 
     def publish(self, name: str) -> None:
-        """Replace the file by its staged contents."""
+        """Replace the file with its staged contents."""
         target = self._path_of(self.path(name))
         self._files.delete(target, False)
         self._files.rename(self._path_of(self.path(f".{name}.part")), target)
 
     def create_text(self, name: str, text: str) -> None:
-        """Write a file in place, so that the file system dates it now. Readers may see it half written."""
+        """Write a file in place, so that the file system dates it now. Readers may see an incomplete file."""
         with _closed(self._files.create(self._path_of(self.path(name)), True)) as stream:
             stream.write(bytearray(text.encode()))
 
     def read_text(self, name: str) -> str:
-        """Return a file's text."""
+        """Return the text in a file."""
         with _closed(self._files.open(self._path_of(self.path(name)))) as stream:
             return bytes(stream.readAllBytes()).decode()
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        """Write summary.json; the job's last step."""
+        """Write summary.json, which is the job's last step."""
         self.write_text(SUMMARY, json.dumps(summary, indent=2) + "\n")
 
     def read_summary(self) -> dict[str, Any]:
-        """Return what `write_summary` wrote."""
+        """Return the summary that `write_summary` wrote."""
         found: dict[str, Any] = json.loads(self.read_text(SUMMARY))
         return found
 
@@ -141,7 +141,7 @@ class Results:
 
 @contextmanager
 def _closed(stream: Any) -> Iterator[Any]:
-    """Close a stream of Java's. After an error, an error of closing is ignored, because it follows from the first."""
+    """Close a Java stream. After an error, ignore an error from closing, because it follows from the first error."""
     try:
         yield stream
     except BaseException:
@@ -162,9 +162,9 @@ def _why(out: str, error: Py4JJavaError) -> str:
 
 
 def _way_on(out: str, message: str) -> str:
-    """Return a hint if the store denies access or Spark lacks the connector.
+    """Return a hint if the store denies access, or if Spark lacks the connector.
 
-    Spark contains only the connectors for files and hdfs.
+    Spark only contains the connectors for files and hdfs.
     """
     scheme = out.partition(":")[0]
     if scheme == "s3a" and _NO_BUCKET in message:

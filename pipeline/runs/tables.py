@@ -1,8 +1,8 @@
-"""Tables that several runs write to: their formats, and the packages that Spark needs for them.
+"""Keeps tables that several runs write to: their formats, and the packages that Spark needs for them.
 
-A run replaces the rows that it or an equal run wrote before, so no row is there twice. Rows are replaced by the values
-of one column: the topics of a run, or the batch of a stream. Delta Lake and Iceberg replace in one commit; for Parquet,
-the folders of these values are deleted and written.
+A run replaces the rows that it or an equal run wrote before, so no row occurs twice. Rows are replaced by the values in
+one column: the topics of a run, or the batch of a stream. Delta Lake and Iceberg replace rows in one commit. For
+Parquet, the folders of these values are deleted and written again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 
 
 class TableFormat(StrEnum):
-    """Values of --format."""
+    """The values of --format."""
 
     PARQUET = "parquet"
     DELTA = "delta"
@@ -33,7 +33,7 @@ class TableFormat(StrEnum):
 
 
 CLASSES = {TableFormat.DELTA: "io.delta.sql.DeltaSparkSessionExtension", TableFormat.ICEBERG: _ICEBERG}
-"""A class that is on the classpath if the format is available."""
+"""Classes that are on the classpath if the format is available."""
 # One package for each minor release of Spark. `make test` and `make sparks` test them.
 _PACKAGES = {
     "4.0": {
@@ -49,7 +49,7 @@ _PACKAGES = {
 
 
 class BadTables(PipelineError):
-    """Raised if tables cannot be kept at this location or in this format. The text has the reason and a fix."""
+    """Raised if tables cannot be kept at this location or in this format. The message gives the reason and a fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class TableLocation:
 
     @property
     def catalog(self) -> str | None:
-        """Return NAME.NAMESPACE of the user's catalog; None for a folder."""
+        """Return NAME.NAMESPACE in the user's catalog; None for a folder."""
         return self.where.removeprefix(_CATALOG) if self.where.startswith(_CATALOG) else None
 
     def settings(self) -> Mapping[str, str]:
-        """Return settings that the session must start with. Settings of Iceberg can also be set later."""
+        """Return settings that must be set before the session starts. Iceberg's settings can also be set later."""
         if self.format is not TableFormat.DELTA:
             return {}
         return {
@@ -80,19 +80,19 @@ class TableLocation:
         """Return the prefix of an Iceberg table's name, and the settings of the catalog that represents a folder."""
         if self.catalog is not None:
             return self.catalog, {}
-        # Spark caches catalogs by name, so each folder gets its own name.
+        # Spark caches catalogs by name, so each folder gets a catalog with its own name.
         name = f"sluicegate_{sha256(self.where.encode()).hexdigest()[:12]}"
         key = f"spark.sql.catalog.{name}"
         return name, {key: _ICEBERG, f"{key}.type": "hadoop", f"{key}.warehouse": self.where}
 
 
 def minor_of(spark: str) -> str:
-    """Return the minor release, such as 4.0 for 4.0.0."""
+    """Return a version's minor release, such as 4.0 for 4.0.0."""
     return ".".join(spark.split(".")[:2])
 
 
 def package_of(form: TableFormat, spark: str) -> str | None:
-    """Return the Maven package of a format for a release of Spark (4.0.0); None if no package is known."""
+    """Return the Maven package of a format for a Spark version such as 4.0.0; None if no package is known."""
     return _PACKAGES.get(minor_of(spark), {}).get(form)
 
 
@@ -107,7 +107,7 @@ def table_location_from(where: str | None, form: str | None) -> TableLocation | 
 
 
 def format_named(name: str) -> TableFormat:
-    """Return the format of that name. Raises BadTables."""
+    """Return the format with that name. Raises BadTables."""
     try:
         return TableFormat(name)
     except ValueError:
@@ -115,7 +115,7 @@ def format_named(name: str) -> TableFormat:
 
 
 def table_location(where: str, form: TableFormat) -> TableLocation:
-    """Return a checked location. Raises BadTables for an invalid catalog, or one that the format cannot use."""
+    """Return a checked location. Raises BadTables if the catalog is invalid or the format cannot use it."""
     found = TableLocation(where.rstrip("/"), form)
     if found.catalog is None:
         return found
@@ -131,17 +131,17 @@ PARTITIONED_BY = ("topic", "day")
 
 
 class Tables(Protocol):
-    """The operations of every format."""
+    """The operations that every format supports."""
 
     def replace(self, name: str, rows: DataFrame, by: str, values: Sequence[str]) -> None:
-        """Replace the rows that have one of `values` in the column `by`. Each new row has one of these values."""
+        """Replace the rows that contain one of `values` in the column `by`. Each new row also contains one of them."""
 
     def read(self, name: str, schema: str) -> DataFrame:
-        """Return the table, which is empty if it does not exist. `schema` is Spark's DDL."""
+        """Return the table, which is empty if it does not exist. `schema` is Spark DDL."""
 
 
 def tables_in(spark: SparkSession, kept: TableLocation) -> Tables:
-    """Return the tables at a location. Raises BadTables if Spark lacks the format or the location is invalid."""
+    """Return the tables at a location. Raises BadTables if Spark lacks the format, or if the location is invalid."""
     if kept.format in CLASSES:
         _check_class(spark, kept.format)
     match kept.format:
@@ -153,7 +153,7 @@ def tables_in(spark: SparkSession, kept: TableLocation) -> Tables:
 
 
 class _Parquet:
-    """Folders `NAME/topic=…/day=…`, or `NAME/batch=…/topic=…/day=…`."""
+    """Tables in Parquet, in folders `NAME/topic=…/day=…` or `NAME/batch=…/topic=…/day=…`."""
 
     def __init__(self, spark: SparkSession, where: str) -> None:
         self._spark = spark
@@ -167,7 +167,7 @@ class _Parquet:
         """See `Tables`."""
         for value in values:
             self._folder.remove(f"{name}/{by}={value}")
-        # Dynamic: two runs with different topics then use different temporary folders.
+        # In dynamic mode, two runs with different topics use different temporary folders.
         (
             rows.write.mode("overwrite")
             .option("partitionOverwriteMode", "dynamic")
@@ -183,7 +183,7 @@ class _Parquet:
 
 
 class _Delta:
-    """Folders `NAME`, each a table."""
+    """Tables in Delta Lake, each in a folder `NAME`."""
 
     def __init__(self, spark: SparkSession, where: str) -> None:
         self._spark = spark
@@ -208,7 +208,7 @@ class _Delta:
 
 
 class _Iceberg:
-    """Tables of a catalog, or folders `NAME`, each a table."""
+    """Tables in Iceberg, either in a catalog or each in a folder `NAME`."""
 
     def __init__(self, spark: SparkSession, kept: TableLocation) -> None:
         self._spark = spark
@@ -240,7 +240,7 @@ class _Iceberg:
 
 @contextmanager
 def _table_errors(name: str) -> Iterator[None]:
-    """Raise BadTables for an error of the format."""
+    """Raise BadTables if the format raises an error."""
     try:
         yield
     except PySparkException as error:
@@ -251,7 +251,7 @@ def _table_errors(name: str) -> Iterator[None]:
 
 
 def _check_class(spark: SparkSession, form: TableFormat) -> None:
-    """Check that Spark has the format, because a later error would not name the jar."""
+    """Check that Spark supports the format, because a later error would not name the jar."""
     try:
         java_classes(spark).org.apache.spark.util.Utils.classForName(CLASSES[form], True, False)
     except Py4JJavaError as error:
@@ -277,13 +277,13 @@ _DAY_MS = 86_400_000
 
 
 def day_of(milliseconds: Column) -> Column:
-    """Return the day (UTC) of a moment in ms, independent of the session's time zone."""
+    """Return the day (UTC) of a time in ms, independent of the session's time zone."""
     return f.date_from_unix_date(f.floor(milliseconds / _DAY_MS).cast("int"))
 
 
 def batch_name(stream: str, number: int) -> str:
     """Return the name of a stream's batch, which has at most 16 characters.
 
-    Iceberg keeps so many characters of each file's bounds, and finds files by them.
+    Iceberg stores only the first 16 characters of the bounds of each file, and uses them to find files.
     """
     return f"{stream.replace('-', '')[:6]}-{number:08}"

@@ -1,1 +1,1 @@
-"""The Spark data source `sluicegate`, which reads topics as stored, with timestamps as int64."""
+"""Implements the Spark data source `sluicegate`, which reads topics as stored, with timestamps as int64."""

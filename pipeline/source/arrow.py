@@ -1,6 +1,6 @@
-"""Converts decoded batches to Arrow record batches of the requested columns.
+"""Converts decoded batches to Arrow record batches with the requested columns.
 
-The columns are those of Spark's own Kafka source in its order, then those of the raw source.
+The columns are those of Spark's own Kafka source in its order, followed by those of the raw source.
 """
 
 import re
@@ -22,7 +22,7 @@ _HEADERS_DDL = "array<struct<key: string, value: binary>>"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `type` is Spark's DDL type."""
+    """A column. `type` is its type in Spark DDL."""
 
     name: str
     type: str
@@ -50,16 +50,19 @@ ALL = (
     Column("batch_records", "int"),
 )
 BY_NAME_ONLY = (Column("headers_binary", "array<struct<key: binary, value: binary>>"),)
-"""Headers with names as bytes, because not all are UTF-8; only included on request."""
+"""Headers with names as bytes, because some are not UTF-8. Only included on request."""
 _BY_NAME = {column.name: column for column in (*ALL, *BY_NAME_ONLY)}
 
 
 class UnknownColumn(ValueError):
-    """Raised for an unknown column. The text lists the valid ones."""
+    """Raised for an unknown column. The message lists the valid columns."""
 
 
 def columns_named(text: str | None) -> tuple[Column, ...]:
-    """Parse a comma-separated list. None selects all columns except those in `BY_NAME_ONLY`. Raises UnknownColumn."""
+    """Parse a comma-separated list of columns. Raises UnknownColumn.
+
+    None selects all columns except those in `BY_NAME_ONLY`.
+    """
     if text is None:
         return ALL
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -74,7 +77,7 @@ def columns_named(text: str | None) -> tuple[Column, ...]:
 
 
 def ddl_of(columns: tuple[Column, ...]) -> str:
-    """Return the schema as Spark's DDL."""
+    """Return the schema as Spark DDL."""
     return ", ".join(f"{column.name} {column.type}" for column in columns)
 
 
@@ -87,7 +90,7 @@ _HEADERS_TYPES = {
     "headers_binary": pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])),
 }
 _BYTES = {"key": _KEY, "value": _VALUE}
-_NUMBERS = {  # the row of the columns, and the width of its values
+_NUMBERS = {  # the row in `DecodedBatch.columns`, and the width of its values
     "offset": (0, np.int64),
     "timestamp": (1, np.int64),
     "key_size": (_KEY + 1, np.int32),
@@ -108,7 +111,7 @@ _OF_BATCH: dict[str, tuple[Callable[[BatchFacts], Any], pa.DataType]] = {
 
 @dataclass(slots=True)
 class _Bytes:
-    """The bytes of one column of all batches so far."""
+    """The bytes of one column in all batches so far."""
 
     values: NDArray[np.uint8]
     filled: int
@@ -127,7 +130,7 @@ class _Bytes:
         self.sizes.append(sizes)
 
     def take(self) -> pa.Array:
-        """Return everything as one array and start again."""
+        """Return all bytes as one array, and start again."""
         sizes = np.concatenate(self.sizes)
         ends = np.zeros(len(sizes) + 1, np.int32)
         np.cumsum(np.maximum(sizes, 0), out=ends[1:])
@@ -139,7 +142,7 @@ class _Bytes:
 
 
 class ArrowRows:
-    """Collects rows of one partition until `take`."""
+    """Collects the rows of one partition until `take` is called."""
 
     def __init__(self, of: TopicPartition, columns: Sequence[Column]) -> None:
         self._of = of
@@ -160,7 +163,7 @@ class ArrowRows:
         return sum(column.filled for column in self._bytes.values())
 
     def add(self, batch: DecodedBatch, start: int, end: int) -> None:
-        """Add the records with offsets in [start, end). Raises BrokenRecords, and then adds no records."""
+        """Add the records with offsets in [start, end). If it raises BrokenRecords, it adds no records."""
         offsets = batch.offset
         first, last = 0, len(offsets)
         if last == 0 or offsets[0] < start or offsets[-1] >= end:
@@ -181,7 +184,7 @@ class ArrowRows:
         self.rows += last - first
 
     def take(self) -> pa.RecordBatch:
-        """Return all collected rows, at least one, and start again."""
+        """Return all collected rows, and start again. There must be at least one row."""
         arrays = [self._array(name) for name in self._names]
         self._counts, self._facts, self._numbers, self._positions = [], [], [], []
         self._headers = {name: [] for name in self._headers}
@@ -229,9 +232,9 @@ class ArrowRows:
 
 
 def _as_java_decodes(name: bytes) -> str:
-    """Decode UTF-8 as Java's `String` does, and therefore as Spark's own source.
+    """Decode UTF-8 as Java's `String` does, because Spark's own source uses it.
 
-    Java replaces half of a surrogate pair by one character; Python replaces each of its bytes.
+    Java replaces half of a surrogate pair with one character; Python replaces each of its bytes.
     """
     try:
         return name.decode()
@@ -240,7 +243,7 @@ def _as_java_decodes(name: bytes) -> str:
 
 
 def _repeated_text(text: str, count: int) -> pa.Array:
-    """Return the same text in every row. Building the buffer at once is faster than Arrow's copies."""
+    """Return the same string in every row. Building the buffer at once is faster than Arrow's copies."""
     data = text.encode()
     ends = np.arange(0, (count + 1) * len(data), len(data), dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(ends), pa.py_buffer(data * count)])

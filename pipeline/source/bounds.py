@@ -1,7 +1,8 @@
-"""The start and the end of reading: the options for offsets and times, and the offsets that they mean on a cluster.
+"""Determines the start and the end of reading from the options for offsets and times.
 
-As in Spark's own source, a time for all partitions precedes times for each of them, and both precede offsets. A bound
-beyond a partition's end is reported, because the query would read less than was asked for.
+As in Spark's own source, a time for all partitions takes precedence over times for single partitions, and both take
+precedence over offsets. A bound beyond a partition's end is reported, because the query would read less than the user
+requested.
 """
 
 import json
@@ -20,16 +21,17 @@ _PairsOf = tuple[tuple[TopicPartition, int], ...]
 
 
 class BadOption(PipelineError, ValueError):
-    """Raised if an option is unknown or invalid. The text names it."""
+    """Raised if an option is unknown or invalid. The message names the option."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBound:
-    """The start or the end of reading: `offset` (EARLIEST or LATEST) for every partition, an offset for each partition
-    in `of`, or the first record at or after `timestamp` (ms), which for partitions in `times` is the time there.
+    """The start or the end of reading.
 
-    `option`: name of the option in messages. `latest_if_none`: a partition without a record at or after the time starts
-    at its end; otherwise that is an error.
+    It is one of: the same `offset` (EARLIEST or LATEST) for every partition; an offset for each partition in `of`; or
+    the first record at or after `timestamp` (ms), which `times` replaces for some partitions. `option` is the option's
+    name in messages. With `latest_if_none`, a partition without a record at or after the time starts at its end;
+    otherwise this is an error.
     """
 
     offset: int
@@ -41,7 +43,10 @@ class ReadBound:
 
 
 def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream: bool) -> ReadBound:
-    """Parse the options that begin with `which` ("starting" or "ending"). Names are lower-case. Raises BadOption."""
+    """Parse the options that begin with `which` ("starting" or "ending"). Raises BadOption.
+
+    The options' names must be in lower case.
+    """
     is_start = which == "starting"
     latest_if_none = not is_start or _is_latest_if_none(options)
     stamp = options.get(f"{which}timestamp")
@@ -80,7 +85,7 @@ def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream:
 
 
 def check_order(start: ReadBound, end: ReadBound) -> None:
-    """Raise BadOption if reading would start at a later time than its end."""
+    """Raise BadOption if the start time is later than the end time."""
     starts, ends = dict(start.times), dict(end.times)
     for of in dict.fromkeys([None, *starts, *ends]):
         begun = start.timestamp if of is None else starts.get(of, start.timestamp)

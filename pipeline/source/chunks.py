@@ -1,9 +1,9 @@
 """Reads the chunks of a partition in separate tasks and combines their results in the partition's order.
 
-Cuts are at the boundaries of fixed blocks of offsets. A batch may cross a cut, which is not known before it is read: it
-belongs to the chunk that contains its last offset. Compaction never changes a batch's last offset, and it is the only
-offset that a compressed message of magic 0 or 1 states. A broker that is asked for a chunk's start responds with the
-first batch that ends there or later. So each batch belongs to one chunk and is decompressed once.
+Partitions are cut at the boundaries of fixed blocks of offsets. A batch may cross a cut, which is only known after
+reading it. It belongs to the chunk that contains its last offset. Compaction never changes a batch's last offset, and
+this is the only offset that a compressed message of magic 0 or 1 contains. A fetch from a chunk's start returns the
+first batch that ends there or later. Each batch therefore belongs to one chunk and is decompressed once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,12 +24,12 @@ BLOCK_OFFSETS = 65_536
 _BLOCKS_AT_LEAST = 4  # reading a smaller chunk takes less time than starting a task
 
 MissingRanges = tuple[tuple[int, int], ...]
-"""Ranges of offsets, [first, end) each, that retention deleted before they were read."""
+"""Ranges of offsets, each [first, end), that retention deleted before they were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The batches of `whole`, the range of a partition that is read, that end in [start, end).
+    """The batches that end in [start, end). `whole` is the range that is read from the partition.
 
     A last batch that extends beyond `whole` belongs to the last chunk; its records after the end are ignored.
     """
@@ -45,16 +45,16 @@ class Chunk:
 
     @property
     def range(self) -> OffsetRange:
-        """Return the chunk as a range, for readers of records."""
+        """Return the chunk as a range, for code that reads records."""
         return OffsetRange(self.whole.of, self.start, self.end)
 
     def place(self, batch: StoredBatch) -> int:
-        """Return the offset that determines the chunk to which the batch belongs."""
+        """Return the offset that determines which chunk contains the batch."""
         return min(batch.last_offset, self.whole.end - 1)
 
 
 def cut_ranges(ranges: Sequence[OffsetRange], tasks: int) -> list[list[Chunk]]:
-    """Cut each range that exceeds its share of `tasks` tasks and is large enough for a task.
+    """Cut each range that exceeds its share of `tasks` tasks and is large enough for several tasks.
 
     Returns the chunks of each range in order.
     """
@@ -70,7 +70,7 @@ def _chunks(whole: OffsetRange, count: int) -> list[Chunk]:
 
 
 def read_chunk(options: SourceOptions, chunk: Chunk, take: Callable[[StoredBatch], None]) -> MissingRanges:
-    """Call `take` for each batch of a chunk in order; return the ranges that retention deleted meanwhile.
+    """Call `take` for each batch in a chunk, in order. Return the ranges that retention deleted meanwhile.
 
     Raises TopicTrouble and BrokerUnreachable.
     """
@@ -115,10 +115,11 @@ _ORDER = pa.schema([("whole", pa.int32()), ("start", pa.int64()), ("place", pa.i
 def map_partitions(
     spark: SparkSession, partitions: Sequence[Sequence[Chunk]], read: Read, schema: pa.Schema, finish: Finish, ddl: str
 ) -> DataFrame:
-    """Return the rows of `finish`. It gets a partition's range and a table of what `read` found in its chunks, in
-    order; it is not called for a partition that was cut and has no rows.
+    """Return the rows of `finish` for all partitions.
 
-    A partition of one chunk is finished in the task that reads it; the results of others go to one task.
+    `finish` receives a partition's range and a table with the rows that `read` returned for its chunks, in order. It is
+    not called for a partition in several chunks without any rows. The task that reads a partition with one chunk also
+    finishes it; the results of several chunks go to one task.
     """
     alone = [its[0] for its in partitions if len(its) == 1]
     cut = [its for its in partitions if len(its) > 1]
@@ -171,7 +172,7 @@ def _finished(
 
 
 def _by_partition(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Split a sorted batch at partition boundaries and drop the order columns."""
+    """Split a sorted batch at partition boundaries, and drop the columns that sorted it."""
     numbers = batch["whole"].to_numpy()
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
     rows = batch.select(batch.schema.names[len(_ORDER) :])

@@ -1,9 +1,9 @@
-"""The format `sluicegate`, for spark.read and spark.readStream.
+"""Defines the format `sluicegate`, for spark.read and spark.readStream.
 
     spark.dataSource.register(TopicSource)
     spark.read.format("sluicegate").option("kafka.bootstrap.servers", ...).option("subscribe", "orders").load()
 
-A Python data source does not learn which columns a query uses, so the option `columns` names them.
+A Python data source does not know which columns a query uses, so the option `columns` names them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,17 +27,15 @@ from sluicegate.pipeline.source.task_ranges import ranges_of_tasks
 
 
 class TopicSource(DataSource):
-    """The data source, as described in the module. Its options are those of `sluicegate.pipeline.source.options`."""
+    """The data source (see the module's docstring). Its options are those of `sluicegate.pipeline.source.options`."""
 
     @classmethod
     def name(cls) -> str:
-        """Return the name for `format`."""
+        """Return the name to pass to `format`."""
         return "sluicegate"
 
     def schema(self) -> str:
-        """Return the requested columns. When a query is defined, this raises BadOption, BadSetting and
-        UnknownColumn.
-        """
+        """Return the requested columns. Raises BadOption, BadSetting and UnknownColumn when a query is defined."""
         return ddl_of(source_options(self.options, is_stream=True).columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -70,5 +68,5 @@ class TopicReader(DataSourceReader):
         return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Return the records of a task's ranges, range by range. Spark passes None if there are no ranges."""
+        """Return the records in a task's ranges, range by range. Spark passes None if there are no ranges."""
         return rows_of_task(self._options, partition)

@@ -28,12 +28,12 @@ _SIZE_BYTES = 4
 
 
 class BrokenRecords(Exception):
-    """Raised if stored data violate the record format. The text has the position."""
+    """Raised if stored data violate the record format. The message contains the position."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """Values that all records of a batch share. `records` is the number of records; sizes are in bytes."""
+    """Values that all records in a batch share. `records` is the number of records; sizes are in bytes."""
 
     magic: int
     codec: str
@@ -52,7 +52,7 @@ class DecodedBatch:
 
     `payload` contains keys, values and headers at the positions in `columns`, and is valid until the next batch is
     decoded. `columns` is an array of eight rows (offset, timestamp, key position and size, value position and size,
-    headers position and size) with one column for each record.
+    headers position and size) with one column per record.
     """
 
     facts: BatchFacts
@@ -66,7 +66,7 @@ class DecodedBatch:
 
     @property
     def largest_record(self) -> int:
-        """Return the size in bytes of the largest record's key, value and headers."""
+        """Return the size in bytes of the largest record, that is, of its key, value and headers."""
         return int(np.maximum(self.columns[3::2], 0).sum(axis=0).max(initial=0))
 
 
@@ -85,7 +85,7 @@ class BatchDecoder:
         return self._decode_v2(batch, batch.header) if batch.header is not None else self._decode_legacy(batch)
 
     def add_up(self, batch: StoredBatch) -> tuple[BatchFacts, BatchTotals] | None:
-        """Return totals of a batch, several times faster than decoding; None if the batch must be decoded.
+        """Return a batch's totals, several times faster than by decoding it; None if the batch must be decoded.
 
         Raises BrokenRecords.
         """
@@ -113,7 +113,7 @@ class BatchDecoder:
         return DecodedBatch(_facts_of(header), payload, columns)
 
     def _records_of(self, batch: StoredBatch, header: RecordBatch) -> tuple[memoryview, int, int]:
-        """Return the plain payload, and the positions at which the records start and end in it."""
+        """Return the uncompressed payload, and the positions at which its records start and end."""
         if not has_valid_crc(batch.data, header):
             raise BrokenRecords(f"the CRC of the batch at offset {header.base_offset} does not match")
         start, end = batch.start + HEADER_BYTES, batch.end
@@ -141,8 +141,8 @@ class BatchDecoder:
             raise BrokenRecords(f"the message at offset {batch.last_offset}: {error}") from error
         self.plain_bytes = len(payload)
         columns = np.empty((8, len(inner)), np.int64)
-        # Inner offsets of magic 1 are relative: the wrapper has the offset of the last message. Those of magic 0 are
-        # absolute.
+        # Inner offsets of magic 1 are relative: the wrapper contains the offset of the last message. Those of magic 0
+        # are absolute.
         shift = outer.offset - inner[-1].offset if outer.magic > 0 and inner else 0
         stamped = outer.is_log_append_time
         for row, message in enumerate(inner):
@@ -205,15 +205,15 @@ def _check_crc(data: memoryview, message: Message) -> None:
 
 
 _MOST_NAMED = 1000
-"""Limit for a chunk; further batches are counted with the last one."""
+"""The limit for a chunk; further batches are counted in the last entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Unreadable `batches` from `first_offset` to `last_offset`. `stored_bytes` is their size, `reason` that of the
-    first.
+    """Unreadable `batches` from `first_offset` to `last_offset`. `stored_bytes` is their size, and `reason` is the
+    reason for the first batch.
 
-    Offsets are those in headers, if they agree with the next batch.
+    The offsets come from the batches' headers if these agree with the next batch.
     """
 
     first_offset: int
@@ -227,7 +227,7 @@ class Unreadable:
         return f"offsets {self.first_offset} to {self.last_offset} ({count}) cannot be read: {self.reason}"
 
     def with_next(self, other: "Unreadable") -> "Unreadable":
-        """Return both entries as one."""
+        """Return one entry for both."""
         batches, size = self.batches + other.batches, self.stored_bytes + other.stored_bytes
         return Unreadable(self.first_offset, other.last_offset, batches, size, self.reason)
 
@@ -246,13 +246,13 @@ def join_adjacent(found: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
 
 
 class UnreadableRanges:
-    """Joins adjacent entries and limits their number, so that a completely damaged partition needs little memory."""
+    """Joins adjacent entries and limits their number, so that a completely damaged partition uses little memory."""
 
     def __init__(self) -> None:
         self.found: list[Unreadable] = []
 
     def add(self, each: Unreadable) -> None:
-        """Add an entry, in the order of offsets."""
+        """Add an entry. Entries must be in offset order."""
         found = self.found
         if found and (found[-1].last_offset + 1 >= each.first_offset or len(found) == _MOST_NAMED):
             found[-1] = found[-1].with_next(each)

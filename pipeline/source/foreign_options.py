@@ -1,7 +1,7 @@
 """Lists options of Spark's own Kafka source and settings of Java's client that this source lacks, with replacements.
 
-The options are those of Spark's `KafkaSourceProvider`, and the settings those of Kafka's `ConsumerConfig`. A test
-compares both with the installed classes.
+The options are those in Spark's `KafkaSourceProvider`, and the settings are those in Kafka's `ConsumerConfig`. A test
+compares both lists with the installed classes.
 """
 
 _NO_GROUP = "this source uses no consumer group and needs no ACL for one: omit it"
@@ -79,7 +79,7 @@ _FAMILIES = {
     "internal.": _NO_CACHE,
     "share.": _NO_GROUP,
 }
-"""Settings that begin alike."""
+"""Advice for all settings with the same prefix."""
 _TUNING = (
     *("fetch.min.bytes", "fetch.max.bytes", "fetch.max.wait.ms", "max.partition.fetch.bytes", "check.crcs"),
     *("receive.buffer.bytes", "send.buffer.bytes", "connections.max.idle.ms", "metadata.max.age.ms"),
@@ -93,7 +93,7 @@ _TUNING = (
 
 
 def advice_instead_of(name: str) -> str | None:
-    """Return what to write instead of an option, by its lower-case name.
+    """Return the replacement for an option, given its name in lower case.
 
     Returns None for an option that Spark's own source does not have either.
     """

@@ -1,7 +1,8 @@
 """Finds records that a stream or a job has not read and that no longer exist.
 
-It compares offsets with the cluster's. Offsets alone do not show that a topic was deleted and created again with as
-many records, so a checkpoint also has the ids of its topics. Brokers older than Kafka 2.8 have no ids.
+The stored offsets are compared with the cluster's offsets. Offsets alone do not reveal that a topic was deleted and
+created again with the same number of records, so a checkpoint also contains the ids of its topics. Brokers older than
+Kafka 2.8 do not support ids.
 """
 
 import warnings
@@ -15,27 +16,27 @@ from sluicegate.pipeline.source.subscription import Subscription
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
 _IDS = "topic ids"
-"""Key of the ids in a checkpoint. No topic has this name, because a blank is not legal in one."""
+"""Key of the ids in a checkpoint. No topic has this name, because topic names cannot contain a blank."""
 _MOST_SHOWN = 5
 
 StoredOffsets = dict[str, dict[str, Any]]
-"""{topic: {partition: offset}, "topic ids": {topic: id}}: the checkpoints of Spark's own source have the first part."""
+"""{topic: {partition: offset}, "topic ids": {topic: id}}. Checkpoints of Spark's own source lack the second part."""
 
 
 class LostOffsets(PipelineError):
-    """Raised if records that should be read no longer exist. The text has topic, partition and both offsets."""
+    """Raised if records that a query should read no longer exist. The message gives topic, partition and offsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The offsets of all partitions that a stream has reached, and the ids of their topics if they are known."""
+    """The offsets that a stream has reached in all partitions, and the ids of their topics if they are known."""
 
     offsets: Mapping[TopicPartition, int]
     ids: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_stored(cls, stored: StoredOffsets) -> "Position":
-        """Return the position of a checkpoint."""
+        """Return the position in a checkpoint."""
         offsets = {
             TopicPartition(topic, int(partition)): offset
             for topic, its in stored.items()
@@ -45,7 +46,7 @@ class Position:
         return cls(offsets, stored.get(_IDS, {}))
 
     def stored(self) -> StoredOffsets:
-        """Return the content of a checkpoint."""
+        """Return the position in the form that a checkpoint contains."""
         found: StoredOffsets = {}
         for of, offset in sorted(self.offsets.items()):
             found.setdefault(of.topic, {})[str(of.partition)] = offset
@@ -55,7 +56,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class LogStates:
-    """The first offset and the end of each existing partition, and the topics' ids, in which "" is unknown.
+    """The first offset and the end of each existing partition, and the topics' ids, which are "" if unknown.
 
     The end includes open transactions.
     """
@@ -94,12 +95,12 @@ def log_states(cluster: KafkaCluster, subscription: Subscription, *, must_exist:
 
 
 def is_recreated(known: Mapping[str, str], now: Mapping[str, str], topic: str) -> bool:
-    """Return whether the topic was created again since its id was `known`."""
+    """Return whether the topic was created again since its id was stored in `known`."""
     return bool(known.get(topic) and now.get(topic) and known[topic] != now[topic])
 
 
 def surviving_ranges(start: Position, end: Position, now: LogStates) -> tuple[list[OffsetRange], list[str]]:
-    """Return the ranges between two positions that exist, and a sentence for each partition that lost records."""
+    """Return the ranges between two positions that still exist, and a sentence for each partition that lost records."""
     ranges, lost = [], []
     for of in sorted({*start.offsets, *end.offsets}):
         found, sentence = _planned(of, start, end, now)
@@ -146,7 +147,7 @@ def _planned(
 
 
 def _no_longer(of: TopicPartition, begun: int | None, until: int | None, now: LogStates) -> str | None:
-    """Return why a partition can no longer be read; None if none of it was to be read."""
+    """Return the reason why a partition can no longer be read; None if the query would not have read it."""
     if begun is None and until is None:
         return None
     if of.topic not in now.ids:
@@ -165,7 +166,7 @@ def _no_longer(of: TopicPartition, begun: int | None, until: int | None, now: Lo
 
 
 def report_losses(lost: Sequence[str], *, must_fail: bool) -> None:
-    """Warn about each sentence. Raises LostOffsets if losses end the query."""
+    """Warn about each sentence. Raise LostOffsets if losses end the query."""
     if not lost:
         return
     if must_fail:

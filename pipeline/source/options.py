@@ -1,6 +1,6 @@
-"""Parses the options of the data source. Options of Spark's own Kafka source have the same names.
+"""Parses the options of the data source. Options of Spark's own Kafka source keep their names.
 
-Each option of that source is either supported, or rejected with its replacement (`foreign_options`).
+Each option of that source is either supported, or rejected with advice on its replacement (`foreign_options`).
 """
 
 import warnings
@@ -35,7 +35,7 @@ _OUTSIDE = "path"
 
 
 class Trigger(StrEnum):
-    """A stream's trigger, as the option `trigger` names it. Only releases before Spark 4.2 need the option."""
+    """The trigger of a stream in the option `trigger`. Only releases before Spark 4.2 need the option."""
 
     PROCESSING_TIME = "processingtime"
     AVAILABLE_NOW = "availablenow"
@@ -46,8 +46,8 @@ class Trigger(StrEnum):
 class SourceOptions:
     """All options, checked.
 
-    `most_records` is the maximum number of offsets that one task reads, `max_offsets` that of a stream's batch.
-    `trigger` is None if the option is not set.
+    `most_records` is the maximum number of offsets that one task reads, and `max_offsets` is the maximum for a stream's
+    batch. `trigger` is None if the option is not set.
     """
 
     bootstrap: tuple[Address, ...]
@@ -66,7 +66,7 @@ class SourceOptions:
 
 
 def source_options(given: Mapping[str, str], *, is_stream: bool = False) -> SourceOptions:
-    """Parse Spark's options, whose names are case-insensitive. A stream starts at the end by default.
+    """Parse Spark's options, whose names are case-insensitive. By default, a stream starts at the end.
 
     Raises BadOption, BadSetting and UnknownColumn.
     """
@@ -103,7 +103,7 @@ def source_options(given: Mapping[str, str], *, is_stream: bool = False) -> Sour
 
 
 def check_batch_options(given: Mapping[str, str]) -> None:
-    """Warn about options that apply to streams only, as Spark's own source does."""
+    """Warn about options that only apply to streams, as Spark's own source does."""
     for name in given:
         if name.lower() in _OF_STREAMS:
             message = f"the option {_SHOWN[name.lower()]} applies only to streams, but this is a batch query"
@@ -111,7 +111,7 @@ def check_batch_options(given: Mapping[str, str]) -> None:
 
 
 def check_stream_options(given: Mapping[str, str]) -> None:
-    """Raise BadOption for an option that ends a batch query."""
+    """Raise BadOption for an option that only applies to batch queries."""
     for name in given:
         if name.lower() in _OF_BATCHES:
             raise BadOption(
@@ -154,7 +154,7 @@ def _trigger(options: Mapping[str, str]) -> Trigger | None:
 
 
 def _is_committed(options: Mapping[str, str]) -> bool:
-    """Return whether only committed records are read. Spark's own source reads uncommitted ones by default."""
+    """Return whether only committed records are read. Spark's own source also reads uncommitted records by default."""
     given = {options[name].lower() for name in (_ISOLATION, _KAFKA_ISOLATION) if name in options}
     if len(given) > 1:
         raise BadOption(f"{_ISOLATION} and {_KAFKA_ISOLATION} differ: set only one of them")

@@ -1,6 +1,6 @@
-"""Shows one line with the number of offsets that a job has read, on the terminal or below the cell of a notebook.
+"""Shows the number of offsets that a job has read in one line, on the terminal or below the cell of a notebook.
 
-It counts offsets and not tasks, because a large partition has only a few tasks. Executors send their counts
+The line counts offsets instead of tasks, because a large partition has only a few tasks. Executors send their counts
 (`sluicegate.pipeline.kafka.read_offsets`).
 """
 
@@ -25,7 +25,7 @@ _ERASE = "\r\x1b[K"
 
 
 class ReadOffsets:
-    """Counts the offsets that a job has planned to read and those that its processes report as read."""
+    """Counts the offsets that a job plans to read and the offsets that its processes report as read."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -34,17 +34,17 @@ class ReadOffsets:
 
     @property
     def done(self) -> int:
-        """Return the number of planned offsets that were read."""
+        """Return how many of the planned offsets have been read."""
         return sum(self._of_processes.values()) - self._before
 
     def plan(self, offsets: int) -> None:
-        """Add planned offsets. If all earlier ones have been read, counting starts again."""
+        """Add planned offsets. If all earlier offsets have been read, counting starts again."""
         if self.done >= self._planned:
             self._before, self._planned = self._before + self.done, 0
         self._planned += offsets
 
     def take(self, datagram: bytes) -> None:
-        """Take a datagram of a task; invalid ones are ignored."""
+        """Process a datagram from a task. Invalid datagrams are ignored."""
         try:
             token, process, count = json.loads(datagram)
         except (ValueError, TypeError):
@@ -61,13 +61,13 @@ class ReadOffsets:
 
 
 class _Current:
-    """The counter that is shown, if any."""
+    """The counter that is currently shown, if any."""
 
     reading: ReadOffsets | None = None
 
 
 class _Line:
-    """The terminal's last line."""
+    """The last line on the terminal."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
@@ -89,7 +89,7 @@ class _Line:
 
 
 class _Display:
-    """A line below the cell of a notebook, which is updated in place."""
+    """A line below a notebook's cell, which is updated in place."""
 
     def __init__(self, display: Callable[..., Any]) -> None:
         self._handle = display({"text/plain": ""}, raw=True, display_id=True)
@@ -102,7 +102,7 @@ class _Display:
 
 
 def _notebook() -> Callable[..., Any] | None:
-    """Return the display function of a notebook's kernel; None outside a notebook."""
+    """Return the display function of the notebook's kernel; None outside a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None or getattr(shell, "kernel", None) is None:
@@ -112,7 +112,7 @@ def _notebook() -> Callable[..., Any] | None:
 
 
 class _Erasing:
-    """A stream to the same terminal that erases the line before it writes."""
+    """A stream to the same terminal that erases the progress line before it writes."""
 
     def __init__(self, stream: TextIO, line: _Line) -> None:
         self._stream = stream
@@ -134,7 +134,7 @@ def plan(offsets: int) -> None:
 
 @contextmanager
 def shown_in_notebook(spark: SparkSession, job: str) -> Iterator[None]:
-    """Show the job's progress below the cell of a notebook while the block runs."""
+    """Show the job's progress below a notebook's cell while the block runs."""
     display = _notebook()
     if display is None:
         yield
@@ -160,7 +160,7 @@ def progress_shown(spark: SparkSession, job: str) -> Iterator[None]:
 
 @contextmanager
 def _counted(spark: SparkSession, job: str, line: _Line | _Display) -> Iterator[None]:
-    """Receive the counts of a job's tasks and show them on a line, while the block runs."""
+    """Receive the counts from a job's tasks and show them on a line while the block runs."""
     token, context = token_hex(8), spark.sparkContext
     ended, reading = threading.Event(), ReadOffsets(token)
     with ExitStack() as stack:

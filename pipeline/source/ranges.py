@@ -1,4 +1,4 @@
-"""Plans the ranges of offsets that a batch query reads."""
+"""Plans the offset ranges that a batch query reads."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,7 +29,7 @@ def planned_ranges(cluster: KafkaCluster, options: SourceOptions) -> list[Offset
 
 
 def checked_starts(cluster: KafkaCluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
-    """Return the start of each partition. Offsets that a user named are compared with those that exist.
+    """Return the start of each partition. Offsets in the user's options are compared with those that exist.
 
     Raises BadOption, LostOffsets, TopicTrouble and BrokerUnreachable.
     """

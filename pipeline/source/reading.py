@@ -1,4 +1,4 @@
-"""Reads a range of offsets as Arrow record batches, in one task."""
+"""Reads an offset range as Arrow record batches, in one task."""
 
 import warnings
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _WAY_ON = "--skip-unreadable (failOnUnreadable=false of the raw source) skips un
 def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     """Yield the records of a range in order.
 
-    Raises DataLoss (unless allowed), BrokenRecords, TopicTrouble and BrokerUnreachable.
+    Raises DataLoss (unless the options allow it), BrokenRecords, TopicTrouble and BrokerUnreachable.
     """
     with pooled_cluster(options.bootstrap, options.settings) as cluster:
         while True:
@@ -37,7 +37,7 @@ def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Record
 def count_rows(options: SourceOptions, wanted: OffsetRange) -> int:
     """Return how many records `read_rows` yields. Raises the errors of `read_rows`.
 
-    If unreadable batches end the reading, headers are trusted.
+    If unreadable batches end the reading, the counts in batch headers are trusted.
     """
     decoder, count = BatchDecoder(), 0
     with pooled_cluster(options.bootstrap, options.settings) as cluster:
@@ -69,7 +69,7 @@ def _rows(cluster: KafkaCluster, options: SourceOptions, wanted: OffsetRange) ->
 
 
 def _pass_over(found: Unreadable, of: TopicPartition, options: SourceOptions) -> None:
-    """Warn about an unreadable batch. Raises BrokenRecords if unreadable batches end the reading."""
+    """Warn about an unreadable batch. Raise BrokenRecords if unreadable batches end the reading."""
     if options.fail_on_unreadable:
         raise BrokenRecords(f"{of}: {found}; {_WAY_ON}")
     warnings.warn(f"{of}: {found}; continuing after it, because failOnUnreadable is false", stacklevel=2)

@@ -1,8 +1,8 @@
-"""Reads a stream of new records in batches; Spark keeps the positions in its checkpoint.
+"""Reads a stream of new records in batches. Spark stores the positions in its checkpoint.
 
-A release of Spark since 4.2 states the limit of each batch, and with the trigger availableNow the end of the query
-(`stream_limits`). Earlier releases state neither: they run once and availableNow as a single batch, and ask for its
-end in the same way. So maxOffsetsPerTrigger needs the option trigger there.
+Since 4.2, Spark passes the limit of each batch and, with the trigger availableNow, asks for the end of the query
+(`stream_limits`). Earlier releases do neither. They run the triggers once and availableNow as a single batch, and ask
+for its end in the same way, so maxOffsetsPerTrigger requires the option `trigger` there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ class TaskRanges(InputPartition):
 
 
 def rows_of_task(options: SourceOptions, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task's ranges, range by range; no records for None."""
+    """Yield the records in a task's ranges, range by range; no records for None."""
     if isinstance(partition, TaskRanges):
         begin_task()
         for wanted in partition.ranges:
@@ -48,13 +48,13 @@ def rows_of_task(options: SourceOptions, partition: InputPartition | None) -> It
 
 
 class TopicStream(DataSourceStreamReader):
-    """The base of the readers for all releases of Spark."""
+    """The base of the stream readers for all Spark releases."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def initialOffset(self) -> StoredOffsets:  # noqa: N802  # Spark's name
-        """Return the start of a query without a checkpoint."""
+        """Return the start of a query that has no checkpoint."""
         options = self._options
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
             partitions, ids = existing_partitions(cluster, options.subscription, must_exist=True)
@@ -65,7 +65,7 @@ class TopicStream(DataSourceStreamReader):
 
         Raises LostOffsets if records between the positions no longer exist.
         """
-        if start == end:  # Spark passes its position to a restarted query this way
+        if start == end:  # Spark passes the position of a restarted query this way
             return []
         options = self._options
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
@@ -75,11 +75,11 @@ class TopicStream(DataSourceStreamReader):
         return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Return the records of a task's ranges, range by range. Spark passes None if there are no ranges."""
+        """Return the records in a task's ranges, range by range. Spark passes None if there are no ranges."""
         return rows_of_task(self._options, partition)
 
     def commit(self, end: StoredOffsets) -> None:
-        """Do nothing, because Spark keeps the checkpoint."""
+        """Do nothing, because Spark stores the checkpoint."""
 
     def log_end(self) -> Position:
         """Return the current end of all partitions. Raises TopicTrouble and BrokerUnreachable."""
@@ -89,9 +89,10 @@ class TopicStream(DataSourceStreamReader):
             return Position(cluster.offsets(partitions, LATEST, options.committed), ids)
 
     def batch_end(self, begun: Position, end: Position, most: int | None) -> Position:
-        """Return the end of the batch that begins at `begun`: `end`, or at most `most` offsets.
+        """Return the end of the batch that begins at `begun`: `end`, or an earlier position if `most` limits the batch.
 
-        As in Spark's own source, the offsets are divided in proportion to what remains of each partition.
+        The batch contains at most `most` offsets. As in Spark's own source, each partition gets a share in proportion
+        to its unread records.
         """
         options = self._options
         known = {of: at for of, at in begun.offsets.items() if not is_recreated(begun.ids, end.ids, of.topic)}
@@ -104,7 +105,7 @@ class TopicStream(DataSourceStreamReader):
 
 
 class TopicStreamReader(TopicStream):
-    """Reads streams on releases before Spark 4.2, which do not state where a batch begins."""
+    """Reads streams on Spark releases before 4.2, which do not pass the position at which a batch begins."""
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
@@ -119,7 +120,7 @@ class TopicStreamReader(TopicStream):
         return self._reached.stored()
 
     def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[TaskRanges]:
-        """Return the ranges as `TopicStream` does. After a restart this call passes the position to the reader."""
+        """Return the ranges as `TopicStream` does. After a restart, this call also gives the reader its position."""
         if self._reached is None:
             self._reached = Position.from_stored(end)
         return super().partitions(start, end)
@@ -137,7 +138,7 @@ class TopicStreamReader(TopicStream):
 
 
 def _still_there(cluster: KafkaCluster, begun: Offsets, ends: Offsets) -> dict[TopicPartition, int]:
-    """Return the start of partitions whose end is earlier only for readers of committed records.
+    """Return the start of each partition whose end is earlier only for readers of committed records.
 
     This prevents a stream that reads uncommitted records from going back.
     """

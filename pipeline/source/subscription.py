@@ -1,6 +1,4 @@
-"""Determines the partitions that a query reads, by exactly one of the options subscribe, subscribePattern and
-assign.
-"""
+"""Determines the partitions that a query reads, from one of the options subscribe, subscribePattern and assign."""
 
 import json
 from collections.abc import Mapping
@@ -18,9 +16,10 @@ _OPTIONS = {"subscribe": "subscribe", "subscribepattern": "subscribePattern", "a
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A subscription, of which exactly one field is set.
+    """A subscription, in which exactly one field is set.
 
-    It has the names of `topics`, a `pattern` (an RE2 expression for whole names), or the `assigned` partitions.
+    The fields are the names of `topics`, a `pattern` (an RE2 expression for whole names), and the `assigned`
+    partitions.
     """
 
     topics: tuple[str, ...] = ()
@@ -28,7 +27,7 @@ class Subscription:
     assigned: tuple[TopicPartition, ...] = ()
 
     def names(self, cluster: KafkaCluster) -> tuple[str, ...]:
-        """Return the topics. A pattern selects from the existing topics, without internal ones.
+        """Return the topics. A pattern selects from all existing topics that are not internal.
 
         Raises BadOption and BrokerUnreachable.
         """
@@ -45,8 +44,9 @@ class Subscription:
         return of.topic in self.topics if self.pattern is None else bool(_matcher(self.pattern).fullmatch(of.topic))
 
     def partitions(self, cluster: KafkaCluster) -> list[TopicPartition]:
-        """Return the partitions that exist now. Raises BadOption, TopicTrouble if a topic or an assigned partition does
-        not exist, and BrokerUnreachable.
+        """Return the partitions that exist now.
+
+        Raises BadOption, BrokerUnreachable, and TopicTrouble if a topic or an assigned partition does not exist.
         """
         names = self.names(cluster)
         if not names:
@@ -61,7 +61,7 @@ class Subscription:
 
 
 def subscription_of(options: Mapping[str, str]) -> Subscription:
-    """Parse the options, whose names are lower-case. Raises BadOption."""
+    """Parse the options, whose names must be in lower case. Raises BadOption."""
     given = [name for name in _OPTIONS if options.get(name, "").strip()]
     if len(given) != 1:
         found = f"found {' and '.join(_OPTIONS[name] for name in given)}" if given else "found none"

@@ -1,6 +1,6 @@
-"""Divides ranges of offsets into tasks.
+"""Divides offset ranges into tasks.
 
-A task costs Spark and its Python worker as much as reading some ten thousand records, so many small partitions share
+A task costs Spark and its Python worker as much as reading about ten thousand records, so many small partitions share
 tasks. A partition's records stay in order, because a task reads whole ranges one after another.
 """
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 
 _TASKS_AT_LEAST = 32
-"""Partitions share tasks only if there are more of them, so that sharing leaves work for the cores of a cluster."""
+"""Partitions share tasks only if there are more partitions than this, so that all cores of a cluster have work."""
 _SHARED_OFFSETS = 65_536
 
 Ranges = tuple[OffsetRange, ...]
@@ -19,11 +19,11 @@ Ranges = tuple[OffsetRange, ...]
 def ranges_of_tasks(
     ranges: Iterable[OffsetRange], at_least: int | None, most_records: int | None = None
 ) -> list[Ranges]:
-    """Return the ranges of each task, in order. `at_least`: the option minPartitions; `most_records`: the option
-    maxRecordsPerPartition.
+    """Return the ranges of each task, in order.
 
-    Neighbours share a task if there are more ranges than `at_least` and `_TASKS_AT_LEAST`; together they have at most
-    `_SHARED_OFFSETS` offsets.
+    `at_least` is the option minPartitions; `most_records` is the option maxRecordsPerPartition. Neighbours share a task
+    if there are more ranges than `at_least` and `_TASKS_AT_LEAST`; the ranges in a shared task have at most
+    `_SHARED_OFFSETS` offsets in total.
     """
     pieces = split_ranges(ranges, at_least, most_records)
     most_ranges = max(1, len(pieces) // max(at_least or 0, _TASKS_AT_LEAST))
@@ -44,7 +44,7 @@ def split_ranges(
 ) -> list[OffsetRange]:
     """Split the larger ranges into pieces of similar size.
 
-    There are at least `at_least` pieces, each of at most `most_records` offsets. None means no limit.
+    There are at least `at_least` pieces, and no piece has more than `most_records` offsets. None means no limit.
     """
     whole = list(ranges)
     total = sum(each.size for each in whole)

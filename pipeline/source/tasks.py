@@ -1,17 +1,17 @@
-"""Runs work in Spark tasks: planned by the driver, with Arrow rows as results.
+"""Runs work in Spark tasks, which the driver plans and which return Arrow rows.
 
-The start of each task avoids work that Spark's Python workers repeat for every task. Before each task a worker calls
-`importlib.invalidate_caches`, which makes every zip importer read its archive's directory again. There is one for each
-package of pyspark.zip, which adds 0.14 s to a task. An importer that is removed is created again when something is
-imported from its archive, which is rare by then.
+At its start, each task avoids work that Spark's Python workers repeat for every task. Before each task, a worker calls
+`importlib.invalidate_caches`, which makes every zip importer read its archive's directory again. There is one importer
+for each package in pyspark.zip, which adds 0.14 s to a task. The task therefore removes these importers. Python creates
+an importer again when something is imported from its archive, which rarely happens by then.
 
-PyArrow imports pandas when it makes its first array, to check whether the input is a series; that takes a second of
-each worker. Our input never is. If pandas is imported later, it works, except that an array made of a series before
-would be read as a plain sequence. So pandas is only skipped in sessions of our own commands, where no other code makes
-arrays.
+PyArrow imports pandas when it makes its first array, to check whether the input is a series; this takes a second in
+each worker. Our input never is a series. Importing pandas later still works, with one exception: until then, PyArrow
+would read a series as a plain sequence. Pandas is therefore only skipped in sessions of our own commands, because no
+other code makes arrays in them.
 
-After each task a worker collects garbage, which scans everything that is imported: 35 ms of CPU time. `gc.freeze`
-excludes what exists when the first task begins.
+After each task, a worker collects garbage, which scans all imported objects and takes 35 ms of CPU time. `gc.freeze`
+excludes the objects that exist when the first task begins.
 """
 
 import gc
@@ -35,7 +35,7 @@ WITHOUT_PANDAS = "SLUICEGATE_WITHOUT_PANDAS"
 
 
 def begin_task() -> None:
-    """Prepare the process for a task, and count the offsets that it reads for its driver."""
+    """Prepare the process for a task, and begin to report the offsets that it reads to its driver."""
     read_offsets.begin_task()
     _forget_zip_importers()
     _freeze_once()
@@ -54,7 +54,7 @@ def _freeze_once() -> None:
 
 
 def _forget_zip_importers() -> None:
-    """Remove the zip importers of this process."""
+    """Remove this process's zip importers."""
     zips = [path for path, importer in sys.path_importer_cache.items() if isinstance(importer, zipimporter)]
     for path in zips:
         del sys.path_importer_cache[path]
@@ -91,10 +91,10 @@ def map_in_tasks(
     ddl: str,
     at_once: int = 1,
 ) -> DataFrame:
-    """Return the rows of `work` for all items. It runs on executors with its closure pickled.
+    """Return the rows of `work` for all items. `work` runs on executors, so its closure is pickled.
 
     Each item is a task; if there are many more items than cores, items share tasks of similar size. A task processes
-    `at_once` items in parallel, for work that mostly waits.
+    `at_once` items in parallel, which helps if the work mostly waits.
     """
     groups = distribute_items(items, size, tasks_at_most(spark))
     progress_line.plan(sum(size(item) for item in items))
@@ -117,12 +117,12 @@ def map_in_tasks(
 
 
 def tasks_at_most(spark: SparkSession) -> int:
-    """Return the maximum number of tasks: several for each core, so that none waits long for the last one."""
+    """Return the maximum number of tasks: several per core, so that no core waits long for the last task."""
     return _TASKS_A_CORE * spark.sparkContext.defaultParallelism
 
 
 def distribute_items(items: Sequence[T], size: Callable[[T], int], at_most: int) -> list[list[T]]:
-    """Distribute items to at most `at_most` groups: the largest first, each to the smallest group."""
+    """Distribute items over at most `at_most` groups: the largest items first, each to the smallest group."""
     if len(items) <= at_most:
         return [[item] for item in items]
     groups: list[list[T]] = [[] for _ in range(at_most)]

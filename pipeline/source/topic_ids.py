@@ -1,6 +1,6 @@
-"""Stores the ids of the topics that the results of a job are about.
+"""Stores the ids of the topics that a job's results are about.
 
-So a later run or job does not apply the results to a topic of the same name that was created again.
+A later run or job therefore does not apply the results to a topic that was created again with the same name.
 """
 
 import json
@@ -14,24 +14,27 @@ _FILE = "topic_ids.json"
 
 
 class TopicRecreated(PipelineError):
-    """Raised if a topic was created again after results about it were written. The text has both ids and a fix."""
+    """Raised if a topic was created again after results about it were written. The message gives both ids and a fix."""
 
 
 def topic_ids(topics: Topics) -> dict[str, str]:
-    """Return the topics' ids by name, which are "" for brokers older than Kafka 2.8. Raises BrokerUnreachable."""
+    """Return the topics' ids by name. Raises BrokerUnreachable.
+
+    Brokers older than Kafka 2.8 do not support ids; for them the id is "".
+    """
     with topics.cluster() as cluster:
         return cluster.topic_ids(topics.names)
 
 
 def keep_topic_ids(results: Results, ids: Mapping[str, str]) -> None:
-    """Write the ids that belong to the results."""
+    """Write the topic ids that belong to the results."""
     results.write_text(_FILE, json.dumps(ids) + "\n")
 
 
 def check_topic_ids(results: Results, topics: Topics, fix: str) -> None:
-    """Raise TopicRecreated if a topic has another id than in the results. The error's text ends with `fix`.
+    """Raise TopicRecreated if a topic's id differs from the id in the results. The error's message ends with `fix`.
 
-    Results of earlier releases have no ids.
+    Results of earlier releases contain no ids.
     """
     if not results.has(_FILE):
         return

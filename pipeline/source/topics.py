@@ -1,4 +1,4 @@
-"""Selects the topics of a job by name, glob, or RE2 expression between slashes, as in the proxy's configuration."""
+"""Selects a job's topics by name, glob, or RE2 expression between slashes, as in the proxy's configuration."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,19 +22,19 @@ ALL = "*"
 _MOST_TOPICS = 10_000
 _MOST_NAMED = 10
 _OWN = "__"
-"""Prefix of Kafka's own topics; brokers mark only some of them as internal."""
+"""Prefix of Kafka's own topics, of which brokers mark only some as internal."""
 
 
 class BadSelection(PipelineError):
-    """Raised if the selection matches no topics, or too many. The text gives the reason."""
+    """Raised if the selection matches no topics, or too many. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The selected topics.
 
-    `names` has the order of the request; names that a pattern matched are sorted. `left_out` has the internal topics
-    that a pattern matched.
+    `names` is in the order of the request; names that one pattern matched are sorted. `left_out` contains the internal
+    topics that a pattern matched.
     """
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Selection:
 
 
 def selection(cluster: KafkaCluster, patterns: Sequence[str]) -> Selection:
-    """Resolve names and patterns. The cluster is asked only if there is a pattern. Raises BadSelection."""
+    """Resolve names and patterns. Sends a request to the cluster only if there is a pattern. Raises BadSelection."""
     wanted = {pattern: _matcher(pattern) for pattern in patterns if exact_name_of(pattern) is None}
     there = cluster.topics() if wanted else []
     names: dict[str, None] = {}
@@ -65,8 +65,9 @@ def selection(cluster: KafkaCluster, patterns: Sequence[str]) -> Selection:
 
 
 def only_names(patterns: Iterable[str]) -> Selection:
-    """Accept only names, for jobs that write or resume, because a pattern could match their results. Raises
-    BadSelection.
+    """Return a selection of names. Raises BadSelection for a pattern.
+
+    Jobs that write or resume do not accept patterns, because a pattern could match their results.
     """
     for each in patterns:
         if exact_name_of(each) is None:
@@ -75,7 +76,7 @@ def only_names(patterns: Iterable[str]) -> Selection:
 
 
 def left_out_warnings(left_out: Sequence[str]) -> list[str]:
-    """Return a warning about internal topics that were left out; an empty list without any."""
+    """Return a warning about omitted internal topics; an empty list if there are none."""
     if not left_out:
         return []
     return [f"internal topics are skipped unless named: {_named(left_out)}"]
@@ -108,22 +109,22 @@ def _named(names: Sequence[str]) -> str:
 
 
 _TIMEOUT_SECONDS = 5.0
-"""Short, because a person waits and the address may be wrong."""
+"""Short, because a person waits, and the address may be wrong."""
 
 
 _CRITICAL = 2
-"""A syslog level: less severe messages of librdkafka are retried, or raised by the call."""
+"""A syslog level. librdkafka retries the causes of less severe messages, or the call raises an error for them."""
 
 
 @dataclass(frozen=True)
 class Topics:
     """The topics of a job, and how to read them.
 
-    - `settings`: librdkafka's names and values.
+    - `settings`: librdkafka's option names and values.
     - `left_out`: internal topics that a pattern matched.
-    - `skip_unreadable`: whether to skip batches that cannot be read instead of failing.
+    - `skip_unreadable`: whether to skip batches that cannot be read, instead of failing.
     - `skip_missing`: whether to continue after offsets that no longer exist.
-    - `owners`: the owner of each topic that has a known owner.
+    - `owners`: the owner of each topic, if it is known.
     """
 
     bootstrap: str
@@ -140,7 +141,7 @@ class Topics:
 
     @property
     def options(self) -> dict[str, str]:
-        """Return options for the raw source and the sources built on it."""
+        """Return options for the raw source and for the sources based on it."""
         clients = {f"kafka.{name}": value for name, value in self.settings.items()}
         passing = {"failOnUnreadable": "false"} if self.skip_unreadable else {}
         passing |= {"failOnDataLoss": "false"} if self.skip_missing else {}
@@ -158,23 +159,24 @@ class Topics:
         return checked.bootstrap, checked.settings
 
     def cluster(self) -> KafkaCluster:
-        """Return a new cluster, which the caller must close."""
+        """Return a new KafkaCluster, which the caller must close."""
         return KafkaCluster(*self.client, timeout_seconds=_TIMEOUT_SECONDS)
 
     def partitions(self) -> list[TopicPartition]:
-        """Return all partitions. A job calls this first. Raises TopicTrouble, BrokerUnreachable,
-        ClusterLoginRejected.
+        """Return all partitions. A job calls this method first.
+
+        Raises TopicTrouble, BrokerUnreachable and ClusterLoginRejected.
         """
         with self.cluster() as cluster:
             return cluster.partitions(self.names)
 
     def ranges(self) -> list[OffsetRange]:
-        """Return the committed offsets that exist now, as a range for each non-empty partition."""
+        """Return the existing committed offsets as a range for each non-empty partition."""
         with self.cluster() as cluster:
             return planned_ranges(cluster, source_options(self.options))
 
     def selected(self) -> "Topics":
-        """Return a copy in which patterns among `names` are resolved to topics.
+        """Return a copy in which topics replace the patterns among `names`.
 
         Raises BadSelection and the errors of `partitions`.
         """
@@ -185,9 +187,7 @@ class Topics:
         return replace(self, names=found.names, left_out=found.left_out)
 
     def open_transactions(self) -> list[str]:
-        """Return a sentence for each partition with records after the start of an open transaction, which are
-        skipped.
-        """
+        """Return a sentence for each partition with records that are skipped because of an open transaction."""
         with self.cluster() as cluster:
             partitions = cluster.partitions(self.names)
             readable, ends = (cluster.offsets(partitions, LATEST, committed) for committed in (True, False))

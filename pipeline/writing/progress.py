@@ -1,6 +1,6 @@
-"""Stores the progress of a repair or a replay: a group's committed offset, in the same transaction as the records.
+"""Stores the progress of a repair or a replay as a group's committed offset, in the same transaction as the records.
 
-The offset's metadata name the plan and the number of records that it has written.
+The offset's metadata contain the plan's id and the number of records that it has written.
 """
 
 import json
@@ -26,8 +26,8 @@ _COORDINATOR_MOVES = frozenset(
 class WriteProgress:
     """The progress in one partition.
 
-    `reached` is the next source offset to write. `records` is the number of records written by the plan `plan_id`,
-    which is "" if the commit does not name it.
+    `reached` is the next source offset to write. `records` is the number of records that the plan `plan_id` has
+    written. `plan_id` is "" if the commit does not contain it.
     """
 
     reached: int
@@ -42,7 +42,7 @@ class WriteProgress:
 
 @contextmanager
 def progress_group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
-    """Open the group of the progress. No records are consumed with it."""
+    """Open the group that stores the progress. It consumes no records."""
     consumer = Consumer({**client, "group.id": group_id})
     try:
         yield consumer
@@ -59,7 +59,7 @@ def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
             offsets = consumer.committed(wanted, timeout=SECONDS)
             for found in offsets:
                 if found.error is not None:
-                    raise KafkaException(found.error)  # an error is not the same as no progress
+                    raise KafkaException(found.error)  # an error does not mean that there is no progress
             return {
                 TopicPartition(found.topic, found.partition): _progress(int(found.offset), found.metadata)
                 for found in offsets
@@ -69,7 +69,7 @@ def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
             if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > end:
                 raise
             time.sleep(_PAUSE_SECONDS)  # Kafka does not announce that a coordinator is ready
-        except UnicodeDecodeError:  # see `_progress`; the next response is at another address in memory
+        except UnicodeDecodeError:  # see `_progress`; the next response will be at a different memory address
             if time.monotonic() > end:
                 raise
     return {}
@@ -78,7 +78,7 @@ def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
 def _progress(reached: int, metadata: str | None) -> WriteProgress:
     """Return the committed progress.
 
-    librdkafka does not mark the end of the metadata, so bytes of its memory may follow.
+    librdkafka does not mark the end of the metadata, so bytes from its memory may follow.
     """
     content: dict[str, Any] = json.JSONDecoder().raw_decode(metadata)[0] if metadata else {}
     return WriteProgress(reached, content.get("records", 0), content.get("plan", ""))

@@ -16,24 +16,24 @@ from sluicegate.pipeline.writing.progress import SECONDS
 
 MOST_RECORDS = 100_000
 MOST_BYTES = 64 << 20
-"""Limits of a transaction, in records and bytes of the source."""
+"""The limits of a transaction: the number and the bytes of the source's records."""
 ROOM_BYTES = 1024
-"""Overhead of a batch with one record."""
+"""The overhead of a batch with one record, in bytes."""
 _BATCH_BYTES = 1_000_000
 
 Headers = Sequence[tuple[bytes, bytes | None]]
 
 
 class CannotWriteTopic(PipelineError):
-    """Raised if a record or a topic cannot be written. The text gives the reason and a fix."""
+    """Raised if a record or a topic cannot be written. The message gives the reason and a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How the records of a partition are written.
+    """The settings for writing a partition's records.
 
-    `group_id` is the group of their progress. `largest_batch` is the topics' maximum batch size (bytes). `topics`
-    determines how to connect. `into` names the destination, for messages.
+    `group_id` is the group that stores their progress. `largest_batch` is the topics' maximum batch size (bytes).
+    `topics` determines how to connect. `into` names the destination in messages.
     """
 
     group_id: str
@@ -44,23 +44,23 @@ class Writing:
 
     @property
     def batch_bytes(self) -> int:
-        """Return the size at which a batch is sent, before compression, so that no batch exceeds the limit."""
+        """Return the uncompressed size at which a batch is sent, which ensures that no batch exceeds the limit."""
         return min(_BATCH_BYTES, self.largest_batch - ROOM_BYTES)
 
 
 def transactional_id(of: TopicPartition, group_id: str) -> str:
-    """Return the id of the producer of a source's partition."""
+    """Return the transactional id of the producer that writes a source partition's records."""
     return f"{group_id}.{of.partition}"
 
 
 _LARGEST_RECORD_BYTES = 100_000_000
 _LINGER_MS = 50
 TRANSACTION_TIMEOUT_MS = 60_000
-"""A broker aborts a transaction that is open for longer."""
+"""A broker aborts a transaction that stays open longer than this."""
 
 
 def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) -> "LibrdkafkaWriter":
-    """Return a writer for a partition's records. `consumer` belongs to the group of their progress."""
+    """Return a writer for a partition's records. `consumer` belongs to the group that stores their progress."""
     producer = Producer(
         {
             **writing.topics.for_librdkafka,
@@ -83,8 +83,8 @@ def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) 
 class LibrdkafkaWriter:
     """A producer with a transactional id, which sends several batches at once.
 
-    A new producer fences an earlier producer of the same id and aborts its open transaction. Every method may raise
-    KafkaException. `ends` has the last offset written to each partition.
+    A new producer fences an earlier producer with the same id and aborts its open transaction. Every method may raise
+    KafkaException. `ends` contains the last offset written to each partition.
     """
 
     def __init__(self, producer: Producer, consumer: Consumer) -> None:

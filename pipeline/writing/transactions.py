@@ -1,7 +1,8 @@
 """Writes the records of one partition exactly once.
 
-Each transaction has records and, as a group's committed offset, their progress in the source. A killed run leaves a
-transaction open. The next run aborts it when it creates its producer, and resumes from the committed offset.
+Each transaction contains records and their progress in the source, which is a group's committed offset. A killed run
+leaves a transaction open. The next run aborts this transaction when it creates its producer, and resumes from the
+committed offset.
 """
 
 import time
@@ -25,7 +26,7 @@ from sluicegate.pipeline.writing.record_writer import (
 _FENCED = frozenset(
     {KafkaError._FENCED, KafkaError._FATAL, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
 )
-"""Raised by librdkafka after another producer started with the same transactional.id."""
+"""Errors that librdkafka raises after another producer started with the same transactional.id."""
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions
 
 
 class _Failures:
-    """Converts errors of a writer or the group's consumer to CannotWriteTopic."""
+    """Converts errors of a writer or of the group's consumer to CannotWriteTopic."""
 
     def __init__(self, of: TopicPartition, writing: Writing) -> None:
         self._of = of
@@ -69,7 +70,7 @@ class _Failures:
 
 
 class Transactions:
-    """Transactions of one writer in sequence. Every method except `add` and `abort` may raise CannotWriteTopic."""
+    """A writer's successive transactions. Every method except `add` and `abort` may raise CannotWriteTopic."""
 
     def __init__(self, of: TopicPartition, writer: LibrdkafkaWriter, consumer: Consumer, failures: _Failures) -> None:
         self._of = of
@@ -105,7 +106,7 @@ class Transactions:
             self._writer.write(to, key, value, timestamp, headers)
 
     def add(self, records: int, size: int) -> bool:
-        """Count source records and their bytes; return whether the transaction is full."""
+        """Add to the numbers of source records and of their bytes. Return whether the transaction is full."""
         self._records += records
         self._bytes += size
         return self._records >= MOST_RECORDS or self._bytes >= MOST_BYTES
@@ -117,7 +118,7 @@ class Transactions:
         self._is_open = False
 
     def abort(self) -> None:
-        """Abort the open transaction, if any. If that fails, the broker aborts it after a timeout."""
+        """Abort the open transaction, if there is one. If this fails, the broker aborts it after a timeout."""
         if self._is_open:
             self._is_open = False
             with suppress(KafkaException):
@@ -131,8 +132,8 @@ _PAUSE_SECONDS = 0.2
 def wait_until_readable(open_transactions: Callable[[], list[str]]) -> None:
     """Wait until readers see all committed records.
 
-    A transaction is committed before all of its partitions show it: the coordinator responds when the decision is
-    stored, and informs the partitions afterwards (KIP-98). A comparison in between would miss records.
+    A transaction is committed before all of its partitions show it: the coordinator responds when it has stored the
+    decision, and informs the partitions afterwards (KIP-98). A comparison before that point would miss records.
     `open_transactions` returns a sentence for each partition with invisible records. Raises CannotWriteTopic after a
     minute without progress.
     """
@@ -146,4 +147,4 @@ def wait_until_readable(open_transactions: Callable[[], list[str]]) -> None:
                 f"{len(waiting):,} partitions: {waiting[0]}. If another client has an open transaction, end that "
                 f"transaction and start again; no record is written twice"
             )
-        time.sleep(_PAUSE_SECONDS)  # Kafka does not announce it
+        time.sleep(_PAUSE_SECONDS)  # Kafka does not announce that the records are visible

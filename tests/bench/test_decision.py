@@ -1,4 +1,4 @@
-"""The pages about choosing a proxy have the figures of the last benchmark."""
+"""The pages about choosing a proxy show the figures of the last benchmark."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A benchmark that is terminated or killed leaves no process, and no folder if it is only terminated."""
+"""A benchmark that is terminated or killed leaves no process; a terminated one also leaves no folder."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ _STARTED = {"java", "sluicegate", "python"}  # the broker, the proxy, the relay
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """A running `python -m bench --short`, started directly or by make."""
+    """Yield a running `python -m bench --short`, started directly or by make."""
     command = [sys.executable, "-m", "bench", "--short", "--out", str(tmp_path / "out")]
     if request.param == "make":
         (tmp_path / "Makefile").write_text(f".PHONY: bench\nbench:\n\t{' '.join(command)}\n")
@@ -50,7 +50,7 @@ def _all_started(process: "subprocess.Popen[bytes]") -> list[int]:
         try:
             pids = with_children(process.pid)[1:]
             return pids if _names(pids) >= _STARTED else []
-        except OSError:  # a process has ended meanwhile
+        except OSError:  # the process has ended in the meantime
             return []
 
     return eventually(remaining_processes, 300, "a broker, a relay and a proxy")

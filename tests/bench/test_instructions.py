@@ -1,4 +1,4 @@
-"""Validation takes no more instructions than bench/baseline.json allows; the margins themselves are tested too."""
+"""Validation takes no more instructions than bench/baseline.json allows. The margins themselves are tested too."""
 
 from shutil import which
 

@@ -32,7 +32,7 @@ def test_a_figure_meets_its_goal_at_most_or_at_least_at_the_bound(value: float, 
 @pytest.mark.timeout(600)
 def test_the_short_benchmark_writes_every_figure_and_plot(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench", "--short", "--out", str(tmp_path)]
-    # A JVM with the options of the tests, because this test does not measure its speed.
+    # A JVM with the tests' options, because this test does not measure the JVM's speed.
     java = {"JAVA_TOOL_OPTIONS": " ".join([*class_archive_options(kafka_folder(KAFKA_NEW)), *SHORT_LIVED])}
     completed = subprocess.run(command, cwd=ROOT, env=os.environ | java, capture_output=True, text=True, check=False)
 

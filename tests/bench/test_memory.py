@@ -1,7 +1,7 @@
 """The memory of a proxy stays within its limits, and within the margin of bench/baseline.json. The test runs alone,
 because other proxies would share pages with this one.
 
-The memory of a process depends on the installed packages. The limit of 64 MB applies to an installation without extras,
+A process's memory depends on the installed packages. The limit of 64 MB applies to an installation without extras,
 which `make bench` measures. This test uses a limit for an installation with all extras.
 """
 

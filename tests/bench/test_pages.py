@@ -1,4 +1,4 @@
-"""Each figure of a generated table, in docs/performance.md and bench/results, is that of a result in bench/results."""
+"""Each figure in a generated table, in docs/performance.md and bench/results, comes from a result in bench/results."""
 
 import json
 import re

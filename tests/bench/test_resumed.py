@@ -1,4 +1,4 @@
-"""`make bench` measures only what lacks a result of this code, part by part and load by load."""
+"""`make bench` measures only the parts and loads that have no result for the current code."""
 
 import json
 import subprocess

@@ -36,7 +36,7 @@ class Sender:
     closed: bool = False
     in_time: bool = True
     heard: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set by each response, and by the end of the connection."""
+    """Set by each response, and when the connection ends."""
 
     def ends_as_expected(self, ends: ExpectedEnd) -> bool:
         responded = self.whole and self.responses >= self.wanted
@@ -142,7 +142,7 @@ def _is_reset(raw: Any) -> bool:
         state = raw.getsockopt(6, 11, 1)[0]
     except OSError:
         return True
-    return state not in (1, 4, 5)  # ESTABLISHED, FIN_WAIT: this side has to close
+    return state not in (1, 4, 5)  # ESTABLISHED and FIN_WAIT: this side has to close the connection
 
 
 def send(settings: dict[str, Any], commands: RawIOBase) -> None:

@@ -1,4 +1,4 @@
-"""One hostile input: the bytes, the number of connections, the kind of broker, and the expected end."""
+"""Describes one hostile input: the bytes, the number of connections, the kind of broker, and the expected end."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 MIB = 1 << 20
 RULES_PROCESS_BYTES = (256 + 64) * MIB
-"""Memory that a rules process may use: limits.rule_memory_bytes and its libraries."""
+"""The memory that a rules process may use: limits.rule_memory_bytes, and its libraries."""
 
 
 class ExpectedEnd(Enum):
@@ -30,7 +30,7 @@ class CaseSize:
 
 
 Sends = Callable[[int, int], Iterable[bytes]]
-"""(amount, number of the connection) -> the pieces that the connection sends. Each piece gets a response."""
+"""Returns the pieces that a connection sends, given an amount and its number. Each piece gets a response."""
 
 
 @dataclass(frozen=True)

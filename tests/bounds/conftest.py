@@ -26,7 +26,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedStages]:
 
 @pytest.fixture
 def stage_of(tmp_path: Path) -> Iterator[StageMaker]:
-    """Return a function that starts a stage with the given settings; the stage stops after the test."""
+    """Return a function that starts a stage with the given settings. The stage stops after the test."""
     with ExitStack() as made:
 
         def start_stage(honest: bool = False, **settings: Any) -> Stage:

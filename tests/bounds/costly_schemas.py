@@ -1,4 +1,4 @@
-"""Schemas that make a few bytes expensive to validate; any user of a registry can register them."""
+"""Schemas that make a few bytes expensive to validate. Any user of a registry can register them."""
 
 import json
 from functools import cache

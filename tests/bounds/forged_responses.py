@@ -1,4 +1,4 @@
-"""Responses of broken or hostile brokers, by name, each made from a sound response."""
+"""Responses of broken or hostile brokers, by name. Each is made from a valid response."""
 
 import random
 import struct
@@ -7,7 +7,8 @@ from collections.abc import Callable
 from tests.bounds.frames import endless_varint, equal_tagged_fields, int32, sized_frame, uvarint
 
 Forgery = Callable[[bytes, bytes], bytes]
-"""(valid response with its size, request) -> the bytes written instead."""
+"""Returns the bytes to write instead of a valid response. The arguments are the response with its size, and the
+request."""
 
 MANY = 300_000
 _GIANT = 100_000_000

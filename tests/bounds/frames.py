@@ -1,4 +1,4 @@
-"""Requests built field by field, so that any field can be false and large requests are built fast."""
+"""Builds requests field by field, so that any field can be false and large requests are built fast."""
 
 import struct
 from collections.abc import Iterable

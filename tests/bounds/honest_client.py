@@ -1,7 +1,7 @@
 """Runs the honest client in a separate process. It sends small requests continuously and measures each response time.
 
-Three probes have one request in flight each: a Produce and an ApiVersions on lasting connections, and an ApiVersions on
-a new connection each time.
+Three probes have one request in flight each: one sends Produce and one ApiVersions on permanent connections, and one
+sends ApiVersions on a new connection each time.
 """
 
 import gc

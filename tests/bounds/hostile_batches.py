@@ -1,4 +1,4 @@
-"""Small batches that are expensive to validate: at least one for each limit on validation."""
+"""Small batches that are expensive to validate: at least one batch for each limit on validation."""
 
 import gzip
 import struct
@@ -28,7 +28,7 @@ from tests.wire.batches import (
 MIB = 1 << 20
 COMPRESSED = {name: codec for name, codec in CODECS.items() if codec != NONE}
 _SMALLEST = Rec(0, None, None)
-_SMALLEST_BYTES = 10  # upper bound for the counts used here
+_SMALLEST_BYTES = 10  # an upper bound for the counts in this file
 
 
 def now() -> int:

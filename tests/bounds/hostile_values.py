@@ -1,7 +1,7 @@
 """Values that are expensive to search for sensitive fields: at least ten for each format.
 
-Masks accept or reject them within the bounds that apply to rules: the work gives way, and the memory is a few times the
-value's size.
+Masks accept or reject them within the bounds that apply to rules: the work yields to other clients, and the memory is a
+few times the value's size.
 """
 
 import struct
@@ -14,11 +14,11 @@ from tests.bounds.frames import uvarint
 
 SCHEMAS = Path(__file__).parent / "schemas"
 LEVELS = 90
-"""How deep values are nested: Avro's and Protobuf's readers stop at 100."""
+"""The nesting depth of values. Avro's and Protobuf's readers stop at 100."""
 AVRO_LEVELS = 30
-"""The same for Avro, where a record, an array and a union are a level each."""
+"""The same for Avro, in which a record, an array and a union are a level each."""
 LONGEST = 16 << 20
-"""The default of limits.max_decompression_window_bytes: the longest value that rules and masks accept."""
+"""The default of limits.max_decompression_window_bytes, which is the longest value that rules and masks accept."""
 
 
 class Format(Enum):
@@ -44,7 +44,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "hash": ("key", "inner.mail", "inner.by_name.*"),
     "reject": ("no",),
 }
-"""The sensitive fields of all formats, by action."""
+"""The sensitive fields in all formats, by action."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Runs a process that only sleeps and wakes. Its delay at waking is what a busy machine costs any process."""
+"""Runs a process that only sleeps and wakes. The delay after each sleep shows how much a busy machine slows any
+process."""
 
 import gc
 import threading

@@ -14,15 +14,15 @@ from tests.bounds.stage import HOST, Stage
 from tests.broker.eventually import eventually
 
 LONGEST_WAIT_SECONDS = 0.100
-# The short form runs beside other tests on busy machines: it finds causes, not milliseconds.
+# The short form runs next to other tests on busy machines, so it finds causes, not milliseconds.
 _NOISE_SECONDS = 1.000
 _SHORT_REPEATS = 2
 GROWTH_FACTOR = 4
 GROWTH_FREE_BYTES = 64 * MIB
-# An idle connection: sockets, buffers and the objects of its session.
+# An idle connection consists of sockets, buffers and the objects of its session.
 _CONNECTION_BYTES = 16 * 1024
-# Python and the C library keep freed memory for reuse. A case that leaves more than this runs again, and the second run
-# may add only _REUSE_BYTES, because it reuses the memory of the first.
+# Python and the C library keep freed memory for reuse. A case that leaves more than this runs again. The second run may
+# add only _REUSE_BYTES, because it reuses the memory of the first.
 NOISE_BYTES = 32 * MIB
 _REUSE_BYTES = 8 * MIB
 _SETTLE_SECONDS = 10

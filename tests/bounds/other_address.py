@@ -1,4 +1,4 @@
-"""Connections from another address than the honest client's."""
+"""Opens connections from a different address than the honest client's."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""The resident memory of a process tree, current and peak (bytes)."""
+"""Measures the current and the peak resident memory (bytes) of a process tree."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A process beside the proxy (stand-in broker, honest client, senders) that is controlled by lines over its pipes."""
+"""Runs a process next to the proxy (stand-in broker, honest client, senders), controlled by lines over its pipes."""
 
 import json
 import os
@@ -95,7 +95,7 @@ def fork_for_each(work: Callable[[dict[str, Any], FileIO], None], niceness: int)
     os.nice(niceness)
     take_many_descriptors()
     report()
-    commands = FileIO(0)  # unbuffered, as both processes read it
+    commands = FileIO(0)  # unbuffered, because both processes read it
     while settings := commands.readline():
         child = os.fork()
         if child == 0:

@@ -1,4 +1,4 @@
-"""Runs sluicegate before two stand-in brokers: broker 1 receives the hostile input, broker 2 serves the honest
+"""Runs sluicegate in front of two stand-in brokers. Broker 1 receives the hostile input, broker 2 serves the honest
 client.
 """
 
@@ -19,7 +19,8 @@ from tests.deploy.manifests import DEPLOY
 HOST = "127.0.0.1"
 _RESPONSES_SECONDS = 60
 DEPLOYED = dict(re.findall(r"(MALLOC_\w+)=(\d+)", (DEPLOY / "systemd/sluicegate.service").read_text()))
-"""The C library's settings in the systemd unit and the image, without which it keeps the memory of large requests."""
+"""The C library's settings in the systemd unit and the image. Without them, the library keeps the memory of large
+requests."""
 DEFAULTS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.after.max.ms": 3_600_000}
 
 

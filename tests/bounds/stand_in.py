@@ -1,8 +1,8 @@
-"""A stand-in broker in a process of its own: `python -m tests.bounds.stand_in '{"node": 1, "port": 9092, ...}'`.
+"""Runs a stand-in broker in a separate process: `python -m tests.bounds.stand_in '{"node": 1, "port": 9092, ...}'`.
 
-Modes: `sound`; `deaf` (never reads); `silent` (reads, never responds); `silent to N` (no response to API N);
-`forged: NAME` (see forged_responses.py); `forged to N: NAME` (only to API N); `spills` (unrequested bytes);
-`rejects logins`; `fetches N` (N bytes of records in each Fetch response).
+Modes: `sound`; `deaf` (never reads); `silent` (reads, never responds); `silent to N` (no response to API N); `forged:
+NAME` (see forged_responses.py); `forged to N: NAME` (only to API N); `spills` (unrequested bytes); `rejects logins`;
+`fetches N` (N bytes of records in each Fetch response).
 """
 
 import asyncio
@@ -19,7 +19,8 @@ from tests.bounds.side_process import report, settings_from_arguments, take_many
 from tests.bounds.stand_in_responses import StandInResponses
 
 _MAX_FRAME_BYTES = 200_000_000
-# A broker takes requests from its connections in turn; several at a time keep that wait out of the measurement.
+# A broker processes requests from its connections in turn. Processing several at a time keeps this wait out of the
+# measurement.
 _FRAMES_A_TURN = 8
 
 
@@ -111,7 +112,7 @@ class BrokerProtocol(asyncio.Protocol):
     def _write_response(self, frame: bytes) -> bool:
         try:
             response = self._broker.response(frame)
-        except Exception:  # brokers close the connection on a request that they cannot parse
+        except Exception:  # brokers close the connection after a request that they cannot parse
             self._close()
             return False
         if response is not None and self._transport is not None:

@@ -1,4 +1,4 @@
-"""Builds responses of a broker that accepts everything, with enough of each API for clients and for the proxy."""
+"""Builds the responses of a broker that accepts everything, as far as clients and the proxy need them."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -33,10 +33,11 @@ _OUR_IDS = b"stand-in"
 _UNKNOWN_TOPIC = 3
 _LONGEST_NAME = 32_767
 INVENTED = b"invented"
-"""Part of the name of a topic that does not exist."""
+"""A part of the name of a topic that does not exist."""
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 ResponseBody = Callable[[int, bytes, int], bytes | None]
-"""(version, frame, offset of its body) -> the response's body, or None for no response."""
+"""Returns a response's body, or None for no response. The arguments are the version, the frame and the offset of its
+body."""
 
 
 def topic_id_of(name: str) -> bytes:

@@ -1,6 +1,7 @@
-"""Measured cases: each in bench/results/bounds.json, the costliest in reliability.md there. `make bounds` writes both.
+"""Records the measured cases: each in bench/results/bounds.json, the costliest in reliability.md. `make bounds` writes
+both.
 
-A run replaces the results of its own cases only, so the whole can be measured part by part.
+A run replaces only the results of its own cases, so the measurement can be done in parts.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Every case stays within the limits. A case that fails runs again on a fresh proxy; the second run decides."""
+"""Every case stays within the limits. A case that fails runs again on a new proxy, and the second run decides."""
 
 import pytest
 

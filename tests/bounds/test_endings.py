@@ -1,4 +1,4 @@
-"""Drains, waits and shortages end: large batches in validation, silent brokers, exhausted descriptors."""
+"""Drains, waits and shortages end, with large batches in validation, silent brokers or exhausted descriptors."""
 
 import signal
 import socket
@@ -126,7 +126,7 @@ def test_the_admin_endpoint_responds_when_descriptors_are_exhausted(tls: bool, s
     stage = stage_of(tls=tls, shell='exec prlimit --nofile=100 "$0" "$@"')
     hoard = [socket.create_connection((HOST, stage.port(1)), 5) for _ in range(300)]
     try:
-        # There is no event to wait for, because the endpoint must respond during the whole shortage.
+        # No event announces this, because the endpoint must respond during the whole shortage.
         for _ in range(5):
             assert stage.proxy.get("/livez") == (200, "ok\n")
             time.sleep(0.3)

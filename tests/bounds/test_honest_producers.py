@@ -1,4 +1,4 @@
-"""librdkafka with acks=0: forwarded batches do not stay in memory, although no response ever arrives."""
+"""With acks=0, librdkafka's forwarded batches do not stay in memory, although no response ever arrives."""
 
 import os
 from collections.abc import Iterator

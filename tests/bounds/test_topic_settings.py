@@ -1,5 +1,7 @@
-"""Whatever one client asks about topic settings, others wait briefly, memory stays in proportion, and no other topic's
-settings change: on a real broker, with an honest client and an idle process beside the attacker.
+"""Requests of one client about topic settings do not harm others.
+
+Other clients wait only briefly, the memory is proportional to the requests, and no other topic's settings change. The
+test uses a real broker, with an honest client and an idle process next to the attacker.
 """
 
 import json
@@ -31,7 +33,7 @@ pytestmark = pytest.mark.long
 MODE, RULES = "sluicegate.mode", "sluicegate.rules"
 _SECONDS = 60
 _NOISE_SECONDS = 0.0 if THOROUGH else 1.0
-"""Tests run beside this one, except in the thorough form."""
+"""In the short form, other tests run at the same time."""
 _CONNECTIONS = 3
 
 
@@ -61,7 +63,7 @@ class Attacked:
 
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
-    """The attacker's requests go to the first of two brokers, and those of the honest client to the second one."""
+    """Yield a proxy in front of two brokers. The attacker uses the first broker, the honest client the second."""
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"), size=2).start()
     try:
         yield from _attacked(kafka.bootstrap, tmp_path_factory)
@@ -126,7 +128,7 @@ def many_topics(key: str, count: int, owner: str = "orders") -> bytes:
     return alteration(*((f"{owner}-{number}", {key: "observe"}) for number in range(count)))
 
 
-LONGEST = 32_767  # a string in a request; brokers close the connection for a longer one
+LONGEST = 32_767  # the longest string in a request; brokers close the connection for a longer one
 ATTACKS: dict[str, Callable[[str], bytes]] = {
     "100,000 topics with a setting each": lambda _: many_topics(MODE, 99_999),
     "9,000 topics with a setting each": lambda _: many_topics(MODE, 9_000),

@@ -1,6 +1,6 @@
-"""Starts a Kafka broker for trying things by hand, until Ctrl-C or SIGTERM (python -m tests.broker).
+"""Starts a Kafka broker for manual tests, until Ctrl-C or SIGTERM (python -m tests.broker).
 
-Needs `make setup kafka`.
+Requires `make setup kafka`.
 """
 
 import signal

@@ -1,4 +1,4 @@
-"""A broker whose authorizer prints the principal of each decision."""
+"""Runs a broker whose authorizer prints the principal of each decision."""
 
 from pathlib import Path
 from typing import Final
@@ -8,7 +8,7 @@ from tests.broker.kafka import Kafka
 AUTHORIZER: Final = "PrintingAuthorizer"
 """The authorizer's class name."""
 PROGRAM: Final = str(Path(__file__).with_name(f"{AUTHORIZER}.java"))
-"""The program of such a broker."""
+"""The program that runs such a broker."""
 
 
 def writers_of(kafka: Kafka, topic: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Work beside a test, in threads."""
+"""Runs work next to a test, in threads."""
 
 import threading
 from collections.abc import Callable

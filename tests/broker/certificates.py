@@ -1,4 +1,4 @@
-"""Certificates for tests: authorities and signed certificates, as PEM files for Kafka, Python and librdkafka."""
+"""Creates certificates for tests: authorities and signed certificates, as PEM files for all client libraries."""
 
 import subprocess
 from datetime import datetime

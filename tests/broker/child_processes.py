@@ -1,6 +1,6 @@
-"""Child processes that end with the test process, even if that is killed.
+"""Starts child processes that end with the test process, even if the test process is killed.
 
-`killed_with_parent` is for a command without descendants that outlive it; `ProcessGroup` ends all descendants.
+`killed_with_parent` is for a command without descendants that outlive it. `ProcessGroup` ends all descendants.
 """
 
 import os
@@ -27,7 +27,7 @@ def killed_with_parent(command: Sequence[str]) -> list[str]:
 
 
 _WATCHDOG = 'read group && { read _; kill -s KILL -- "-$group"; }'
-"""Kills a process group when the other end of its standard input closes, which the end of the test process does."""
+"""Kills a process group when the other end of its standard input closes, which happens when the test process ends."""
 
 
 class ProcessGroup:

@@ -1,7 +1,7 @@
-"""Writes the class archive (JEP 350) for brokers of a release: `python -m tests.broker.class_archive 4.3.1`.
+"""Writes the class archive (JEP 350) for a release's brokers: `python -m tests.broker.class_archive 4.3.1`.
 
 A broker spends most of its start loading classes. With an archive of loaded and verified classes it starts in half the
-time. Without an archive, or with one of another Java, it starts at the usual speed.
+time. Without an archive, or with an archive from a different Java version, it starts at the usual speed.
 """
 
 import signal

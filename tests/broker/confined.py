@@ -1,7 +1,9 @@
-"""Starts a program confined as in a pod: no capabilities, write access to one folder only (Landlock), and none of the
-system calls that the default seccomp profile of container engines denies.
+"""Starts a program with the restrictions of a pod.
 
-Run: python -m tests.broker.confined FOLDER COMMAND ARGUMENT… (an empty FOLDER: no write access)
+It has no capabilities, may write to only one folder (Landlock), and cannot use the system calls that the default
+seccomp profile of container engines denies.
+
+Run: python -m tests.broker.confined FOLDER COMMAND ARGUMENT… (an empty FOLDER means no write access)
 
 The system call numbers are for Linux on x86-64.
 """
@@ -21,7 +23,8 @@ _WRITING = {1: 0b1_1111_1111_0010, 2: 1 << 13, 3: 1 << 14}
 """Landlock's write access rights, by the version that introduced them: landlock(7)."""
 _DEVICES = "/dev"
 
-# The calls that Docker's default profile blocks by its documentation, except calls that current kernels allow.
+# The calls that Docker's default profile blocks according to its documentation, except calls that current kernels
+# allow.
 DENIED = {
     **{"acct": 163, "add_key": 248, "bpf": 321, "chroot": 161, "clock_adjtime": 305, "clock_settime": 227},
     **{"delete_module": 176, "fanotify_init": 300, "finit_module": 313, "fsconfig": 431, "fsmount": 432},

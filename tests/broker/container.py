@@ -1,4 +1,4 @@
-"""A Kafka broker in a container of Apache's image, if a Docker engine is running."""
+"""Runs a Kafka broker in a container with Apache's image, if a Docker engine is running."""
 
 import shutil
 import subprocess

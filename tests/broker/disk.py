@@ -1,4 +1,4 @@
-"""A memory disk for a broker's folder: small, and resizable."""
+"""Mounts a small, resizable memory disk for a broker's folder."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Polling for a condition that no event announces."""
+"""Polls for a condition that no event announces."""
 
 import time
 from collections.abc import Callable

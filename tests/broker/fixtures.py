@@ -1,6 +1,7 @@
-"""The broker of the tests: `KAFKA_BOOTSTRAP` if set, otherwise a container if Docker runs, otherwise Maven's.
+"""Provides the tests' broker: `KAFKA_BOOTSTRAP` if set, otherwise a container if Docker runs, otherwise Maven's jars.
 
-The conformance suite always uses Maven's brokers, because it needs two with different settings and an old release.
+The conformance suite always uses Maven's brokers, because it needs two brokers with different settings and an old
+release.
 """
 
 import os
@@ -20,7 +21,7 @@ EVERY_RELEASE_IF_THOROUGH = pytest.mark.parametrize(
     indirect=True,
     scope="session",
 )
-"""Compares with the newest release only in `make conformance`, because CI has no time for another minute."""
+"""Compares with the newest release only in `make conformance`, because this would add a minute to each CI run."""
 
 
 def pytest_report_header() -> str:
@@ -31,7 +32,7 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(scope="session")
 def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of one real broker."""
+    """Yield the address of one real broker."""
     given = os.environ.get("KAFKA_BOOTSTRAP")
     if given:
         yield given
@@ -43,20 +44,20 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session", params=[*_USUAL_RELEASES, _NEWEST_RELEASE])
 def kafka_version(request: pytest.FixtureRequest) -> str:
-    """Each Kafka release with which responses are compared; the short form has the one of most tests."""
+    """Return a Kafka release with which responses are compared. The short form only uses the release of most tests."""
     version: str = request.param
     return version
 
 
 @pytest.fixture(scope="session")
 def validating_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker with the limits on its topics: the oracle."""
+    """Yield a broker whose topics have the limits; it is the oracle."""
     yield from run_kafka(Kafka(kafka_version, tmp_path_factory.mktemp("validating")))
 
 
 @pytest.fixture(scope="session")
 def trusting_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker behind the proxy, without limits on its topics."""
+    """Yield the broker behind the proxy, whose topics have no limits."""
     yield from run_kafka(Kafka(kafka_version, tmp_path_factory.mktemp("trusting")))
 
 

@@ -1,4 +1,4 @@
-"""Real Kafka brokers from Maven's jars, one or a cluster; tests can kill, stop and restart them."""
+"""Runs real Kafka brokers from Maven's jars, one or a cluster. Tests can kill, stop and restart them."""
 
 import shutil
 import signal
@@ -16,7 +16,7 @@ from tests.oracle.kafka_java import kafka_folder
 
 _START_SECONDS = 240
 FROZEN_CLOCK = str(Path(__file__).with_name("FrozenClockKafka.java"))
-"""The program of a broker with a frozen clock in its validator, at the time of the option -Dfrozen.at=MS."""
+"""The program of a broker whose validator uses a frozen clock, at the time in the option -Dfrozen.at=MS."""
 
 _SETTINGS = {
     "controller.listener.names": "CONTROLLER",
@@ -28,7 +28,7 @@ _SETTINGS = {
     "num.partitions": "3",
     "controller.quorum.election.timeout.ms": "1000",
     "controlled.shutdown.max.retries": "1",
-    "metadata.max.idle.interval.ms": "60000",  # the default, twice a second, is half of the cost of an idle broker
+    "metadata.max.idle.interval.ms": "60000",  # the default, twice a second, causes half of an idle broker's cost
     "share.coordinator.state.topic.num.partitions": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",

@@ -1,4 +1,4 @@
-"""A broker's own meters through Prometheus's JMX exporter, with the usual rules for Kafka."""
+"""Reads a broker's own meters through Prometheus's JMX exporter, with the usual rules for Kafka."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from tests.oracle.kafka_java import ROOT
 
 PREFIX = "kafka_server_brokertopicmetrics_"
 _COMPARED = re.compile(rf"{PREFIX}((?:nokey|invalid|failedproduce)\w+_total)(?:\{{topic=\"([^\"]*)\",?\}})? ([\d.e+]+)")
-# As in the exporter's example for Kafka: `…PerSec` becomes `…_total`, a topic becomes a label.
+# As in the exporter's example for Kafka, `…PerSec` becomes `…_total`, and a topic becomes a label.
 _RULES = r"""lowercaseOutputName: true
 includeObjectNames: ["kafka.server:type=BrokerTopicMetrics,*"]
 rules:

@@ -1,4 +1,4 @@
-"""Free ports on the loopback address, without conflicts between parallel suites."""
+"""Reserves free ports on the loopback address, without conflicts between parallel suites."""
 
 import os
 import random
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 _LOW, _HIGH = 20_000, 32_000  # below the range of ephemeral ports
 _chance = random.SystemRandom()
-# A caller binds its ports a moment later. Until then the same UDP ports, which no test uses, are bound, so that no
-# other caller in this or another process gets them.
+# A caller binds its ports a moment later. Until then, the UDP ports with the same numbers, which no test uses, are
+# bound, so that no other caller in this or another process gets these numbers.
 _RESERVED_AT_ONCE = 16
 _reserved: deque[list[int]] = deque()  # descriptors
 

@@ -1,4 +1,4 @@
-"""sluicegate as users run it: a separate process, configured by a file."""
+"""Runs sluicegate as users do: in a separate process, configured by a file."""
 
 import json
 import os
@@ -41,7 +41,7 @@ class ProxyProcess:
     """A proxy on free ports in front of `upstream`; `settings` are merged into its configuration."""
 
     started: ClassVar[dict[Path, "ProxyProcess"]] = {}
-    """The proxies of this test run, by their logs."""
+    """The proxies in this test run, by their logs."""
 
     def __init__(self, folder: Path, upstream: str, settings: dict[str, Any] | None = None) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ class ProxyProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.start_seconds = _START_SECONDS
         self.sockets: list[socket.socket] = []
-        """Sockets that are passed to the process."""
+        """Sockets that the process inherits."""
 
     def broker_port(self, node_id: int) -> int:
         port: int = self.config["listen"]["broker_port_base"]

@@ -1,4 +1,4 @@
-"""A relay in front of a broker or a proxy that records every byte in both directions."""
+"""Runs a relay in front of a broker or a proxy that records every byte in both directions."""
 
 import socket
 import threading
@@ -72,9 +72,9 @@ def _pump(source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
             kept += data
             sink.sendall(data)
     except OSError:
-        pass  # one side has closed, which ends the connection
+        pass  # one side has closed the connection, which ends it
     finally:
         for end in (source, sink):
             with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)  # close alone does not wake the thread of the other direction
+                end.shutdown(socket.SHUT_RDWR)  # close without shutdown does not wake the thread of the other direction
             end.close()

@@ -1,4 +1,4 @@
-"""Settings of brokers whose only listener, for clients and between brokers, requires TLS or a login."""
+"""Defines settings of brokers with one listener, for clients and other brokers, that requires TLS or a login."""
 
 from typing import Final
 

@@ -1,4 +1,5 @@
-"""Bearer tokens with a signature (RS256, RFC 7515), and settings of a broker that checks them with keys (RFC 7517)."""
+"""Issues bearer tokens with a signature (RS256, RFC 7515), and defines settings of a broker that checks them with keys
+(RFC 7517)."""
 
 import json
 import time

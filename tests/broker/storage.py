@@ -1,8 +1,9 @@
 """Formats a broker's folder before its first start.
 
-Kafka's storage tool starts almost as slowly as a broker. It runs once for each release and role; the files that it
-wrote are reused with other ids. A controller gets the cluster's first records: as `bootstrap.checkpoint` up to Kafka
-4.3, as a snapshot of the metadata log since 4.4. A broker that is no controller needs none.
+Kafka's storage tool starts almost as slowly as a broker. It runs once for each release and role, and the files that it
+wrote are reused with other ids. A controller receives the cluster's first records: as `bootstrap.checkpoint` up to
+Kafka 4.3, and as a snapshot of the metadata log since 4.4. A broker that is not a controller needs none of these
+records.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""A test run that is interrupted or killed leaves no process."""
+"""An interrupted or killed test run leaves no process."""
 
 import os
 import signal
@@ -51,7 +51,7 @@ def test_a_run_that_ends_early_leaves_no_process(
 ) -> None:
     started, file = tmp_path / "pid", tmp_path / "test_long.py"
     file.write_text(textwrap.dedent(long_test).format(file=str(started)))
-    # A run started in the background ignores SIGINT, and so would its children.
+    # A run that was started in the background ignores SIGINT, and its children would too.
     default_signals = ["env", "--default-signal=INT"]
     command = [
         *default_signals,

@@ -1,4 +1,4 @@
-"""Reserved ports are not given to another caller before they are bound."""
+"""Ports are not reserved twice before the first caller has bound them."""
 
 import socket
 import subprocess

@@ -2,10 +2,10 @@
 
     [KAFKA=release] FRANZ_GO=checkout LIBRDKAFKA=checkout python -m tests.clients.peers_suites [TESTS]
 
-It fetches nothing: a checkout is a folder on this machine, and librdkafka's has been built (`./configure && make`, and
-`make -C tests build`). TESTS selects tests: a pattern of `go test -run`, or librdkafka's numbers (0001,0012). KAFKA is
-the release of the broker. Each run of a suite has a new broker, and its output is in build/peers-suites. Exit status: 1
-if a test passes at the broker and not through the proxy.
+It downloads nothing. A checkout is a folder on this machine. librdkafka's must be built (`./configure && make`, and
+`make -C tests build`). TESTS selects tests: a pattern for `go test -run`, or librdkafka's numbers (0001,0012). KAFKA is
+the release of the broker. Each run of a suite has a new broker, and its output is in build/peers-suites. The exit
+status is 1 if a test passes at the broker but not through the proxy.
 """
 
 import json
@@ -27,7 +27,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT
 
 Results = dict[str, str]
-"""Each test with its result in the suite's own word: pass or passed, fail or failed, skip or skipped."""
+"""Each test with its result in the suite's own words: pass or passed, fail or failed, skip or skipped."""
 _KAFKA = os.environ.get("KAFKA", KAFKA_NEW)
 _OUTPUT = ROOT / "build/peers-suites"
 _PASSED = ("pass", "passed")

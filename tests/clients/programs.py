@@ -1,8 +1,8 @@
-"""Every client of the matrix with one interface: `run(command, bootstrap, topic, *more)` returns its output.
+"""Runs every client in the matrix with one interface: `run(command, bootstrap, topic, *more)` returns its output.
 
-Commands: produce-default and produce-strict (ten records "default 0"... and "strict 0"..., with default and with the
-strictest settings), consume (a number of values, in a group), topics, create, and reject: three records in one batch,
-the second with a timestamp in nanoseconds; the output has the client's result for each.
+The commands are produce-default and produce-strict (ten records "default 0"... and "strict 0"..., with default and with
+the strictest settings), consume (a number of values, in a group), topics, create, and reject. The command reject sends
+three records in one batch, the second with a timestamp in nanoseconds, and outputs the client's result for each.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The matrix of docs/compatibility.md. Written by `make clients`, never by hand."""
+"""Writes the matrix in docs/compatibility.md. `make clients` generates it; do not edit it by hand."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

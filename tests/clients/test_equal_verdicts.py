@@ -165,7 +165,7 @@ def test_sandbox_proxy_and_try_agree_about_500_records(broker: Kafka, tmp_path: 
 def endpoints(
     broker: Kafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[ProxyProcess, SandboxProcess, dict[str, str]]]:
-    """A proxy in front of the broker, a sandbox with its policies, and a topic for each client."""
+    """Yield a proxy in front of the broker, a sandbox with the same policies, and a topic for each client."""
     topics = {each.name: create_topic(broker.bootstrap, UNVALIDATED, partitions=1, prefix="keyed") for each in PROGRAMS}
     limits = {name: int(value) for name, value in VALIDATED.items()}
     policies = {"defaults": limits, "topics": [{"match": "keyed-*", **COMPACTED}]}

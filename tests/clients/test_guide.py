@@ -1,4 +1,4 @@
-"""The programs of docs/clients-guide.md, run as they are through the proxy, show what the page shows."""
+"""The programs in docs/clients-guide.md, run unchanged through the proxy, print what the page shows."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def broker_and_proxy_addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The addresses of a broker without limits and of the proxy with them."""
+    """Yield the addresses of a broker without limits and of the proxy with limits."""
     folder = tmp_path_factory.mktemp("guide")
     broker = Kafka(KAFKA_NEW, folder / "kafka")
     try:

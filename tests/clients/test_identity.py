@@ -1,7 +1,7 @@
-"""Clients of three languages log in with OAUTHBEARER at brokers that take a claim: without a signature, and with keys.
+"""Clients in three languages log in with OAUTHBEARER at brokers that use a claim: without a signature, and with keys.
 
-The brokers have a very large node id. One takes unsecured tokens (RFC 7515, A.5); the other checks signatures with keys
-(JWKS), and there Java's client and the proxy get their tokens from an endpoint (OIDC, client credentials).
+The brokers have a very large node id. One accepts unsecured tokens (RFC 7515, A.5). The other checks signatures with
+keys (JWKS); for this broker, Java's client and the proxy get their tokens from an endpoint (OIDC, client credentials).
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Each release of Kafka that is installed (.kafka) works behind the proxy, and rejects what the proxy rejects.
+"""Each installed Kafka release (.kafka) works behind the proxy, and rejects the batches that the proxy rejects.
 
-`make kafkas` installs the releases of KAFKAS and writes the table of docs/compatibility.md.
+`make kafkas` installs the releases in KAFKAS and writes the table in docs/compatibility.md.
 """
 
 import fcntl
@@ -30,8 +30,8 @@ VERSIONS = sorted(
 DRIVEN = ("Java kafka-clients 4.3", "Java kafka-clients 3.9", "confluent-kafka", "aiokafka", "franz-go")
 CLIENTS = [program for program in PROGRAMS if program.name in DRIVEN and program.version is not None]
 RESULTS = ROOT / "build/kafkas"
-"""The folder of the results: for each client and release, a file with the number of successful checks. Several
-processes fill one table.
+"""The folder for results. It contains a file for each client and release with the number of successful checks, because
+several processes fill one table.
 """
 
 
@@ -64,7 +64,7 @@ def broker_and_proxy(
 
 @pytest.fixture(scope="module", autouse=True)
 def compatibility_table() -> Iterator[None]:
-    """Write the table of the page after all tests, in `make kafkas`."""
+    """Write the page's table after all tests, in `make kafkas`."""
     yield
     if os.environ.get("SLUICEGATE_WRITE_KAFKAS"):
         RESULTS.mkdir(parents=True, exist_ok=True)

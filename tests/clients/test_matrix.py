@@ -14,7 +14,7 @@ from tests.conformance.differences import without_diagnosis
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 
-# Each shares most of its code with a client of the short form: with another release, and with aiokafka.
+# Each of these clients shares most of its code with a client in the short form: with another release, or with aiokafka.
 _LONG = ("Java kafka-clients 4.4", "Java kafka-clients 3.9", "kafka-python")
 COMPACTED = {"cleanup.policy": "compact"}
 

@@ -1,4 +1,4 @@
-"""`make peers-suites` runs a suite at a broker and through the proxy, and names the tests whose results differ."""
+"""`make peers-suites` runs a suite at a broker and through the proxy, and names the tests with different results."""
 
 import os
 import shutil

@@ -1,4 +1,5 @@
-"""The programs of docs/how-to/producers-ci.md, run as they are: they succeed with a key and fail without one."""
+"""The programs in docs/how-to/producers-ci.md, run unchanged, succeed for records with a key and fail for records
+without one."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Clients in front of `sluicegate sandbox` with its mock cluster: what works, and what is an error with advice."""
+"""Clients work with `sluicegate sandbox` and its mock cluster, except for requests that get an error with advice."""
 
 import re
 import subprocess

@@ -1,7 +1,7 @@
-"""Policies as topic settings with the requests of Terraform's Kafka provider, which uses sarama.
+"""Policies are topic settings for the requests of Terraform's Kafka provider, which uses sarama.
 
-It creates topics, describes them (DescribeConfigs v1, and compares the settings whose source is the topic), replaces
-settings (AlterConfigs) or changes them (IncrementalAlterConfigs), and deletes topics.
+The provider creates topics, describes them (with DescribeConfigs v1, and compares the settings whose source is the
+topic), replaces settings (AlterConfigs) or changes them (IncrementalAlterConfigs), and deletes topics.
 """
 
 import json
@@ -26,7 +26,7 @@ SECOND = {"retention.ms": "7200000", "sluicegate.mode": "mark", "sluicegate.enfo
 
 @pytest.fixture(scope="module")
 def proxies(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ProxyProcess]]:
-    """Two proxies that share a state topic."""
+    """Yield two proxies that share a state topic."""
     state = create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
     for other in ("presence", "history"):
         create_state_topic(kafka_bootstrap, f"{state}-{other}")
@@ -70,7 +70,7 @@ def test_terraform_sets_reads_replaces_and_deletes(proxies: list[ProxyProcess], 
     eventually(lambda: read(one, topic) == FIRST, what="the settings of a new topic")
     eventually(lambda: read(other, topic) == FIRST, what="the settings at the other proxy")
 
-    removed = {"sluicegate.owner": ""} if update == "change" else {}  # a name without a value is deleted
+    removed = {"sluicegate.owner": ""} if update == "change" else {}  # a name without a value deletes the setting
     assert call(one, update, topic, SECOND | removed) == ""
     assert read(one, topic) == SECOND
     eventually(lambda: read(other, topic) == SECOND, what="the changed settings at the other proxy")

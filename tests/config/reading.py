@@ -1,4 +1,4 @@
-"""Reading a configuration in a test: the result, or all problems."""
+"""Reads a configuration in a test. The result is the configuration, or all problems."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A broker of the configuration that can have no address for clients is an error."""
+"""A broker in the configuration for which no address for clients is possible is an error."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""For spellings that people try, each error contains the line to write instead, and that line is valid."""
+"""For spellings that people try, each error contains the correct line, and that line is valid."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Reading the configuration: the example of the README, defaults, overrides, and errors with their places."""
+"""Reads configurations: the README's example, defaults, overrides, and errors with their places."""
 
 from pathlib import Path
 

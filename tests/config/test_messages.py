@@ -1,4 +1,4 @@
-"""Messages after a mistake contain the key, the place, and what to write."""
+"""Messages about mistakes contain the key, the place, and what to write."""
 
 import pytest
 

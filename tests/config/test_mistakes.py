@@ -1,4 +1,4 @@
-"""Any content of a file, the environment or an option yields a configuration or a message, never a traceback."""
+"""Any content of a file, the environment or an option results in a configuration or a message, never in a traceback."""
 
 import string
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The word `none` for numbers: no bound, in files, variables, the JSON Schema and the page of all keys."""
+"""The word `none` for numbers means no bound, in files, variables, the JSON Schema and the page of all keys."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The serving side reads files only through `config/disk/regular_file.py`, which waits for no FIFO or disk."""
+"""The serving code reads files only through `config/disk/regular_file.py`, which does not wait for a FIFO or a disk."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Valid and invalid values of `otel`. No message shows a secret."""
+"""Values of `otel` are valid, or rejected with a message that shows no secret."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The section `quotas` is read, and each mistake is reported with its key and line."""
+"""The section `quotas` is parsed, and each mistake is reported with its key and line."""
 
 import pytest
 

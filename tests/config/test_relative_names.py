@@ -1,4 +1,4 @@
-"""A relative file name starts at the folder of the file that contains it, for every key and command."""
+"""A relative file name is relative to the folder of the file that contains it, for every key and command."""
 
 import os
 import subprocess

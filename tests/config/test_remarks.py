@@ -1,4 +1,4 @@
-"""Warnings and hints for valid configurations."""
+"""Valid configurations can cause warnings and hints."""
 
 import re
 from fnmatch import translate
@@ -49,7 +49,7 @@ def test_a_covered_pattern_matches_no_other_name(first: str, later: str, names: 
 
 
 def test_a_long_glob_is_compared_within_bounded_work() -> None:
-    assert covers("a*" * 4000 + "*", "a" * 8000) is False  # no remark about such a long value
+    assert covers("a*" * 4000 + "*", "a" * 8000) is False  # too long a value for a warning
     assert covers("a*" * 140, "a" * 280) is True
 
 

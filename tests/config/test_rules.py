@@ -1,4 +1,4 @@
-"""Rules, requests and exemptions are read, and each mistake is reported with its key and line."""
+"""Rules, requests and exemptions are parsed, and each mistake is reported with its key and line."""
 
 import pytest
 

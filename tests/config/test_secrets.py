@@ -1,4 +1,4 @@
-"""Secrets are used as written, may come from files that change, and appear in no message."""
+"""Secrets are used exactly as written, may come from files that change, and appear in no message."""
 
 from pathlib import Path
 

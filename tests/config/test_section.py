@@ -1,4 +1,4 @@
-"""Sections as they are sent to workers."""
+"""Sections of a configuration arrive at the workers unchanged."""
 
 import pickle
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""UTF-8 can encode every text of a configuration, for records, headers, names of topics, responses and logs."""
+"""UTF-8 can encode every text in a configuration, for records, headers, topic names, responses and logs."""
 
 import dataclasses
 import typing
@@ -37,7 +37,7 @@ def text_keys_with_types(annotation: Any, path: str = "", above: tuple[Any, ...]
 
 TEXTS = [
     each for each in text_keys_with_types(Config) if not each[0].endswith("file")
-]  # the system decides the names of files
+]  # file names may have any encoding
 
 
 def test_every_text_key_of_a_policy_is_tested_here() -> None:

@@ -1,4 +1,4 @@
-"""Quarantine settings and their combinations."""
+"""Quarantine settings and their combinations are validated."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A file with a `version` that is too new for this sluicegate has only this one error, whatever its other content."""
+"""A file whose `version` is too new for this sluicegate has only this error, whatever its other contents are."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The two brokers with a proxy between them, and the table at the end."""
+"""Provides the two brokers, the proxy between them, and the table at the end."""
 
 import os
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from tests.conformance.results import RESULTS
 
 @pytest.fixture(scope="session")
 def is_thorough() -> bool:
-    """Return whether this is `make conformance`: every version of every case, and all generated requests."""
+    """Return whether this is `make conformance`, which runs every version of every case, and all generated requests."""
     return bool(os.environ.get("SLUICEGATE_THOROUGH"))
 
 
 @pytest.fixture(scope="package")
 def proxy(trusting_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy in front of the broker without limits, with the limits of the other broker."""
+    """Yield a proxy in front of the broker without limits. The proxy has the limits of the other broker."""
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), trusting_broker.bootstrap, proxy_settings())
     try:
         yield process.start()

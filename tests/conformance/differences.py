@@ -1,6 +1,7 @@
-"""The only permitted differences between a response through sluicegate and a broker's, each with its reason.
+"""Lists the only permitted differences between a response through sluicegate and a broker's response, each with its
+reason.
 
-Everything else must be equal; docs/differences.md shows this list.
+Everything else must be equal. docs/differences.md shows this list.
 """
 
 import re

@@ -1,4 +1,5 @@
-"""Random Produce requests in addition to the named cases: any mix of records, headers, payloads, partitions and topics.
+"""Generates random Produce requests in addition to the named cases, with any mix of records, headers, payloads,
+partitions and topics.
 
 Times are distances from now and at least seconds away from any bound, so that two sends are equivalent.
 """
@@ -110,7 +111,7 @@ def _batches(draw: st.DrawFn, codecs: st.SearchStrategy[int]) -> Build:
         if damage is None:
             return batch(made, codec, **lies)
         payload = encode_records(made, made[0].timestamp)
-        if inside:  # wrong records, correctly compressed
+        if inside:  # invalid records, correctly compressed
             return batch(made, codec, payload=_damaged(payload, damage), **lies)
         return batch(made, codec, compressed=_damaged(compress(codec, payload), damage), **lies)
 

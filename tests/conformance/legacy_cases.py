@@ -1,4 +1,4 @@
-"""Sets of messages of magic 0 and 1, as old producers send them, and as nobody should send them."""
+"""Builds sets of messages of magic 0 and 1, as old producers send them, and as no producer should send them."""
 
 import random
 import struct
@@ -33,7 +33,7 @@ class LegacyCase(NamedTuple):
 
 
 Build = Callable[[int, int], bytes]
-"""From the magic and the time now to the records."""
+"""Returns the records for a magic and the current time."""
 
 
 def _messages(magic: int, times: list[int], offsets: list[int] | None = None) -> list[bytes]:

@@ -172,7 +172,7 @@ def _normalised(answer: Any, now: int, kinds: Mapping[Any, str]) -> Any:
         topic.pop("name", None)
         topic["partition_responses"].sort(key=lambda entry: entry["index"])
         for entry in topic["partition_responses"]:
-            entry["base_offset"] = min(entry["base_offset"], 0)  # one difference must not cause all later ones
+            entry["base_offset"] = min(entry["base_offset"], 0)  # one difference must not cause all later differences
             if entry.get("log_append_time_ms", -1) > 0:
                 entry["log_append_time_ms"] = "now"
             for error in entry.get("record_errors", []):

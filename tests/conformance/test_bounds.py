@@ -1,4 +1,4 @@
-"""The bounds to the millisecond, with a broker and a proxy with clocks frozen at the same time."""
+"""Bounds apply to the millisecond, with a broker and a proxy whose clocks are frozen at the same time."""
 
 import sys
 import time

@@ -1,6 +1,6 @@
-"""The proxy counts under the names of a broker's meters (KIP-467) what the broker counts.
+"""The proxy counts the same as a broker's meters (KIP-467), under the same names.
 
-The same bytes go to a broker with limits and Prometheus's JMX exporter, and through sluicegate; then both are scraped.
+The same bytes go to a broker with limits and Prometheus's JMX exporter, and through sluicegate. Then both are scraped.
 """
 
 import re
@@ -18,7 +18,7 @@ from tests.conformance.cases import CASES, Case
 from tests.conformance.pair import Pair, Request, proxy_settings, versions_of
 from tests.oracle.kafka_java import KAFKA_NEW
 
-# One codec is enough, and so is one of the versions with all validated fields.
+# One codec is enough, and so is one of the versions in which all fields are validated.
 _CODECS = ("none", "lz4", "codec 0")
 _CODEC = re.compile(r", (none|gzip|snappy|xerial|lz4|zstd|codec \d)$")
 _FAMILIES = ("times", "keys", "header", "payload", "short", "request")
@@ -54,7 +54,7 @@ def exporter(tmp_path_factory: pytest.TempPathFactory) -> JmxExporter:
 
 @pytest.fixture(scope="module")
 def metered_broker(exporter: JmxExporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker with limits on its topics and readable meters."""
+    """Yield a broker with limits on its topics and readable meters."""
     yield from run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("metered"), options=exporter.options))
 
 
@@ -92,7 +92,7 @@ def test_each_rejection_is_counted_as_a_broker_counts_it(
             at_broker, at_proxy = then_broker, then_proxy
 
     assert not differences, f"{len(differences)} differences:\n" + "\n".join(differences[:40])
-    # Proves that something was compared; meters of old formats are not expected.
+    # Proves that the test compared something. Meters of old formats are not expected.
     assert {meter for meter, _ in marked} == {
         "failedproducerequests_total",
         "invalidmessagecrcrecords_total",

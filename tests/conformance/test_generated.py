@@ -1,6 +1,7 @@
-"""Random requests on both paths: the same in each run, new ones in each thorough run.
+"""Random requests get the same responses on both paths. Each run uses the same requests, and each thorough run uses new
+ones.
 
-A difference that is found here becomes a named case in cases.py.
+A difference that this test finds becomes a named case in cases.py.
 """
 
 import os

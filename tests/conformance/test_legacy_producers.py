@@ -1,7 +1,7 @@
-"""With `listen.legacy: convert`, old producers get the responses of Kafka 3.9 in front of 4.4, and the logs are equal.
+"""With `listen.legacy: convert`, old producers get Kafka 3.9's responses in front of 4.4, and the logs are equal.
 
-Each set goes to a broker of 3.9.1, and through the proxy to a broker of 4.4.0. Compared are the responses in the
-client's version, and all batches after decompression: every field of the header but the CRC, the size and the leader
+Each set goes to a broker of 3.9.1, and through the proxy to a broker of 4.4.0. The test compares the responses in the
+client's version, and all batches after decompression: every field of the header except the CRC, the size and the leader
 epoch, and every byte of the records.
 """
 

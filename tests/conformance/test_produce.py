@@ -1,5 +1,5 @@
 """Every case is sent twice: directly to a broker with limits, and through sluicegate with the same limits to a broker
-without. The two responses must be equal in every field, and so must the two logs.
+without limits. The two responses and the two logs must be equal in every field.
 """
 
 import time
@@ -16,7 +16,7 @@ from tests.conformance.results import RESULTS
 from tests.oracle.kafka_java import KAFKA_OLD
 
 _FAMILIES = {name: list(cases) for name, cases in groupby(CASES, key=lambda case: case.name.split(":")[0])}
-# The versions in which the format changed.
+# The versions with changes in the format.
 _TURNS = (3, 8, 13)
 _ALWAYS_IN_EVERY_VERSION = ("request", "legacy")
 

@@ -1,9 +1,10 @@
-"""What a broker says of its own topic settings, a proxy says of those of sluicegate: in each API and version.
+"""A proxy's responses about sluicegate's topic settings equal a broker's responses about its own, in each API and
+version.
 
-Each row is sent to the broker with settings of its own, and through the proxy with settings of sluicegate of the same
-kind. The responses are the same but for the names.
+Each row is sent to the broker with its own settings, and through the proxy with sluicegate's settings of the same kind.
+The responses are equal except for the names.
 
-`SLUICEGATE_KAFKAS="4.0.0 4.1.1"`: these releases of Kafka instead of three (`make .kafka/4.0.0/.complete`).
+`SLUICEGATE_KAFKAS="4.0.0 4.1.1"` selects these Kafka releases instead of three (`make .kafka/4.0.0/.complete`).
 """
 
 import os
@@ -39,7 +40,7 @@ CREATE, DELETE, DESCRIBE = ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.DE
 ALTER, INCREMENTAL = ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS
 KAFKAS = os.environ.get("SLUICEGATE_KAFKAS", "3.9.1 4.3.1 4.4.0").split()
 FIRST = {CREATE: 2, DELETE: 1, DESCRIBE: 1}
-"""The first version that brokers speak since Kafka 4.0 (KIP-896), where it is not 0."""
+"""The first version that brokers support since Kafka 4.0 (KIP-896), if it is not 0."""
 SET, REMOVE, APPEND, SUBTRACT = range(4)
 PLAIN, LIST = "plain", "list"
 THEIRS = {PLAIN: "retention.ms", LIST: "leader.replication.throttled.replicas"}
@@ -245,7 +246,7 @@ def test_alterations_are_answered_alike(pair: Pair, topic: str, entries: list[En
         assert ours == theirs
         if topic == "existing":
             for kind in (PLAIN, LIST):
-                # The broker's own settings were replaced by the request of the proxy's client, too.
+                # The request of the proxy's client also replaced the broker's own settings.
                 shown = value_of(pair.proxy, name, kind)
                 is_replaced = not validate and ours[0][2] == 0
                 expected = (

@@ -1,4 +1,4 @@
-"""Headers as each writer of dead letters writes them, and records with them."""
+"""Defines the headers that each writer of dead letters adds, and records with these headers."""
 
 import struct
 
@@ -17,7 +17,7 @@ SLUICEGATE: Headers = (
     (b"sluicegate.client.address", b"10.0.0.1:5000"),
     (b"sluicegate.version", b"0.1.0"),
 )
-# Kafka 4.3.1's DeadLetterQueueReporter.populateContextHeaders: texts, in this order.
+# The headers of Kafka 4.3.1's DeadLetterQueueReporter.populateContextHeaders, which are strings in this order.
 CONNECT: Headers = (
     (b"__connect.errors.topic", b"orders"),
     (b"__connect.errors.partition", b"2"),
@@ -30,7 +30,7 @@ CONNECT: Headers = (
     (b"__connect.errors.exception.message", b"Converting byte[] to Kafka Connect data failed"),
     (b"__connect.errors.exception.stacktrace", b"org.apache.kafka..."),
 )
-# Kafka 4.3.1's ExceptionHandlerUtils.buildDeadLetterQueueRecord.
+# The headers of Kafka 4.3.1's ExceptionHandlerUtils.buildDeadLetterQueueRecord.
 STREAMS: Headers = (
     (b"__streams.errors.exception", b"org.apache.kafka.common.errors.SerializationException"),
     (b"__streams.errors.message", b"Size of data received by LongDeserializer is not 8"),
@@ -39,7 +39,7 @@ STREAMS: Headers = (
     (b"__streams.errors.partition", b"2"),
     (b"__streams.errors.offset", b"41"),
 )
-# Kafka 4.4.0's ShareGroupDLQStateManager.ProduceRequestHandler.headers.
+# The headers of Kafka 4.4.0's ShareGroupDLQStateManager.ProduceRequestHandler.headers.
 SHARE_GROUP: Headers = (
     (b"__dlq.errors.topic", b"orders"),
     (b"__dlq.errors.partition", b"2"),
@@ -48,7 +48,7 @@ SHARE_GROUP: Headers = (
     (b"__dlq.errors.delivery.count", b"5"),
     (b"__dlq.errors.message", b"Offset delivery count exceeded the threshold."),
 )
-# Spring Kafka's DeadLetterPublishingRecoverer: numbers are those of Java's ByteBuffer, which are big-endian.
+# The headers of Spring Kafka's DeadLetterPublishingRecoverer. Numbers come from Java's ByteBuffer, which is big-endian.
 SPRING: Headers = (
     (b"kafka_dlt-exception-fqcn", b"org.springframework.kafka.listener.ListenerExecutionFailedException"),
     (b"kafka_dlt-exception-cause-fqcn", b"java.lang.IllegalStateException"),

@@ -1,7 +1,7 @@
-"""Twenty topics with letters of several writers, grouped by hand before the tool first read them.
+"""Defines twenty topics with letters from several writers, grouped by hand before the tool first read them.
 
-A group of a topic is a list of letters with one cause, as a person sees it. The messages are those of the libraries
-that the classes belong to, with different data in them.
+A topic's group is a list of letters that have the same cause in a person's judgement. The messages are those of the
+libraries that define the exception classes, with different data in them.
 """
 
 from typing import NamedTuple

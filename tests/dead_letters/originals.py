@@ -1,4 +1,4 @@
-"""Records that writers of dead letters fail at, in a topic, and the letters that are expected of them."""
+"""Defines records at which writers of dead letters fail, and the letters that they should write."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,5 @@
-"""Each writer's letters are read as it writes them; the headers of `letters.py` are from the writers' sources."""
+"""The reader reads each writer's letters as they were written. The headers in `letters.py` come from the writers'
+sources."""
 
 import json
 from typing import Any

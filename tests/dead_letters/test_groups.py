@@ -1,4 +1,4 @@
-"""Letters with one cause are one group; a group's memory is bounded."""
+"""Letters with the same cause form one group, and the memory of a group is bounded."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from sluicegate.dead_letters import LetterGroups
 from sluicegate.dead_letters.groups import MOST_GROUPS, OTHERS, ids_of
 from tests.dead_letters.letters import CONNECT, SLUICEGATE, letter, streams_letter
 
-# Each pair is of one cause by a person's reading of the messages of real libraries.
+# A person who read the messages of real libraries found that each pair has the same cause.
 SAME = [
     (
         "Size of data received by LongDeserializer is not 8, but 3",

@@ -1,4 +1,4 @@
-"""JSON patches do what the examples of RFC 6902, appendix A, and RFC 6901, section 5, state."""
+"""JSON patches behave as in the examples of RFC 6902, appendix A, and RFC 6901, section 5."""
 
 import json
 from typing import Any

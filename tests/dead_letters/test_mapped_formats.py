@@ -1,4 +1,4 @@
-"""Letters of writers that only the configuration describes (`dead_letter_topics`)."""
+"""Letters are read from writers that only the configuration describes (`dead_letter_topics`)."""
 
 import struct
 
@@ -10,7 +10,7 @@ from sluicegate.dead_letters.mapped_format import mapped_format
 from tests.config.reading import SMALLEST, load_text, problems_of_text
 from tests.dead_letters.letters import CONNECT, OWN, TIME, record
 
-# The headers that Sarama's and other hand-written consumers add are named in their own code, so these are examples.
+# Sarama's and other hand-written consumers name their headers in their own code, so these headers are examples.
 ALL_FIELDS = """dead_letter_topics:
 - match: dead
   prefixes: [x-error-]

@@ -1,4 +1,4 @@
-"""Marks are read as they are written, and a set of ranges is a set of offsets."""
+"""Marks are read as they were written, and a set of ranges is a set of offsets."""
 
 from itertools import pairwise
 

@@ -1,7 +1,8 @@
-"""The groups of mixed topics are those that a person made of the same letters beforehand.
+"""The groups in mixed topics equal those that a person made of the same letters beforehand.
 
-The tool had 15 of 20 topics right when it first read them. After it had learned about apostrophes, signs, braces and
-the positions of quotes, it has 18. In the others, the data in the messages cannot be told from names.
+The tool grouped 15 of 20 topics correctly when it first read them. Since it handles apostrophes, signs, braces and the
+positions of quotes, it groups 18 correctly. In the other two, the data in the messages cannot be distinguished from
+names.
 """
 
 import pytest

@@ -1,8 +1,8 @@
-"""Letters that the real writers have written are read without a loss or a wrong field.
+"""Letters that the real writers wrote are read without a loss or a wrong field.
 
-The expected origin, key, value and headers are those of the records that the writer failed at. The expected error is
-what the writer's program reports by another way than its headers. With SLUICEGATE_THOROUGH each topic has some 100,000
-records.
+The expected origin, key, value and headers are those of the record at which the writer failed. The expected error is
+the one that the writer's program reports in another way than in its headers. With SLUICEGATE_THOROUGH, each topic has
+about 100,000 records.
 """
 
 import json
@@ -51,7 +51,7 @@ DELIVERIES = 5
 RETRY_TOPIC_ATTEMPTS = 3
 RELEASED = "Offset delivery count exceeded the threshold."
 REJECTED = "Offset rejected by client."
-# Kafka 4.3.1's JsonConverter and NumberConverter.
+# The messages of Kafka 4.3.1's JsonConverter and NumberConverter.
 NOT_JSON = "Converting byte[] to Kafka Connect data failed due to serialization error: "
 NOT_AN_INTEGER = "Failed to deserialize integer: "
 DATA_EXCEPTION = "org.apache.kafka.connect.errors.DataException"

@@ -1,4 +1,4 @@
-"""Repairs change records as their options state, and leave out records that they cannot change without a loss."""
+"""Repairs change records as their options specify, and skip records that they cannot change without a loss."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Letters that are validated together get the verdicts that each of them gets alone."""
+"""Letters that are validated together get the same verdicts as letters that are validated separately."""
 
 import json
 from pathlib import Path

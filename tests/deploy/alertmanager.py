@@ -1,4 +1,4 @@
-"""Runs a real Alertmanager, as Debian packages it, and a webhook that stores its notifications."""
+"""Runs a real Alertmanager from Debian's package, and a webhook that stores its notifications."""
 
 import json
 import shutil

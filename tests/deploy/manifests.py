@@ -10,7 +10,7 @@ from tests.oracle.kafka_java import ROOT
 
 DEPLOY = ROOT / "deploy"
 UID = 10001
-"""The user that the image runs as (Dockerfile)."""
+"""The user with which the image runs (Dockerfile)."""
 
 
 def yaml_documents(file: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Runs a real Prometheus, as Debian packages it, in a separate folder, and its promtool."""
+"""Runs a real Prometheus and its promtool from Debian's package, in a separate folder."""
 
 import json
 import re

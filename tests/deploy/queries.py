@@ -1,4 +1,4 @@
-"""Reads every query of the dashboard and the alert rules, with the metrics and labels in it."""
+"""Parses every query in the dashboard and the alert rules, and extracts its metrics and labels."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
 _GROUPING = re.compile(r"\b(?:by|without|on)\s*\(([^)]*)\)")
 _LEGEND = re.compile(r"\{\{\s*(?:\$labels\.)?(?!(?:end|else)\b)(\w+)\s*\}\}")
 _RECORDED = re.compile(r"\bsluicegate:\w+:\w+")
-# The comparison of an alert. Without the comparison the query returns all existing series.
+# An alert's comparison. Without it, the query returns all existing series.
 _COMPARISON = re.compile(r"\s(?:==|!=|>=|<=|>|<)\s+[\d.* ]+$")
 
 

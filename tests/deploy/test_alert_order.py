@@ -1,4 +1,4 @@
-"""Alerts of a real cluster, in a real Prometheus and Alertmanager: pending, firing and resolved, in the right order."""
+"""A real cluster's alerts are pending, firing and resolved in the right order, in real Prometheus and Alertmanager."""
 
 import threading
 import time

@@ -15,7 +15,7 @@ from tests.proxy.cli.test_commands import sluicegate
 
 LARGEST = 2**63 - 1
 EXACT = 2**53 - 1
-"""The largest whole number that Helm passes on unchanged: it reads numbers as IEEE 754 doubles."""
+"""The largest integer that Helm passes on unchanged, because it parses numbers as IEEE 754 doubles."""
 
 
 def values_file_arguments(folder: Path, content: dict[str, Any]) -> tuple[str, str]:

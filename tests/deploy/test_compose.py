@@ -1,5 +1,4 @@
-"""The compose file mounts existing files, publishes the ports of the configuration, and grants no unnecessary
-rights."""
+"""The compose file mounts existing files, publishes the configured ports, and grants no unnecessary rights."""
 
 import shutil
 import subprocess

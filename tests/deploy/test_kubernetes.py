@@ -1,4 +1,4 @@
-"""The plain manifests and the chart have a valid configuration, and their names refer to each other correctly."""
+"""The plain manifests and the chart contain a valid configuration, and their names refer to each other correctly."""
 
 import shutil
 import subprocess
@@ -73,7 +73,7 @@ def check_manifests_match(found: list[dict[str, Any]], folder: Path) -> None:
     for pod, container in sluicegate_containers(found):
         assert {**pod["securityContext"], **container["securityContext"]}["runAsUser"] == UID
         assert pod["securityContext"]["runAsNonRoot"] is True
-        assert pod["terminationGracePeriodSeconds"] > 30  # drain_timeout_seconds' default
+        assert pod["terminationGracePeriodSeconds"] > 30  # the default of drain_timeout_seconds
         volumes = {volume["name"] for volume in pod["volumes"]}
         mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
         assert {mount["name"] for mount in mounts.values()} <= volumes
@@ -97,7 +97,7 @@ def check_ports_match(found: list[dict[str, Any]]) -> None:
     assert all(port == config["listen"]["broker_port_base"] + int(name[7:]) for name, port in brokers.items())
     services = documents_of_kind(found, "Service")
     offered = {port["targetPort"]: port["port"] for service in services for port in service["spec"]["ports"]}
-    assert offered == ports  # clients get these numbers
+    assert offered == ports  # clients connect to these numbers
     told = config["listen"]["advertised_host"].split(".")[0]
     assert told in {service["metadata"]["name"] for service in services}
     labels = documents_of_kind(found, "Deployment")[0]["spec"]["template"]["metadata"]["labels"]

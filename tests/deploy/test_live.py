@@ -83,7 +83,7 @@ class WrongTimes:
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy under load, in front of a cluster that validates nothing."""
+    """Yield a proxy under load, in front of a cluster that validates nothing."""
     with ExitStack() as stack:
         cluster = MockCluster(3)
         upstream = {"bootstrap": cluster.bootstrap, "topic_settings": False}

@@ -28,8 +28,8 @@ def test_each_alert_fires_with_its_texts() -> None:
     assert [
         name for name in recording_expressions() if f"expr: {name}\n" not in written and f"({name}," not in written
     ] == [
-        "sluicegate:rejected_batches:rate5m",  # tested by their alerts
+        "sluicegate:rejected_batches:rate5m",  # tested through their alerts
         "sluicegate:quarantined_batches:rate5m",
-        "sluicegate:owner_batches:rate5m",  # tested by their shares
+        "sluicegate:owner_batches:rate5m",  # tested through their shares
         "sluicegate:client_owner_batches:rate5m",
     ]

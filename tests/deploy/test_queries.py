@@ -1,4 +1,4 @@
-"""Dashboard and alerts use only metrics that the proxy exports, and each alert contains what to do."""
+"""The dashboard and alerts only use metrics that the proxy exports, and each alert contains a recommended action."""
 
 import json
 import re
@@ -16,10 +16,10 @@ _BY_SERIES = {name: family for family in FAMILIES for name in family.series_name
 # Labels that Prometheus adds to every series.
 _OF_A_TARGET = {"job", "instance", "cluster"}
 _RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
-# This URL is equal in all alerts, so that the chart's runbookUrl or sed can replace it.
+# All alerts use this URL, so that the chart's runbookUrl or sed can replace it.
 _RUNBOOK_URL = "https://github.com/OWNER/REPO/blob/main/docs/runbook.md"
 # Conditions whose alerts use another metric: a counter, which also shows events between two scrapes, or a remaining
-# time. None: an operator caused the condition.
+# time. None means that an operator caused the condition.
 _WITHOUT_A_SELECTOR = {
     "certificate_expires_soon": "SluicegateCertificateExpires",
     "draining": None,

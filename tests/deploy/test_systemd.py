@@ -1,4 +1,4 @@
-"""systemd can read the unit, and its security check finds few rights that could still be removed."""
+"""systemd can parse the unit, and its security check finds few rights that could still be removed."""
 
 import configparser
 import re
@@ -14,7 +14,7 @@ from tests.oracle.kafka_java import ROOT
 UNIT = DEPLOY / "systemd/sluicegate.service"
 SOCKET = DEPLOY / "systemd/sluicegate.socket"
 _MOST_EXPOSED = 15
-"""The highest permitted exposure in tenths, of at most 100 in systemd-analyze; 12 was measured."""
+"""The highest permitted exposure in tenths, out of at most 100 in systemd-analyze. The measured value is 12."""
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -61,7 +61,7 @@ def test_the_service_has_few_permissions() -> None:
 def test_the_service_waits_for_a_drain_and_reloads_by_sighup() -> None:
     told = service_section()
 
-    assert int(told["TimeoutStopSec"]) > 30  # drain_timeout_seconds' default
+    assert int(told["TimeoutStopSec"]) > 30  # the default of drain_timeout_seconds
     assert told["ExecReload"] == "/bin/kill -HUP $MAINPID"
     assert "SIGHUP" in (ROOT / "docs/observing.md").read_text()
     assert told["ExecStart"].split("sluicegate ", 1)[1].startswith("run --config /etc/sluicegate/")

@@ -1,4 +1,4 @@
-"""Several workers are scraped as one proxy, and its metrics match the responses that clients got."""
+"""Several workers are scraped as one proxy, and its metrics match the responses that clients received."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _GATHERED_BYTES = 256 << 20
 
 @pytest.fixture(scope="module")
 def proxy_and_responses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProxyProcess, Counter[str | None]]]:
-    """A proxy with two workers, and the number of records by error that clients got; None: stored."""
+    """Yield a proxy with two workers, and the number of records by the error that clients received (None: stored)."""
     with ExitStack() as stack:
         cluster = MockCluster(3)
         settings = {

@@ -1,4 +1,4 @@
-"""The seeds: a few in `make test`, as many as requested in `make faults`, which writes the table.
+"""Selects the seeds: a few in `make test`, and the requested number in `make faults`, which writes the table.
 
 Runs may be in parallel processes; each outcome is reported to the process that started them.
 """
@@ -14,7 +14,8 @@ from tests.oracle.kafka_java import ROOT
 
 _RUNS = int(os.environ.get("SLUICEGATE_FAULTS_RUNS", "0"))
 _FIRST = int(os.environ.get("SLUICEGATE_FAULTS_SEED", "1"))
-# Relays on both sides, a suspended broker, a worker and the proxy killed, the clock; 9 takes three times as long as 2.
+# These cause relay faults on both sides, a suspended broker, a killed worker, a killed proxy and clock jumps. Seed 9
+# takes three times as long as 2.
 _FEW = (2, pytest.param(9, marks=pytest.mark.long))
 SEEDS = range(_FIRST, _FIRST + _RUNS) if _RUNS else _FEW
 

@@ -1,4 +1,4 @@
-"""The faults: each is drawn by a seed, lasts for a while, and is over when `cause` returns."""
+"""Defines the faults. A seed selects each fault, which lasts for a while and is over when `cause` returns."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The ends of frames in a Kafka stream that arrives in arbitrary pieces."""
+"""Finds the ends of frames in a Kafka stream that arrives in arbitrary pieces."""
 
 
 class FrameEnds:

@@ -1,4 +1,5 @@
-"""Resources that a proxy still has after its clients left, by its metrics, its web UI and the operating system."""
+"""Measures the resources that a proxy still uses after its clients left, with its metrics, its web UI and the operating
+system."""
 
 import json
 import os
@@ -16,7 +17,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.faults.load import TIMEOUT_SECONDS
 
 INSIDE = Path(__file__).with_name("inside")
-"""Code that is loaded into the proxy's processes."""
+"""Code that the proxy's processes load."""
 _LEFT_SECONDS = 90
 CLOCK_FILE = "clock_ahead_ms"
 _ZERO = (
@@ -43,7 +44,7 @@ def _descriptors_of(pid: int) -> list[str]:
     found = []
     try:
         for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):  # closed in the meantime
+            with suppress(OSError):  # the file was closed in the meantime
                 kind = str(link.readlink()).partition(":")[0]
                 found.append(re.sub(r"\d+", "#", kind))  # ids of threads and files differ between two reads
     except OSError:

@@ -1,4 +1,4 @@
-"""Producers that number their records by partition and remember acknowledged ones. They are never restarted."""
+"""Runs producers that number their records by partition and remember acknowledged records. They are never restarted."""
 
 from collections.abc import Callable
 from random import Random
@@ -11,13 +11,13 @@ from tests.broker.eventually import eventually
 
 PARTITIONS = 3
 TIMEOUT_SECONDS = 240
-"""How long clients retry and tests wait for them (s); generous, for a busy machine."""
+"""How long clients retry and tests wait for them (s). Generous, for a busy machine."""
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _MOST_WAITING = 2000
 _PAUSE_SECONDS = 0.05
 _ONE_HOUR_AHEAD_IS_ALLOWED_MS = 10**14
 _REJECTED = (KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD)
-"""The error codes of bad records and of the valid records beside them in a batch (KIP-467)."""
+"""The error codes of bad records and of the valid records in the same batch (KIP-467)."""
 Records = dict[int, list[int]]
 """Numbers by partition, in order."""
 
@@ -27,7 +27,7 @@ class LoadClient(Protocol):
 
     name: str
     trouble: str | None
-    """The error from which the client could not recover, or empty."""
+    """The error from which the client could not recover, or an empty string."""
 
     def __enter__(self) -> Self: ...
 
@@ -82,7 +82,7 @@ class _ProducerLoad:
     def __exit__(self, *_: object) -> None:
         self._background.stop()
         self._producer.purge()
-        del self._producer  # librdkafka disconnects with the last reference
+        del self._producer  # librdkafka disconnects when the last reference is gone
 
     def _run(self) -> None:
         raise NotImplementedError
@@ -168,7 +168,7 @@ class TransactionalLoad(_ProducerLoad):
                 self._producer.poll(0)
             self._background.wait_and_continue(_PAUSE_SECONDS)
             if self._chance.random() < 0.1:
-                # librdkafka 2.16 fails if it aborts before its partitions are added, also without the proxy.
+                # librdkafka 2.16 fails if it aborts before its partitions are added, even without the proxy.
                 self._producer.flush(TIMEOUT_SECONDS)
                 self._abort()
                 return

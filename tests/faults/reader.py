@@ -1,4 +1,4 @@
-"""Reads the committed records of a topic, in order, directly from the brokers."""
+"""Reads a topic's committed records in order, directly from the brokers."""
 
 from confluent_kafka import Consumer, IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec

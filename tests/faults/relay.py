@@ -1,6 +1,6 @@
-"""A faulty relay: it delays, splits, cuts, half closes, half opens, resets or drops the bytes of connections.
+"""Runs a faulty relay that delays, splits, cuts, half closes, half opens, resets or drops the bytes of connections.
 
-Its faults start and stop on command, for existing and for new connections, at any point of their traffic.
+Its faults start and stop on command, for existing and for new connections, at any point in their traffic.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class _Link:
         self.client = client
         self.server = socket.socket()
         self.owes_bytes = False
-        """Bytes were dropped, so neither connection may be used any further."""
+        """Whether bytes were dropped, so that neither connection may be used any longer."""
         self.task: asyncio.Task[None] | None = None
         for end in (self.client, self.server):
             end.setblocking(False)
@@ -93,7 +93,7 @@ class FaultyRelay:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self.hits = 0
-        """The number of connections and pieces that were affected by a fault."""
+        """The number of connections and pieces that a fault affected."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -164,7 +164,7 @@ class FaultyRelay:
                 both.create_task(self._pump(link, link.client, link.server, Direction.THERE))
                 both.create_task(self._pump(link, link.server, link.client, Direction.BACK))
         except* OSError:
-            link.will_be_reset()  # one end was reset, so the other is too
+            link.will_be_reset()  # one end was reset, so the other end will be too
         except* _Over:
             pass
         finally:

@@ -1,5 +1,5 @@
-"""Three brokers, a proxy and two faulty relays: clients connect to the proxy through one, and the proxy connects to the
-brokers through the other, which the brokers advertise.
+"""Runs three brokers, a proxy and two faulty relays. Clients connect to the proxy through one relay. The proxy connects
+to the brokers through the other relay, whose address the brokers advertise.
 """
 
 import os
@@ -35,7 +35,7 @@ SEEN_BY_CLIENTS, SEEN_BY_PROXY = "127.0.0.2", "127.0.0.3"
 BROKERS = 3
 _DESCRIBE_QUORUM = 55
 _SETTINGS = {
-    # A dead broker is noticed within seconds.
+    # The cluster notices a dead broker within seconds.
     "broker.session.timeout.ms": "6000",
     "broker.heartbeat.interval.ms": "500",
     "transaction.state.log.min.isr": "2",
@@ -44,7 +44,7 @@ _SETTINGS = {
 }
 
 
-# A clock that jumps by an hour changes no verdict about current records.
+# A clock jump of an hour changes no verdict on current records.
 _BOUNDS = {"message.timestamp.before.max.ms": 7_200_000, "message.timestamp.after.max.ms": 7_200_000}
 _ROOM = 4 << 30
 _LITTLE_ROOM = 256 << 10

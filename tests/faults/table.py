@@ -1,6 +1,6 @@
-"""The table of bench/results/reliability.md, between two markers, and a line for each run.
+"""Writes the table in bench/results/reliability.md, between two markers, and a line for each run.
 
-`make faults` writes it; never edit it by hand.
+`make faults` writes it; do not edit it by hand.
 """
 
 import os
@@ -14,7 +14,7 @@ from tests.faults.faults import Plan, plan_of
 
 BEGIN, END = "<!-- written by make faults: begin -->", "<!-- written by make faults: end -->"
 OUTCOME = "outcome"
-"""The property of a test report with the outcome."""
+"""The property of a test report that contains the outcome."""
 _HEAD = "| fault | times | longest recovery |\n|---|--:|--:|"
 
 
@@ -32,7 +32,7 @@ class RunOutcome:
     hits: int = 0
     held: bool = False
     trouble: str = ""
-    """The failure, if the run was not held."""
+    """The failure, if the proxy did not pass the run."""
 
     def as_properties(self) -> dict[str, Any]:
         """Return the outcome as values that can be sent to another process."""
@@ -58,7 +58,7 @@ class RunOutcome:
 
 
 OUTCOMES: list[RunOutcome] = []
-"""The outcomes of this process and of the test processes that it started."""
+"""The outcomes in this process and in the test processes that it started."""
 
 
 def fault_table(outcomes: list[RunOutcome], side_by_side: int) -> str:

@@ -1,4 +1,4 @@
-"""The proxy's clock jumps by an hour, forward or back. Verdicts use the new time at once, deadlines do not."""
+"""The proxy's clock jumps by an hour, forward or back. Verdicts use the new time at once, and deadlines do not."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 HOUR_MS = 3_600_000
 INVALID_TIMESTAMP = 32
-# The proxy allows two hours, in the past and in the future.
+# The proxy allows two hours in the past and two hours in the future.
 BEHIND, JUST_BEHIND, NOW, JUST_AHEAD, AHEAD = (int(hours * HOUR_MS) for hours in (-2.1, -1.9, 0, 1.9, 2.1))
 
 

@@ -1,4 +1,4 @@
-"""The relay causes each fault as commanded, between one client and an echo server."""
+"""The relay causes each fault on command, between one client and an echo server."""
 
 import socket
 import threading
@@ -56,7 +56,7 @@ def relay(server: EchoServer) -> Iterator[FaultyRelay]:
 
 @pytest.fixture
 def client(server: EchoServer, relay: FaultyRelay) -> Iterator[socket.socket]:
-    """A connected client that received a first response."""
+    """Yield a connected client that has received a first response."""
     with socket.create_connection(("127.0.0.2", server.port), _SECONDS) as connection:
         connection.sendall(FRAME)
         assert receive(connection, len(FRAME)) == FRAME
@@ -112,7 +112,7 @@ def test_a_cut_ends_the_connection_within_a_frame(
 def test_a_reset_by_the_relay_reaches_both_sides(client: socket.socket, relay: FaultyRelay, server: EchoServer) -> None:
     relay.begin(DirectedFault(RelayFaultKind.RESET, Direction.BACK))
 
-    with pytest.raises(ConnectionResetError):  # the error is raised by this call or by the read
+    with pytest.raises(ConnectionResetError):  # either this call or the read raises the error
         client.sendall(FRAME)
         while client.recv(65536):
             continue

@@ -1,4 +1,4 @@
-"""Faults under load, then recovery: acknowledged records are stored in order, and no resource leaks."""
+"""After faults under load and a recovery, acknowledged records are stored in order, and no resource leaks."""
 
 import time
 from collections.abc import Callable

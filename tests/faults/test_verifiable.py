@@ -1,7 +1,7 @@
-"""Kafka's own verifiable producer and consumer through the proxy, while both sides of it fail.
+"""Kafka's own verifiable producer and consumer work through the proxy while both sides of it fail.
 
-Each record that the producer reports as stored is consumed, once and at the reported offset. `make verifiable` runs it
-for ten minutes.
+Each record that the producer reports as stored is consumed once, at the reported offset. `make verifiable` runs the
+test for ten minutes.
 """
 
 import json
@@ -87,7 +87,7 @@ def test_records_reported_as_stored_are_consumed_once_at_their_offset(tmp_path: 
         broker.stop()
 
     places = {(event["partition"], event["offset"]): event["value"] for event in consumed}
-    assert len(stored) > _SECONDS  # records were stored during the fault
+    assert len(stored) > _SECONDS  # the producer stored records during the fault
     assert before.hits > 0
     assert behind.hits > 0
     assert [event for event in stored if places[event["partition"], event["offset"]] != event["value"]] == []
@@ -122,7 +122,7 @@ def _under_faults(
             if time.monotonic() > end:
                 break
             relay.begin(trouble)
-            time.sleep(1)  # how long a fault lasts
+            time.sleep(1)  # the duration of the fault
             relay.heal()
             time.sleep(1)
         producer.stop()

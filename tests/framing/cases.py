@@ -1,7 +1,7 @@
-"""Batches that brokers store and consumers read differently or not at all, and their correct counterparts.
+"""Defines batches that brokers store and consumers read differently or not at all, and their correct counterparts.
 
-Each is a batch of two records, "first" and another, at offsets 0 and 1. test_consumers.py tests how real consumers read
-them.
+Each is a batch of two records, "first" and another record, at offsets 0 and 1. test_consumers.py tests how real
+consumers read them.
 """
 
 import gzip
@@ -20,7 +20,7 @@ EMPTY_BLOCK = struct.pack("<I", 0x8000_0000)
 """An uncompressed LZ4 block of 0 bytes."""
 
 SECONDS_AGO = 7200
-"""The timestamp of batches that are too old for a bound of an hour."""
+"""The age of the timestamps (s) in batches that are too old for a bound of an hour."""
 
 _DAY = 86_400_000
 _SKIPPABLE = struct.pack("<I", 0x184D_2A50)
@@ -48,7 +48,7 @@ def records_stating_length(length: int) -> bytes:
 def smuggled_record() -> bytes:
     """Return two records; by its stated length the first ends within the value of the second, where a third begins."""
     hidden = b"\0" + varint(-53 * _DAY) + varint(1) + length_prefixed(b"k") + length_prefixed(HIDDEN)
-    # The header count of the second record, a zero, is also the hidden record's.
+    # The header count of the second record, which is zero, is also the header count of the hidden record.
     cover = varint(len(hidden) + 1) + hidden
     second = record_body(1, cover)
     before_value = len(second) - len(cover) - 1

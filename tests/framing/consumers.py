@@ -1,4 +1,4 @@
-"""Reads topics with consumers of several libraries, up to the end or an error."""
+"""Reads topics with consumers from several libraries, up to the end or an error."""
 
 import json
 import subprocess
@@ -13,8 +13,8 @@ from tests.integration.java import java_tool
 
 HERE = Path(__file__).parent
 LAST = "sentinel"
-"""The value of the last record of each topic."""
-_SECONDS = 6  # a consumer without new records for this time counts as stopped
+"""The value of the last record in each topic."""
+_SECONDS = 6  # a consumer counts as stopped after this time without new records
 
 
 class ConsumerResult(NamedTuple):

@@ -17,7 +17,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 ALL = {**AMBIGUOUS, **UNREADABLE, **HONEST}
 HONESTLY = ((0, "first"), (1, "second"), (2, LAST))
-# One case of each defect and codec; long runs have all cases.
+# One case for each defect and codec; long runs use all cases.
 SHORT = (
     *("a record within a record, gzip", "a record within a record, zstd", "a length -2, xerial", "a length +5, lz4"),
     *("a length of too many bytes, none", "a length of too many bytes, zstd"),
@@ -30,7 +30,7 @@ SHORT = (
 CASES = tuple(ALL) if os.environ.get("SLUICEGATE_THOROUGH") else SHORT
 # librdkafka reads only the first gzip member.
 _HALF_READ = {("librdkafka", "two members, gzip")}
-# These clients continue after a second frame or after bytes that they take for a record.
+# These clients continue after a second frame, or after bytes that they parse as a record.
 _READ_BY = {
     "a record within a record, gzip": {"librdkafka", "franz"},
     "a record within a record, zstd": {"librdkafka", "franz"},
@@ -53,7 +53,7 @@ def proxies(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module")
 def topics(kafka_bootstrap: str) -> dict[str, str]:
-    """Topics by case: each has the batch, stored directly in a broker, and a correct record after it."""
+    """Return topics by case. Each contains the batch, stored directly in a broker, followed by a correct record."""
     made = {case: create_topic(kafka_bootstrap, UNVALIDATED, 1) for case in CASES}
     with RawClient(kafka_bootstrap) as client:
         for case, topic in made.items():
@@ -64,7 +64,7 @@ def topics(kafka_bootstrap: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def read(kafka_bootstrap: str, topics: dict[str, str]) -> dict[str, dict[str, ConsumerResult]]:
-    """The results by consumer and case."""
+    """Return the results by consumer and case."""
     found = {name: consume(kafka_bootstrap, [*topics.values()]) for name, consume in CONSUMERS.items()}
     return {name: {case: its[topic] for case, topic in topics.items()} for name, its in found.items()}
 
@@ -86,7 +86,7 @@ def test_at_least_one_consumer_reads_an_ambiguous_batch_differently(
 ) -> None:
     otherwise = {name for name, its in read.items() if its[case].records != HONESTLY}
 
-    if case != "an empty raw block at the end, lz4":  # without effect at the end
+    if case != "an empty raw block at the end, lz4":  # has no effect at the end
         assert otherwise, {name: its[case] for name, its in read.items()}
     for name in _READ_BY.get(case, set()) & read.keys():
         assert HIDDEN.decode() in [value for _, value in read[name][case].records], read[name][case]

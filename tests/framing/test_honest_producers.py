@@ -1,6 +1,6 @@
-"""With `framing: strict` every client of the matrix produces with every codec and level without any report.
+"""With `framing: strict`, every client in the matrix produces with every codec and level without any report.
 
-Short runs use the lowest and the highest level of each codec; with SLUICEGATE_THOROUGH all levels.
+Short runs use the lowest and the highest level of each codec; with SLUICEGATE_THOROUGH, all levels are used.
 """
 
 import os
@@ -50,7 +50,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def topic(kafka_bootstrap: str, proxy: ProxyProcess) -> Iterator[str]:
-    """A topic; the test fails if a batch for it was rejected or reported."""
+    """Yield a topic. The test fails if a batch for it was rejected or reported."""
     name = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     with RawClient(proxy.bootstrap) as client:
         client.metadata(name)  # known topics get their own label

@@ -1,5 +1,4 @@
-"""Real consumers read masked values from a topic with sensitive fields, even if the producer is exempt from
-validation."""
+"""Real consumers read masked values from a topic with sensitive fields, even if validation exempts the producer."""
 
 import json
 import time
@@ -17,7 +16,7 @@ from tests.wire.raw_client import RawClient
 
 SECRET = "me@example.com"
 SENSITIVE = [{"name": "mail", "action": "mask", "fields": ["mail"]}]
-_MANY = 3000  # records of a batch that is decompressed, rewritten and compressed in several pieces
+_MANY = 3000  # records in a batch that is decompressed, rewritten and compressed in several pieces
 
 
 @pytest.fixture(scope="module")

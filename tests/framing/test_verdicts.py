@@ -1,4 +1,4 @@
-"""Each value of `framing`, on both paths, with every policy that affects it."""
+"""Each value of `framing` works on both paths, with every policy that affects it."""
 
 from dataclasses import replace
 
@@ -102,7 +102,7 @@ def test_the_fast_path_agrees_with_the_slow_path(case: str, rules: RuleSet | Non
         paths = BothPaths({"t": replace(policy, rules=rules)}, {}, ValidationLimits())
         frame = bytearray(sized_produce_request(9, {b"t": [(0, data)]})[4:])
         is_good = paths.validate(frame, 9, len(request_header(0, 9)), NOW)
-        if rules is None and "gzip" not in case:  # isal leaves some of these to the slow path
+        if rules is None and "gzip" not in case:  # isal hands some of these to the slow path
             assert is_good == (policy is BROKER or case in HONEST)
 
 

@@ -1,1 +1,1 @@
-"""Mutated requests and batches, sent to a running proxy and passed directly to the compiled code (`make fuzz`)."""
+"""Tests mutated requests and batches, sent to a running proxy and passed to the compiled code (`make fuzz`)."""

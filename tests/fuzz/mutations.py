@@ -1,4 +1,4 @@
-"""Mutations drawn from a seed: bits, cuts, lengths, repeated or missing pieces, endless varints."""
+"""Draws mutations from a seed: bits, cuts, lengths, repeated or missing pieces, endless varints."""
 
 import random
 import struct

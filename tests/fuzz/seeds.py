@@ -1,4 +1,4 @@
-"""Valid and some invalid requests and batches of all APIs, versions and codecs, as input of mutations."""
+"""Builds valid and some invalid requests and batches of all APIs, versions and codecs, as input for mutations."""
 
 import time
 from functools import cache

@@ -1,4 +1,4 @@
-"""Sends mutated frames from many connections, in a process of its own; reconnects after a close."""
+"""Sends mutated frames from many connections, in a separate process, and reconnects after a close."""
 
 import asyncio
 import random
@@ -40,7 +40,7 @@ class Sender:
             self.counts["connections"] += 1
             try:
                 await self._talk(chance, reader, writer)
-            except (OSError, RuntimeError):  # RuntimeError is uvloop's for a closed transport
+            except (OSError, RuntimeError):  # uvloop raises RuntimeError for a closed transport
                 self.counts["cut off"] += 1
             finally:
                 writer.transport.abort()

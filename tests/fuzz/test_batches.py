@@ -1,4 +1,5 @@
-"""A short run of mutated batches; `make fuzz` runs ten million. SLUICEGATE_FUZZ_SEED and _BATCHES set the run."""
+"""Runs a small number of mutated batches; `make fuzz` runs ten million. SLUICEGATE_FUZZ_SEED and _BATCHES configure the
+run."""
 
 import os
 import random

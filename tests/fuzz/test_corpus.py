@@ -1,4 +1,4 @@
-"""The inputs found by earlier fuzzing still pass: `make fuzz MINUTES=n` searches for more."""
+"""The inputs that earlier fuzzing found still pass. `make fuzz MINUTES=n` searches for more."""
 
 import pytest
 

@@ -1,6 +1,7 @@
-"""A short run of mutated frames; `make fuzz` runs a million. It measures the honest client's waits, so it runs alone.
+"""Runs a small number of mutated frames; `make fuzz` runs a million. It measures the honest client's waits, so it runs
+alone.
 
-SLUICEGATE_FUZZ_SEED and _FRAMES set seed and number; each run prints its seed.
+SLUICEGATE_FUZZ_SEED and _FRAMES set the seed and the number. Each run prints its seed.
 """
 
 import os

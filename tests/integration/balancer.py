@@ -1,5 +1,5 @@
-"""Runs a load balancer for several proxies with one name. A connection is forwarded to the next proxy that
-accepts it.
+"""Runs a load balancer for several proxies with one name. It forwards each connection to the next proxy that accepts
+it.
 """
 
 import asyncio
@@ -70,5 +70,5 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             while data := await reader.read(_CHUNK):
                 writer.write(data)
                 await writer.drain()
-    finally:  # also at the end of the balancer
+    finally:  # also when the balancer stops
         writer.close()

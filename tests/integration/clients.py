@@ -1,4 +1,4 @@
-"""Four client libraries with one interface: send records and return the outcome of each; read a topic."""
+"""Runs four client libraries with one interface: send records and return the outcome of each; read a topic."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Waits for a condition of a proxy, and checks that every view shows it.
 
-The views are stored side by side in build/conditions/, as a text and as pictures of the web UI at 1280 and 360 px.
+The views are stored side by side in build/conditions/, as text and as pictures of the web UI at 1280 and 360 px.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The proxies and brokers of the integration tests."""
+"""Provides the proxies and brokers of the integration tests."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -24,13 +24,13 @@ __all__ = ["guarded", "mutual_broker", "strict_kafka", "tls_proxy"]  # fixtures
 
 @pytest.fixture(scope="package")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """Three brokers, shared by all files in one process (tests/together.py)."""
+    """Yield three brokers that all files in one process share (tests/together.py)."""
     yield from run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
 
 
 @pytest.fixture(scope="module")
 def cluster(three_brokers: Kafka) -> Kafka:
-    """A cluster of three brokers, complete again after another file killed some."""
+    """Return the cluster of three brokers when all of them are running, because another file may have killed some."""
 
     def is_whole() -> bool:
         with RawClient(three_brokers.nodes[0].address) as client:
@@ -42,7 +42,7 @@ def cluster(three_brokers: Kafka) -> Kafka:
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy in front of one broker that allows a day in the past and an hour in the future."""
+    """Yield a proxy in front of one broker that allows a day in the past and an hour in the future."""
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"defaults": DEFAULTS})
     try:
         yield process.start()
@@ -52,7 +52,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="module")
 def cluster_proxy(cluster: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy in front of three brokers."""
+    """Yield a proxy in front of three brokers."""
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), cluster.bootstrap, {"defaults": DEFAULTS})
     try:
         yield process.start()
@@ -62,7 +62,7 @@ def cluster_proxy(cluster: Kafka, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture
 def web_ui() -> Iterator["Page | None"]:
-    """A page of Chromium; None without Chromium. Playwright's event loop runs in this thread until the test ends."""
+    """Yield a page in Chromium; None without Chromium. Playwright's event loop runs in this thread until the end."""
     if CHROMIUM is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Runs classes of Kafka's jars, or single source files against them."""
+"""Runs classes in Kafka's jars, or single source files that use them."""
 
 from collections.abc import Sequence
 

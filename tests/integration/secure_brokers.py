@@ -1,4 +1,4 @@
-"""Brokers that require TLS, logins and permissions, and the proxies in front of them."""
+"""Runs brokers that require TLS, logins and permissions, and the proxies in front of them."""
 
 import time
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:admin;User:ANONYMOUS",
         "connections.max.reauth.ms": str(REAUTHENTICATE_MS),
-        **kafka_tls(broker, authority, "none"),  # clients log in by SASL, without a certificate
+        **kafka_tls(broker, authority, "none"),  # clients log in with SASL, without a certificate
     }
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("guarded"), settings=settings)
     try:
@@ -142,7 +142,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="session")
 def mutual_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, Authority, Certificate]]:
-    """A broker that authenticates clients by certificates and lets only the proxy's write."""
+    """Yield a broker that authenticates clients by certificates and only grants writes to the proxy's certificate."""
     folder = tmp_path_factory.mktemp("certificates")
     authority = Authority(folder)
     broker, proxy = authority.sign("broker"), authority.sign("proxy")
@@ -161,7 +161,7 @@ def mutual_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ka
 
 @pytest.fixture(scope="session")
 def tls_proxy(guarded: GuardedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy with TLS to clients and to the guarded broker."""
+    """Yield a proxy with TLS to clients and to the guarded broker."""
     process = proxy_for(guarded, tmp_path_factory.mktemp("proxy"))
     try:
         yield process.start()

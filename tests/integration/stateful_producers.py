@@ -1,5 +1,5 @@
-"""Idempotent and transactional producers, each of which sends one bad record among many in flight: the timestamp is bad
-or the key is missing.
+"""Runs idempotent and transactional producers, each of which sends one bad record among many in flight: its timestamp
+is bad or its key is missing.
 
 StatefulProducer.java describes the records. Each producer returns its lines: (record or transaction, outcome).
 """
@@ -18,12 +18,12 @@ from tests.integration.java import java_tool
 IDEMPOTENT, TRANSACTIONAL = "idempotent", "transactional"
 BY_TIME, BY_KEY = "time", "key"
 BY_TIME_ALWAYS = "time, always"
-"""A bad record in every transaction; for Java only."""
+"""A bad record in every transaction; only for Java."""
 RECORDS = 40
 _SECONDS = 60
 Lines = list[tuple[str, str]]
 Drive = Callable[[str, str, str, str], Lines]
-"""(bootstrap, topic, mode, defect) -> lines."""
+"""Returns the lines for (bootstrap, topic, mode, defect)."""
 
 
 def numbered_record(i: int, bad: str | None) -> tuple[bytes | None, int]:

@@ -1,4 +1,4 @@
-"""A cluster without automatic topic creation, and readers of the records that the proxy wrote to it."""
+"""Provides a cluster without automatic topic creation, and readers of the records that the proxy wrote to it."""
 
 import time
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Kept = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 @pytest.fixture(scope="package")
 def strict_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """Two brokers; the second is not a controller, so the first keeps working while the second is suspended."""
+    """Yield two brokers. The second is not a controller, so the first keeps working while the second is suspended."""
     settings = {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "60000"}
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("strict"), settings=settings)
     try:

@@ -1,6 +1,7 @@
-"""Many changes of the shared state at three proxies of a cluster with ACLs, while proxies and a broker are killed.
+"""Many changes of the shared state are made at three proxies of a cluster with ACLs, while proxies and a broker are
+killed.
 
-`SLUICEGATE_THOROUGH`: 1,000 changes instead of 150.
+With `SLUICEGATE_THOROUGH`, there are 1,000 changes instead of 150.
 """
 
 import json
@@ -54,7 +55,8 @@ LOGINS = {"admin": "a", "proxies": "p", "alice": "s"}
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """Three brokers; the proxies may write to their topics, alice to all others. Broker 1 leads the state topic."""
+    """Yield three brokers. The proxies may write to their own topics, alice to all others. Broker 1 leads the state
+    topic."""
     settings = {
         **security_settings("SASL_PLAINTEXT", "PLAIN", plain=plain_login(**LOGINS)),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -67,7 +69,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         compacted = {"cleanup.policy": "compact", "min.compaction.lag.ms": "0", "segment.ms": "1000", **in_sync}
         logs = [NewTopic(name, 1, replica_assignment=[[1, 2, 3]], config=in_sync) for name in OWN_TOPICS[1:]]
         state = NewTopic(STATE, 1, replica_assignment=[[1, 2, 3]], config=compacted)
-        # Both partitions are led by a broker that is never killed.
+        # A broker that is never killed leads both partitions.
         others = [NewTopic(t, 2, replica_assignment=[[2, 3]] * 2, config=UNVALIDATED) for t in (*TOPICS, UNCHANGED)]
         for created in admin.create_topics([state, *logs, *others]).values():
             created.result(60)
@@ -102,7 +104,7 @@ def proxy_with_state_topic(folder: Path, bootstrap: str, state: str, workers: in
 
 @pytest.fixture
 def proxies(cluster: Kafka, tmp_path: Path) -> Iterator[list[ProxyProcess]]:
-    """Three proxies, the last one with two workers."""
+    """Yield three proxies, the last one with two workers."""
     made = [
         proxy_with_state_topic(tmp_path / f"proxy-{i}", cluster.bootstrap, STATE, workers)
         for i, workers in enumerate((1, 1, 2))
@@ -126,11 +128,11 @@ def admin_response(proxy: ProxyProcess, path: str, post: bool = False, **query: 
         with urllib.request.urlopen(asked, timeout=30) as response:
             found: dict[str, Any] = json.load(response)
             return found
-    except urllib.error.HTTPError as error:  # 503, mostly
+    except urllib.error.HTTPError as error:  # mostly 503
         with error:
             print(path, error.code, error.read().decode())
         return None
-    except OSError:  # killed
+    except OSError:  # the proxy was killed
         return None
 
 
@@ -182,7 +184,7 @@ class Producer(threading.Thread):
                     self._send(client)
 
     def _send(self, client: SaslClient) -> None:
-        client.metadata(*TOPICS, UNCHANGED)  # teaches the proxy the topics' names
+        client.metadata(*TOPICS, UNCHANGED)  # the proxy learns the topics' names from the response
         while not self._over.wait(0.02):
             topic = random.choice(TOPICS)
             data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR_MS)])
@@ -257,7 +259,7 @@ def test_proxies_agree_after_many_changes_and_kills(cluster: Kafka, proxies: lis
         for thread in (*writers, *producers):
             thread.join(30)
 
-    assert len(fleet["proxies"]) == len(proxies)  # each proxy has the same name after a restart
+    assert len(fleet["proxies"]) == len(proxies)  # each proxy keeps its name after a restart
     pairs = {pair for producer in producers for pair in producer.pairs}
     assert {frozenset({0}), frozenset({32})} <= pairs, pairs
     assert frozenset({0, 32}) not in pairs, "a request was validated with mixed states"

@@ -1,4 +1,4 @@
-"""Any input gets a clear log line or the broker's own response, and other clients are not affected."""
+"""Any input results in a clear log line or the broker's own response, and other clients are not affected."""
 
 import os
 import socket
@@ -162,7 +162,7 @@ def test_a_request_over_a_slow_link_is_stored_if_it_progresses(
         with RawClient(leader_of(slow, topic)) as client:
             for at in range(0, len(data), step):
                 client.socket.sendall(data[at : at + step])
-                time.sleep(0.05)  # the link's pace
+                time.sleep(0.05)  # the speed of the link
             response = client.response_to(5, PRODUCE, 9, PRODUCE_RESPONSE)
     finally:
         slow.stop()

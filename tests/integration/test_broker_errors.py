@@ -1,4 +1,4 @@
-"""Errors of a real broker for single partitions, in responses that pass unchanged, are counted with their client."""
+"""A real broker's errors for single partitions, in responses that pass unchanged, are counted with their client."""
 
 import struct
 import uuid
@@ -45,7 +45,7 @@ def test_an_unknown_partition_error_of_a_broker_is_counted_by_api_and_client(
 ) -> None:
     series = f'sluicegate_broker_errors_total{{api="{api}",client_id="raw",error="UNKNOWN_TOPIC_OR_PARTITION"}} '
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        client.api_versions()  # as every client does; the request has the client id
+        client.api_versions()  # as every client does; the request contains the client id
         assert ask(client, f"no-such-{uuid.uuid4().hex}") == UNKNOWN_TOPIC_OR_PARTITION
 
     lines = proxy.get("/metrics")[1].splitlines()

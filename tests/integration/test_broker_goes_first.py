@@ -1,6 +1,6 @@
 """If a bad batch is for a partition with another error that a broker reports first, the proxy's response is the same.
 
-Each batch is sent to a broker that has the limits, and through the proxy to the same kind of topic without them.
+Each batch is sent to a broker that has the limits, and through the proxy to a topic of the same kind without limits.
 """
 
 from functools import partial
@@ -22,7 +22,7 @@ from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.raw_client import RawClient, topic_data
 
 NOT_LEADER, NOT_ENOUGH_REPLICAS, INVALID_TIMESTAMP = 6, 19, 32
-# Responses of the first version have no leader addresses, those of the second have. The third has topic ids.
+# Responses of the first version have no leader addresses, those of the second have them. The third has topic ids.
 VERSIONS = [8, 10, 13]
 
 

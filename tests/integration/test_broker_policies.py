@@ -1,5 +1,5 @@
-"""Policies of a broker (`create.topic.policy.class.name`, `alter.config.policy.class.name`) see its own settings alone,
-and their refusal leaves no topic setting of sluicegate.
+"""A broker's policies (`create.topic.policy.class.name`, `alter.config.policy.class.name`) only see its own settings.
+If they reject a request, it stores no topic setting of sluicegate.
 """
 
 import uuid

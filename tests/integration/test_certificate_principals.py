@@ -1,4 +1,4 @@
-"""Principals of certificates under ssl.principal.mapping.rules, at a broker and at the proxy with the same rules."""
+"""A broker and a proxy with the same ssl.principal.mapping.rules derive the same principals from certificates."""
 
 import json
 from collections.abc import Callable, Iterator

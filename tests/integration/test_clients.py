@@ -1,4 +1,4 @@
-"""Real clients through the proxy. Their errors after a rejection are compared with the errors at a broker."""
+"""Real clients work through the proxy. After a rejection, their errors equal the errors at a broker."""
 
 import re
 import time
@@ -25,7 +25,7 @@ from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 RECORDS = 20
 
-# Each codec starts a JVM.
+# Each codec starts another JVM.
 _JAVA_CODECS = {PLAIN: CODECS[:1], IDEMPOTENT: CODECS[1:3], TRANSACTIONAL: CODECS[3:]}
 
 any_client = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
@@ -87,7 +87,7 @@ def test_a_timestamp_in_nanoseconds_is_rejected_as_by_a_broker(
     assert event["samples"][0]["timestamp"] == now * 1_000_000
     assert event["samples"][0]["diagnosis"].startswith("looks like nanoseconds: as milliseconds it is ")
     assert (event["code"], event["records"], event["bad_records"]) == (32, 4, 1)
-    if client.name != "aiokafka":  # aiokafka sends ApiVersions v0, which has no software name
+    if client.name != "aiokafka":  # aiokafka sends ApiVersions v0, which contains no software name
         assert event["software_name"]
 
 

@@ -1,4 +1,4 @@
-"""Conditions of a proxy in front of real brokers: each begins, is shown everywhere, and ends, within ten seconds."""
+"""Each condition of a proxy in front of real brokers begins, is shown everywhere, and ends, within ten seconds."""
 
 import os
 import signal
@@ -424,7 +424,7 @@ def test_a_stopped_worker_is_a_condition_until_it_continues(
         try:
             detail = wait_until_begun(proxy, "worker_unresponsive", web_ui)
             assert f"(process {stopped}) has not reported for more than 5 s" in detail
-            end = time.monotonic() + 12  # until the process would be treated as stuck
+            end = time.monotonic() + 12  # until the supervisor would treat the process as stuck
             while time.monotonic() < end:
                 assert proxy.get("/livez") == (200, "ok\n")
                 assert proxy.get("/readyz")[0] == 200

@@ -1,4 +1,4 @@
-"""Clients spread over proxies that are added later, because old connections close between two requests."""
+"""Clients spread over proxies that are added later, because old connections are closed between two requests."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""A data contract in front of a real broker: a real producer's good records are stored, its bad ones rejected."""
+"""With a data contract in front of a real broker, a real producer's good records are stored, and its bad records are
+rejected."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The Python API of dead letters does what the example shows."""
+"""The Python API for dead letters does what the example shows."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`dead-letters redrive` writes to another cluster only with --at-least-once."""
+"""`dead-letters redrive` writes to another cluster only if --at-least-once is set."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.oracle.kafka_java import KAFKA_NEW
 
 @pytest.fixture(scope="module")
 def other_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a second cluster."""
+    """Yield the address of a second cluster."""
     yield from (kafka.bootstrap for kafka in run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("other"))))
 
 

@@ -1,4 +1,4 @@
-"""`sluicegate dead-letters redrive` writes each record once and in order, however often runs and the broker die."""
+"""`sluicegate dead-letters redrive` writes each record once and in order, however often the runs and the broker die."""
 
 import os
 import random
@@ -26,7 +26,7 @@ WRITING_SECONDS = 30
 
 @pytest.fixture
 def kafka(tmp_path: Path) -> Iterator[Kafka]:
-    """A broker that the test may kill."""
+    """Yield a broker that the test may kill."""
     yield from run_kafka(Kafka(KAFKA_NEW, tmp_path / "kafka"))
 
 
@@ -99,6 +99,6 @@ def end_of(bootstrap: str, topic: str) -> int:
                     consumer.get_watermark_offsets(TopicPartition(topic, each), 10)[1] for each in range(PARTITIONS)
                 )
             except KafkaException:
-                time.sleep(0.1)  # the broker starts
+                time.sleep(0.1)  # the broker is starting
     finally:
         consumer.close()

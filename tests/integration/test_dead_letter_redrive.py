@@ -1,4 +1,5 @@
-"""`sluicegate dead-letters redrive` writes each record once, whatever ends it, and no rejected record stops others."""
+"""`sluicegate dead-letters redrive` writes each record once, whatever ends it, and a rejected record does not stop
+others."""
 
 import time
 from pathlib import Path
@@ -110,7 +111,7 @@ def test_records_that_the_broker_rejects_are_given_up_and_the_others_are_written
     upstream = {
         "bootstrap": [kafka_bootstrap],
         "topic_settings": False,
-    }  # the policy does not know that keys are needed
+    }  # the policy does not require keys, but the topic does
     file = configuration(tmp_path, kafka_bootstrap, upstream=upstream)
 
     apply, _ = planned(dead, file)
@@ -135,7 +136,7 @@ def test_a_record_that_comes_back_again_and_again_is_left(kafka_bootstrap: str, 
         record = stored(kafka_bootstrap, original)[-1]
         assert record.headers()[-1] == ("sluicegate.redrive.attempts", str(attempt).encode())
         own = tuple((name.encode(), value) for name, value in record.headers())
-        write(kafka_bootstrap, dead, [(b"a", b"1", (*own, *letters_for(original)))])  # it fails again
+        write(kafka_bootstrap, dead, [(b"a", b"1", (*own, *letters_for(original)))])  # the record fails again
     _, plan = planned(dead, file, "--max-attempts", "2")
 
     assert (plan["redrive"], plan["remain"]) == ({}, {"already_redriven": 2, "attempts_exceeded": 1})

@@ -1,4 +1,4 @@
-"""`LetterValidator` says of each letter what a running proxy responds to its record. The oracle is the proxy."""
+"""`LetterValidator` has the same verdict on each letter as a running proxy, the oracle, has on its record."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""`sluicegate dead-letters list` and `show` with a real broker."""
+"""`sluicegate dead-letters list` and `show` work with a real broker."""
 
 import time
 from collections import Counter

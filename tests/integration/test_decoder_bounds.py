@@ -1,6 +1,7 @@
-"""Kafka 4.4's decoders bound arrays and tagged fields. Behind the proxy, clients meet the same bounds.
+"""Kafka 4.4's decoders bound arrays and tagged fields, and the same bounds apply to clients behind the proxy.
 
-The proxy reads the tags of a header and of a Produce request itself, and forwards the other requests unread.
+The proxy itself parses the tags of a header and of a Produce request, and forwards the other requests without parsing
+them.
 """
 
 import struct

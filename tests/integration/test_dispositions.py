@@ -1,4 +1,4 @@
-"""Dispositions that store bad records, under producers of each kind on a real broker."""
+"""Dispositions that store bad records work with producers of each kind on a real broker."""
 
 import hmac
 import io
@@ -22,7 +22,7 @@ from tests.wire.batches import NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
 _MODES = (IDEMPOTENT, TRANSACTIONAL)
-# Each client in one mode, every second client in transactions; with SLUICEGATE_THOROUGH all clients in both modes.
+# Each client in one mode, every second client in transactions. With SLUICEGATE_THOROUGH, all clients in both modes.
 CLIENTS_AND_MODES = [
     pytest.param(kind, mode, id=f"{kind.name}-{mode}")
     for number, kind in enumerate(CLIENTS)

@@ -134,7 +134,7 @@ def test_an_advertised_address_of_a_broker_is_reported(kafka_bootstrap: str, tmp
 
 def test_an_advertised_host_that_leads_elsewhere_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
     config = config_in_front_of(kafka_bootstrap)
-    config["listen"]["advertised_host"] = "127.0.0.3"  # another address of this machine, without a listener
+    config["listen"]["advertised_host"] = "127.0.0.3"  # another address of this machine, on which nothing listens
 
     code, found = run_doctor(tmp_path, config)
 

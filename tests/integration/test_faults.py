@@ -35,7 +35,7 @@ INVALID_TIMESTAMP = 32
 
 @pytest.fixture
 def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
-    """A proxy that a test may kill."""
+    """Yield a proxy that a test may kill."""
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     yield proxy
     proxy.stop()
@@ -257,7 +257,7 @@ def test_a_suspended_bootstrap_broker_blocks_no_client(cluster: Kafka, tmp_path:
     finally:
         proxy.stop()
 
-    assert entry["error_code"] == INVALID_TIMESTAMP  # the topic's settings were known nevertheless
+    assert entry["error_code"] == INVALID_TIMESTAMP  # the proxy knew the topic's settings nevertheless
     check_nothing_lost(cluster.bootstrap, topic, stream)
 
 
@@ -270,5 +270,5 @@ def rejected_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
         response = client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
     assert isinstance(response, dict)
     entry: dict[str, Any] = response["responses"][0]["partition_responses"][0]
-    proxy.wait_for_violations(topic, 1)  # the proxy responded, not the broker
+    proxy.wait_for_violations(topic, 1)  # the response came from the proxy, not from the broker
     return entry

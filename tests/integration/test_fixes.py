@@ -1,4 +1,4 @@
-"""Fixed timestamps, read back from a broker with the same limits; producers continue without an error."""
+"""Fixed timestamps are read back from a broker with the same limits, and producers continue without an error."""
 
 import os
 import time
@@ -20,7 +20,8 @@ from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 HOUR = 3_600_000
 RECORDS = 40
 _KINDS = ("now", "clamp", "previous", "unit")
-# Each fix with each codec; transactions with each fix and with each codec. With SLUICEGATE_THOROUGH all combinations.
+# Each fix with each codec, and transactions with each fix and with each codec. With SLUICEGATE_THOROUGH, all
+# combinations.
 _FIXES = [
     (fix, codec, transactional)
     for i, fix in enumerate(_KINDS)
@@ -31,7 +32,7 @@ _FIXES = [
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy with a kind of fix for each topic prefix, and the limits of the broker's topics."""
+    """Yield a proxy with a kind of fix for each topic prefix, and the limits of the broker's topics."""
     topics = [{"match": f"{fix}-*", "fix": {"timestamp": fix}} for fix in _KINDS]
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"topics": topics})
     try:

@@ -1,4 +1,4 @@
-"""Each proxy of a cluster shows all proxies of the cluster, from the presence topic."""
+"""Each proxy of a cluster shows all proxies of the cluster, which it reads from the presence topic."""
 
 import json
 import time
@@ -25,7 +25,7 @@ FOREIGN = Presence(
 
 @pytest.fixture
 def proxies(kafka_bootstrap: str, tmp_path: Path) -> Iterator[tuple[ProxyProcess, ProxyProcess]]:
-    """Two proxies, one with two workers, with topics that `bootstrap --state` makes."""
+    """Yield two proxies, one with two workers, with topics that `bootstrap --state` creates."""
     state = f"state-{uuid.uuid4().hex[:12]}"
     made = []
     for number in (1, 2):
@@ -101,7 +101,7 @@ def test_all_proxies_show_all_and_what_differs_is_named(
     assert f"{names[1]}: stale since " in listed.stdout
 
     shown = sluicegate("top", "--fleet", "--once", one.admin.removeprefix("http://")).stdout
-    assert "versions_differ" not in shown  # differences of stale proxies are not a finding
+    assert "versions_differ" not in shown  # a stale proxy's different version is not a finding
     assert shown.count("stale") == 3
 
     two.start()

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.long
 NANOSECONDS = 1_000_000
 WRONG = "swordfish"
 KEPT_WITHIN = 4
-"""How long the proxy tries to write a bad record (s); afterwards the client has to retry."""
+"""How long the proxy tries to write a bad record (s). After that, the client has to retry."""
 
 
 def create_topic_for_writer(guarded: GuardedBroker, writer: str | None) -> str:
@@ -121,8 +121,8 @@ def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
         outcomes = send(proxy, settings_of_alice(guarded), *times)
         assert outcomes == ["ok", "INVALID_TIMESTAMP", "ok", "INVALID_TIMESTAMP", "INVALID_TIMESTAMP"]
         kept = read_records(guarded, dead)
-        # At least once, because a producer that logs in again while its record is being quarantined sends the record
-        # again.
+        # Records may repeat, because a producer that logs in again while its record is being quarantined sends the
+        # record again.
         stamps = list(dict.fromkeys(sluicegate_header(each, "timestamp") for each in kept))
         assert stamps == [str(times[i]) for i in (1, 3, 4)]
         assert {sluicegate_header(each, "principal") for each in kept} == {"User:alice"}

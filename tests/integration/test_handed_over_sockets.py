@@ -1,4 +1,4 @@
-"""With listening sockets from its starter, a proxy is replaced without rejecting a connection."""
+"""A proxy that inherits its listening sockets is replaced without rejecting a connection."""
 
 import socket
 from collections.abc import Iterator

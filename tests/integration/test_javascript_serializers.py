@@ -1,6 +1,7 @@
-"""Records of Confluent's serializers for JavaScript and of kafkajs's get the expected verdicts from a live proxy.
+"""Records that Confluent's serializers for JavaScript and kafkajs write get the expected verdicts from a live proxy.
 
-Confluent's serializers encrypt fields and payloads with their local key service. No permanent fault is an outage.
+Confluent's serializers encrypt fields and payloads with their local key service. No permanent fault counts as an
+outage.
 """
 
 import json
@@ -135,7 +136,7 @@ def _cases_of(language: str) -> list[Case]:
         Case("confluent", language, BAD, NOT_POSITIVE),
         Case("confluent", language, GOOD, rule_set=FIELDS),
         Case("confluent", language, BAD, NOT_POSITIVE, rule_set=FIELDS),
-        Case("confluent", language, BAD, rule_set=PAYLOAD),  # the amount cannot be read
+        Case("confluent", language, BAD, rule_set=PAYLOAD),  # the proxy cannot read the amount
         Case("confluent", language, GOOD, in_header=True),
         Case("confluent", language, BAD, NOT_POSITIVE, in_header=True),
         Case("confluent", language, GOOD, in_header=True, rule_set=PAYLOAD),

@@ -1,4 +1,4 @@
-"""A broker with node id 2,000,000,000, by a map of ports and by name (SNI)."""
+"""Clients reach a broker with node id 2,000,000,000, by a map of ports and by name (SNI)."""
 
 from collections.abc import Iterator
 from pathlib import Path

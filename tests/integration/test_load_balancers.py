@@ -1,4 +1,4 @@
-"""A load balancer with PROXY protocol v2: events, logs and limits use the clients' addresses."""
+"""Behind a load balancer with PROXY protocol v2, events, logs and limits use the clients' addresses."""
 
 import socket
 from collections.abc import Iterator

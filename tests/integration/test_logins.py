@@ -1,4 +1,4 @@
-"""Logins pass through the proxy to a broker with authorisation, which sees each client's own principal."""
+"""Logins pass through the proxy to a broker with authorization, which sees each client's own principal."""
 
 import time
 

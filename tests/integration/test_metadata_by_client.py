@@ -1,5 +1,4 @@
-"""If a cluster's Metadata differs by client, for example by the zone in the client id, each client stays in its
-zone."""
+"""If a cluster's Metadata differs by client, for example by zone, each client stays in its zone."""
 
 import asyncio
 import ssl

@@ -1,6 +1,6 @@
-"""Clients that name the cluster and the node that they want (KIP-1242) get the response of the broker behind the proxy.
+"""Clients that name the intended cluster and node (KIP-1242) get the response of the broker behind the proxy.
 
-Each test runs with a port for each broker and with a host name for each broker on one port (SNI). The expected codes
+Each test runs with a port for each broker, and with a host name for each broker on one port (SNI). The expected codes
 are those of the broker itself.
 """
 
@@ -124,7 +124,7 @@ def test_a_brokers_port_or_name_responds_as_the_broker(node_id: int, newest_clus
 
     assert {each: way.code(node_id, *each) for each in wanted} == direct
     assert direct[None, NO_NODE] == NONE
-    assert direct[own, NO_NODE] == INVALID_REQUEST  # a client names both or none
+    assert direct[own, NO_NODE] == INVALID_REQUEST  # a client must name both or neither
     assert {node: direct[own, node] for node in NODES} == {
         node: NONE if node == node_id else REBOOTSTRAP_REQUIRED for node in NODES
     }

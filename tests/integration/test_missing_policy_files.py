@@ -1,4 +1,4 @@
-"""Policy files that vanish while the proxy runs: their topics stay validated in every worker, and all views show it."""
+"""If policy files disappear while the proxy runs, their topics stay validated in all workers, and all views show it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Certificate files that vanish while the proxy runs: clients connect in every worker, and all views show it."""
+"""If certificate files disappear while the proxy runs, clients can connect to every worker, and all views show it."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""One Produce request with many topics, each with its own sensitive fields, and a codec for each partition."""
+"""One Produce request contains many topics with different sensitive fields, and a different codec per partition."""
 
 import io
 import json
@@ -22,7 +22,7 @@ MAIL = "me@example.com"
 AVRO = {"type": "record", "name": "Customer", "fields": [{"name": "mail", "type": "string"}]}
 PROTOBUF = 'syntax = "proto3"; message Customer { string mail = 1; }'
 _COUNT = 300
-_REJECTED = len(CODECS)  # the partition whose batch has a value that cannot be masked
+_REJECTED = len(CODECS)  # the partition whose batch contains a value that cannot be masked
 
 
 def avro_value(mail: str) -> bytes:

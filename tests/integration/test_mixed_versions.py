@@ -1,8 +1,8 @@
-"""A rolling upgrade and a rollback: proxies of two versions of sluicegate serve the same clients at the same time.
+"""In a rolling upgrade and a rollback, proxies of two versions of sluicegate serve the same clients at the same time.
 
-The older version is the last release, or the commit a hundred before this one while there is no release; an older one
-if that cannot be imported, because a series of commits is tested as a whole. It runs interpreted, from a worktree of
-this repository.
+The older version is the last release, or, while there is no release, the commit a hundred before this one. If that
+commit cannot be imported, an older commit is used, because a series of commits is tested as a whole. The older version
+runs interpreted, from a worktree of this repository.
 """
 
 import subprocess
@@ -25,7 +25,7 @@ _RUN = """import sluicegate
 assert sluicegate.__file__.startswith({tree!r}), sluicegate.__file__
 from sluicegate.proxy.cli.main import main
 main()"""
-"""A program that runs the sluicegate of a tree, and fails if it is another one."""
+"""A program that runs sluicegate from a given tree, and fails if another sluicegate is imported."""
 
 
 def _git(*arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Mode observe forwards and reports bad records, and rehearsed bounds report what they would reject."""
+"""Mode observe forwards and reports bad records, and rehearsed bounds report the batches that they would reject."""
 
 import json
 import time
@@ -26,7 +26,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy with observed topics and topics with rehearsed bounds; all others reject."""
+    """Yield a proxy with observed topics and topics with rehearsed bounds; all other topics reject."""
     topics = [
         {"match": "observed-*", "mode": "observe"},
         {"match": "tried-*", "rehearse": {"message.timestamp.after.max.ms": ["1m", "30m"]}},
@@ -163,7 +163,7 @@ def test_thousands_of_clients_leave_few_series_and_no_memory(kafka_bootstrap: st
 
     assert proxy.metric("sluicegate_rehearsed_client_batches_total") == before + 4_000
     assert len(series_with_client_id()) == early < 500
-    assert resident_mb(proxy) < held + 3.75  # 1.25 KiB for each further client
+    assert resident_mb(proxy) < held + 3.75  # 1.25 KiB for each additional client
 
 
 def resident_mb(proxy: ProxyProcess) -> float:

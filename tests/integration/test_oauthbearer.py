@@ -1,4 +1,4 @@
-"""The principal of an OAUTHBEARER token, at the broker and at the proxy."""
+"""The broker and the proxy derive the same principal from an OAUTHBEARER token."""
 
 import base64
 import json

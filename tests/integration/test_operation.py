@@ -1,4 +1,4 @@
-"""Behaviour that operators rely on: stable ports, new brokers, warnings, metrics, bounded memory."""
+"""Operators can rely on stable ports, new brokers, warnings, metrics and bounded memory."""
 
 import json
 import os

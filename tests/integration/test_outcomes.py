@@ -1,4 +1,4 @@
-"""Events and metrics have the outcome and the error that the client really got from a broker."""
+"""Events and metrics contain the outcome and the error that the client actually received from a broker."""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ INVALID_TIMESTAMP, UNKNOWN_TOPIC_OR_PARTITION, CORRUPT_MESSAGE = 32, 3, 2
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy with observed topics; all others reject."""
+    """Yield a proxy with observed topics; all other topics reject."""
     topics = [{"match": "observed-*", "mode": "observe"}]
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"defaults": DEFAULTS, "topics": topics})
     try:
@@ -79,7 +79,7 @@ def test_batches_without_a_response_are_unknown_and_others_accepted_on_both_path
     outcome = "accepted" if acks else "unknown"
 
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        for _ in range(5):  # the first one on the slow path
+        for _ in range(5):  # the first request is on the slow path
             if acks:
                 assert error_code_in(client.produce(9, [topic_data(topic, (0, good_batch()))], acks)) == 0
             else:

@@ -1,4 +1,4 @@
-"""Nobody changes the proxies' own topics through a proxy, and the client gets the error that a broker gives."""
+"""No client can change the proxies' own topics through a proxy, and the client gets the error that a broker returns."""
 
 import time
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from tests.wire.topic_changes import REQUESTS, SCHEMAS, codes_in
 
 STATE = {"cleanup.policy": "compact"}
 KEYS = {api.name: api.key for api in APIS.values()}
-# APIs for brokers only, which include AddPartitionsToTxn from version 4 on. A broker must not be denied these.
+# APIs that only brokers use, which include AddPartitionsToTxn from version 4 on. They must not be denied to a broker.
 INTER_BROKER = {"WriteTxnMarkers"}
 BEFORE_BROKERS = {"AddPartitionsToTxn": 3}
 UNAUTHORIZED = {29, 31}
@@ -65,7 +65,7 @@ def test_the_errors_are_those_of_a_broker_without_authorization(tmp_path: Path) 
         denied = [
             AclBinding(*about, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", right, permission)
             for about, right, permission in (
-                (cluster, AclOperation.CLUSTER_ACTION, allow),  # a permission for the broker only
+                (cluster, AclOperation.CLUSTER_ACTION, allow),  # a permission that only brokers have
                 ((ResourceType.TOPIC, topic), AclOperation.ALL, deny),
             )
         ]

@@ -1,4 +1,4 @@
-"""For each kind of login, the principal in the broker's authorizer log equals the one that the proxy derives.
+"""For each kind of login, the principal in the broker's authorizer log equals the principal that the proxy derives.
 
 The broker has two listeners. At the second, a principal builder names users after accounts, as a service does whose
 user names are keys. A declaration for the first listener would be wrong there.
@@ -111,7 +111,7 @@ def _proxy(bootstrap: str, folder: Path, *exempt: str, **listen: Any) -> ProxyPr
 
 @pytest.fixture(scope="module")
 def proxy_with_declaration(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy that knows how the broker derives principals, and exempts User:bob."""
+    """Yield a proxy that knows how the broker derives principals, and exempts User:bob."""
     proxy = _proxy(broker.bootstrap, tmp_path_factory.mktemp("declared"), "User:bob", **_DECLARED)
     try:
         yield proxy.start()
@@ -121,8 +121,8 @@ def proxy_with_declaration(broker: Kafka, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def proxy_without_declaration(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy at the listener that names accounts, without declaring the listener; it exempts all names it may
-    derive."""
+    """Yield a proxy at the listener that names accounts, without a declaration of the listener. It exempts all names
+    that it may derive."""
     names = ("User:alice", "User:account-alice", "User:*", "*unverified*", "User:ANONYMOUS", "unknown*")
     proxy = _proxy(broker.relayed_bootstrap, tmp_path_factory.mktemp("undeclared"), *names)
     try:

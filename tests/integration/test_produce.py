@@ -1,4 +1,4 @@
-"""Produce over a plain socket: verdicts for each partition, merged responses, order, acks=0."""
+"""Tests Produce over a plain socket: verdicts for each partition, merged responses, order, acks=0."""
 
 import os
 import time
@@ -70,14 +70,14 @@ def test_a_good_partition_beside_a_bad_one_is_stored_with_one_merged_response(
 
     assert isinstance(response, dict)
     (entries,) = (t["partition_responses"] for t in response["responses"])
-    entries.sort(key=lambda entry: entry["index"])  # brokers do not keep the order
+    entries.sort(key=lambda entry: entry["index"])  # brokers do not preserve the order
     assert [(e["index"], e["error_code"], e["base_offset"]) for e in entries] == [(0, 0, 0), (1, INVALID_TIMESTAMP, -1)]
     if version >= 8:
         assert [error["batch_index"] for error in entries[1]["record_errors"]] == [1]
         assert entries[1]["error_message"] == "One or more records have been rejected due to invalid timestamp"
     assert (
         stored[21:] == first[21:]
-    )  # the bytes covered by the CRC; the broker sets offset and leader epoch before them
+    )  # the bytes that the CRC covers; the broker sets offset and leader epoch before them
     assert rejected == b""
 
 

@@ -1,8 +1,9 @@
-"""A rejection among many requests in flight, and the state of an idempotent or transactional producer afterwards.
+"""After a rejection among many requests in flight, an idempotent or transactional producer has the same state as at a
+broker.
 
-Each producer does the same at a broker that has the limits and through the proxy. A rejection by a rule (for a missing
-key) is compared with the broker's rejection with the same code, on a compacted topic.
-librdkafka, aiokafka and Java 3.9 speak the first transaction protocol, Java 4.3 the second (KIP-890).
+Each producer sends the same to a broker that has the limits and through the proxy. A rejection by a rule (for a missing
+key) is compared with the broker's rejection with the same code, on a compacted topic. librdkafka, aiokafka and Java 3.9
+use the first transaction protocol, Java 4.3 uses the second (KIP-890).
 """
 
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ GOES_ON = [
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy with the broker's bounds, and a rule equivalent to a compacted topic."""
+    """Yield a proxy with the broker's bounds, and a rule equivalent to a compacted topic."""
     keyed = {"match": f"{BY_KEY}-*", "rules": [{"name": "keyed", "key": {"required": True}}]}
     settings = {"defaults": DEFAULTS, "topics": [keyed]}
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, settings)
@@ -113,7 +114,7 @@ def test_a_transaction_is_aborted_and_a_later_one_commits(
         assert (ended["a"], ended["c"], ended["d"]) == ("aborted", "aborted", "committed")
         if (
             drive is not produce_with_librdkafka
-        ):  # also at a broker the next transaction may fail with 45; the one after it does not
+        ):  # at a broker, too, the next transaction may fail with 45; the one after it does not
             assert ended["b"] == "committed"
 
 

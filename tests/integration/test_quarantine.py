@@ -1,4 +1,4 @@
-"""Bad records are in a dead-letter topic before the response; none is lost if that is missing, full or slow."""
+"""Bad records are in a dead-letter topic before the response. None is lost if the topic is missing, full or slow."""
 
 import json
 import signal
@@ -33,7 +33,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="module")
 def proxy(strict_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy with a working dead-letter topic for `kept` topics; for others it is missing, full or slow."""
+    """Yield a proxy with a working dead-letter topic for `kept` topics. For others it is missing, full or slow."""
     for target, node, size in (("dead", 1, "1000000"), ("dead-full", 1, "200"), ("dead-slow", 2, "1000000")):
         create_topic_on_node(strict_kafka, node, target, max_message_bytes=size)
     topics = [
@@ -229,7 +229,8 @@ def test_only_the_quarantined_client_waits(strict_kafka: Kafka, proxy: ProxyProc
     assert broker is not None
     bad = batch([Rec(0)])
     with raw_client_of(proxy) as client, raw_client_of(proxy) as neighbour:
-        # From now on librdkafka knows the leaders of both dead-letter topics, and asks no broker that is stopped.
+        # From now on, librdkafka knows the leaders of both dead-letter topics, and sends no request to a stopped
+        # broker.
         for each, name_of in ((client, topic), (neighbour, other)):
             assert entries_by_partition(each.produce(9, [topic_data(name_of, (0, bad))]))[0]["error_code"] == 32
         broker.send_signal(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""The broker of a dead-letter topic fails or its disk is full: no bad record is lost."""
+"""If the broker of a dead-letter topic fails or its disk is full, no bad record is lost."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""A flood of rejected records hardly shows in a broker's own metrics and log."""
+"""A flood of rejected records is hardly visible in a broker's own metrics and log."""
 
 from collections.abc import Iterator
 from pathlib import Path

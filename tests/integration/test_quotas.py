@@ -1,4 +1,4 @@
-"""A client under a quota of sluicegate is throttled as under a broker's quota; others are not."""
+"""A client under one of sluicegate's quotas is throttled as under a broker's quota; other clients are not."""
 
 import struct
 import time

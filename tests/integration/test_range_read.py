@@ -22,7 +22,7 @@ EVERYTHING = 0, START * 2
 
 @pytest.fixture
 def topic(kafka_bootstrap: str) -> str:
-    """A topic of sixty records, one for each second, whose values are their numbers. Partition 2 is empty."""
+    """Return a topic with sixty records, one per second, whose values are their numbers. Partition 2 is empty."""
     name = create_topic(kafka_bootstrap, {"retention.ms": "-1"}, partitions=3)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     for number in range(60):
@@ -46,7 +46,7 @@ def test_a_range_is_read_within_its_bounds(kafka_bootstrap: str, topic: str) -> 
 
     newest, values = read(EVERYTHING, most=20)
     assert values == list(range(40, 60))
-    assert newest.complete_since_ms == START + 41 * STEP  # the first record of the other partition
+    assert newest.complete_since_ms == START + 41 * STEP  # the first record in the other partition
 
     cut, values = read(EVERYTHING, most_bytes=1)
     assert (cut, len(values)) == (RangeRead(1, None), 1)

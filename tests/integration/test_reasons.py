@@ -1,4 +1,4 @@
-"""For each reason of docs/reasons.md, a running proxy has the event, the metric and the client's error of the page."""
+"""For each reason in docs/reasons.md, a proxy emits the event, the metric and the client's error on that page."""
 
 import re
 import struct
@@ -112,7 +112,7 @@ METRIC_RULES: dict[Reason, str | None] = {
     Reason.REQUEST_RULE_VIOLATED: "acks",
     Reason.REHEARSED_BOUND: None,
 }
-"""Reasons whose metric names the rule itself; None: another metric counts the reason."""
+"""Reasons whose metric names the rule itself. None means that another metric counts the reason."""
 
 
 def topic_prefix(reason: Reason) -> str:
@@ -133,7 +133,7 @@ def violated_rules(proxy: ProxyProcess) -> set[str]:
 
 @pytest.fixture(scope="module")
 def settings() -> Iterator[dict[str, Any]]:
-    """The configuration of a proxy with a policy for each reason."""
+    """Yield the configuration of a proxy with a policy for each reason."""
     acks = {"name": "acks", "match": {"topics": f"{topic_prefix(Reason.REQUEST_RULE_VIOLATED)}-*"}, "acks": ["all"]}
     with StandIn(lambda client, _head: client.sendall(http_response("200 OK", UNREADABLE_SCHEMA))) as broken:
         yield {
@@ -149,7 +149,7 @@ def settings() -> Iterator[dict[str, Any]]:
 def proxy(
     kafka_bootstrap: str, settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, ProxyProcess]]:
-    """The newest broker, and a proxy that shares its state in a topic."""
+    """Yield the newest broker's address, and a proxy that shares its state in a topic."""
     state = create_topic(kafka_bootstrap, {"cleanup.policy": "compact"}, 1, prefix="state")
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {**settings, "state": {"topic": state}})
     try:
@@ -160,7 +160,7 @@ def proxy(
 
 @pytest.fixture(scope="module")
 def old_proxy(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ProxyProcess]]:
-    """A broker that still takes messages of magic 0 and 1, and its proxy."""
+    """Yield the address of a broker that still accepts messages of magic 0 and 1, and its proxy."""
     broker = Kafka(KAFKA_OLD, tmp_path_factory.mktemp("broker"))
     process = None
     try:

@@ -1,4 +1,4 @@
-"""The condition of a registry that does not respond, with a real registry that is stopped or fails in one look-up."""
+"""The proxy reports that a registry does not respond, with a real registry that is stopped or fails in one look-up."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""A bug in the registry client, and an unreachable registry: batches are handled by `on_outage`."""
+"""After a bug in the registry client, or with an unreachable registry, `on_outage` determines a batch's outcome."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ main()"""
 
 @pytest.fixture(scope="module")
 def unused_url() -> Iterator[str]:
-    """The URL of a port without a listener."""
+    """Yield the URL of a port on which nothing listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""A real registry that stops, restarts, hangs, drips or sends nonsense, while clients write through the proxy."""
+"""A real registry stops, restarts, hangs, drips or sends nonsense while clients write through the proxy."""
 
 import socket
 import threading
@@ -69,7 +69,7 @@ def faulty_registry(apicurio: Apicurio) -> Iterator[FaultyRegistryFront]:
 def proxy(
     kafka_bootstrap: str, faulty_registry: FaultyRegistryFront, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ProxyProcess]:
-    """A proxy with topics named by their `on.outage` policy; `steady` topics use another registry."""
+    """Yield a proxy whose topics are named after their `on.outage` policy; `steady` topics use another registry."""
     topics: list[dict[str, Any]] = [
         {"match": f"{outage}-*", "rules": [BODY | {"on_outage": outage}]}
         for outage in ("retriable", "forward", "reject")
@@ -208,7 +208,7 @@ def test_a_registry_restart_is_an_outage_that_ends(
     assert send_record(proxy, topics["retriable"], framed_by_id(known))[0] == OK, "known schemas still work"
     assert send_record(proxy, topics["retriable"], framed_by_id(known, b"xx"))[0] == INVALID_RECORD
 
-    faulty_registry.registry.start()  # in memory: its schemas are lost, and its ids start again
+    faulty_registry.registry.start()  # the registry is in memory, so its schemas are lost and its ids start again
     while (again := new_schema()) <= unknown:
         pass
     eventually(
@@ -249,7 +249,7 @@ def test_batches_without_registry_lookups_do_not_wait_for_a_silent_registry(
     late, steady, cel, plain = (create_topic_of_kind(kind) for kind in ("retriable", "steady", "cel", "plain"))
     known, unknown = new_schema(), new_schema()
     eventually(lambda: send_record(proxy, late, framed_by_id(known))[0] == OK, 60)
-    # An earlier test's invented schemas may still use up the look-ups of each second.
+    # Invented schemas of an earlier test may still use up the look-ups of each second.
     eventually(lambda: all(send_record(proxy, late, framed_by_id(new_schema()))[0] == OK for _ in range(3)), 60)
     results: list[tuple[int, str, float]] = []
 

@@ -211,7 +211,7 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
 
             producer.produce(topic, value, partition=0, on_delivery=on_delivery)
             producer.poll(0)
-            ended.wait(0.002)  # 500 a second: several batches are in flight at each reload
+            ended.wait(0.002)  # 500 per second: several batches are in flight at each reload
             number += 1
         assert producer.flush(30) == 0
 

@@ -1,4 +1,4 @@
-"""Two proxies with one name are restarted in turn under load, unnoticed by clients."""
+"""Two proxies with one name are restarted in turn under load, and clients do not notice it."""
 
 from pathlib import Path
 

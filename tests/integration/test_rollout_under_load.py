@@ -1,4 +1,4 @@
-"""Gradual enforcement and its suspension change while clients write: nothing is lost or stored twice."""
+"""Gradual enforcement and its suspension change while clients write, and no record is lost or stored twice."""
 
 import time
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ from tests.proxy.cli.test_commands import sluicegate
 
 pytestmark = pytest.mark.long
 
-# The last error is librdkafka's for a good record in the batch of a bad record. Records share a batch until librdkafka
-# knows the topic.
+# The last error is librdkafka's for a good record in a bad record's batch. Records share a batch until librdkafka knows
+# the topic.
 _REJECTED = (KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD, KafkaError._INVALID_DIFFERENT_RECORD)
 _PAUSE_SECONDS = 0.01
 

@@ -1,4 +1,4 @@
-"""Rules with a real broker and real clients: each rejects violations and accepts good records."""
+"""With a real broker and real clients, each rule rejects violations and accepts good records."""
 
 import threading
 import time
@@ -94,7 +94,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy with rules for each topic prefix."""
+    """Yield a proxy with rules for each topic prefix."""
     topics: list[dict[str, Any]] = [{"match": f"{prefix}-*", "rules": rules} for prefix, rules in RULES.items()]
     topics[-1]["mode"] = "observe"
     folder = tmp_path_factory.mktemp("proxy")

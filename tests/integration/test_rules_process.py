@@ -1,4 +1,4 @@
-"""A running proxy has costly schemas in its registry: which codes batches get, and which clients wait."""
+"""With costly schemas in a running proxy's registry, batches get the expected codes, and only some clients wait."""
 
 import json
 import os

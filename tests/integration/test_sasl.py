@@ -1,4 +1,4 @@
-"""SASL messages pass unchanged: the broker sees the client's own login, and the proxy learns only the principal."""
+"""SASL messages pass unchanged: the broker sees the client's own login, and the proxy only learns the principal."""
 
 import time
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def guarded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 @pytest.fixture(scope="module")
 def guarded_proxy(guarded_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy with the broker in its configuration, because brokers require a login for Metadata."""
+    """Yield a proxy with the broker in its configuration, because brokers require a login for Metadata."""
     upstream = {"bootstrap": [guarded_broker.bootstrap], "brokers": {1: guarded_broker.bootstrap}}
     settings = {"upstream": upstream, "defaults": DEFAULTS}
     proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), guarded_broker.bootstrap, settings)

@@ -1,5 +1,4 @@
-"""The proxy shows no contents of records. If a topic has samples, only events contain the beginnings of keys and
-values."""
+"""The proxy shows no record contents. If a topic has samples, only events contain the beginnings of keys and values."""
 
 import json
 import time

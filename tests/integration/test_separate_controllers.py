@@ -1,4 +1,4 @@
-"""KRaft controllers run as separate processes. The status is right when they are gone, and when they fence all
+"""With KRaft controllers in separate processes, the status is right when they are gone, and when they fence all
 brokers.
 """
 
@@ -49,7 +49,7 @@ class ControllerRelay:
 
     def close(self) -> None:
         with suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts connections
         self._listening.close()
 
     def _accept(self) -> None:
@@ -145,7 +145,7 @@ class ClusterWithSeparateControllers:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterWithSeparateControllers]:
-    """One cluster, which each test leaves with fewer controllers than the previous one."""
+    """Yield one cluster, which each test leaves with fewer controllers than the previous test."""
     with ExitStack() as stack:
         yield ClusterWithSeparateControllers(tmp_path_factory.mktemp("separate") / "cluster", stack)
 

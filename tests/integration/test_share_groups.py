@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): responses have node endpoints after the records, so the proxy rewrites them whole."""
+"""Responses for share groups (KIP-932) contain node endpoints after the records, so the proxy rewrites them whole."""
 
 import pytest
 

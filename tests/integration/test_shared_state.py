@@ -1,4 +1,4 @@
-"""Several proxies of one cluster that agree by a topic of that cluster."""
+"""Several proxies of one cluster agree through a topic of that cluster."""
 
 import json
 import shutil
@@ -90,7 +90,7 @@ def history_of_changes(proxy: ProxyProcess) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def state_topic(kafka_bootstrap: str) -> str:
-    """The state topic, beside a presence topic."""
+    """Return the state topic, for which there is also a presence topic."""
     name = create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
     create_state_topic(kafka_bootstrap, f"{name}-presence")
     return name
@@ -103,7 +103,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 @pytest.fixture
 def make_proxy(kafka_bootstrap: str, state_topic: str, tmp_path: Path) -> Iterator[Gate]:
-    """Returns a proxy that is not started, with the state topic."""
+    """Yield a function that returns a proxy that uses the state topic and has not been started."""
     made: list[ProxyProcess] = []
 
     def make_unstarted_proxy(workers: int = 1, **state: Any) -> ProxyProcess:
@@ -143,7 +143,7 @@ def test_a_suspension_at_one_proxy_applies_to_all_and_survives_their_restarts(ma
         == produce_codes_on_connections(two, topic)
         == produce_codes_on_connections(late, topic)
         == {0}
-    )  # ready means that the state is known
+    )  # readiness means that the proxy has read the state
 
     resumed = sluicegate("resume", topic, *admin_options(two))
     assert (resumed.returncode, "enforcement is not suspended anywhere" in resumed.stdout) == (0, True), resumed.stderr
@@ -161,7 +161,7 @@ def test_a_suspension_is_in_force_everywhere_within_two_seconds(make_proxy: Gate
         assert sluicegate(command, topic, *reason, *admin_options(one)).returncode == 0
         wait_until_all_respond([one, two], topic, expected)
         seconds.append(time.monotonic() - begun)
-    assert min(seconds) < 2, seconds  # the machine of a test may be busy for a while
+    assert min(seconds) < 2, seconds  # the test's machine may be busy for a while
 
     sluicegate("suspend", topic, "--reason", "incident 7", *admin_options(two))
     late.start()

@@ -1,6 +1,6 @@
 """Neither secrets nor active content in names are shown.
 
-A running proxy at debug level has a planted secret in every key that takes one, peers that echo their requests, and
+A running proxy at debug level has a planted secret in every key that accepts one, peers that echo their requests, and
 clients with names that try to control a terminal, a log or the web UI.
 """
 

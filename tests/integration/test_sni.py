@@ -1,4 +1,4 @@
-"""Brokers by name (SNI): one TLS port, and a host name for each broker."""
+"""Clients reach brokers by name (SNI), with one TLS port and a host name for each broker."""
 
 import socket
 import ssl
@@ -23,7 +23,7 @@ from tests.wire.raw_client import RawClient
 def named_proxy(
     mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> Iterator[tuple[ProxyProcess, Authority]]:
-    """A proxy with one TLS port; broker N is broker-N.brokers.test."""
+    """Yield a proxy with one TLS port, for which broker N is broker-N.brokers.test."""
     kafka, authority, certificate = mutual_broker
     proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
     proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}

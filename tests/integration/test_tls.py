@@ -1,4 +1,4 @@
-"""TLS on both sides of the proxy: good and bad certificates, and the errors that each side reports."""
+"""The proxy uses TLS on both sides, with good and bad certificates, and each side reports the expected errors."""
 
 import os
 import re
@@ -75,7 +75,7 @@ def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: GuardedB
             turned_away = AdminClient({"bootstrap.servers": proxy.bootstrap} | trusting | nobody)
             with pytest.raises(KafkaException):
                 turned_away.list_topics(timeout=3)
-            del turned_away  # otherwise this client would reconnect continuously and delay the accepted one
+            del turned_away  # otherwise this client would reconnect continuously and delay the accepted client
         bad = send(proxy, client_login("alice", "secret") | own | {"ssl.ca.location": trusting["ssl.ca.location"]}, 1)
     finally:
         proxy.stop()

@@ -1,4 +1,4 @@
-"""Policies as topic settings (`sluicegate.*`), set, read and deleted with librdkafka's AdminClient through a proxy."""
+"""Policies are topic settings (`sluicegate.*`) that librdkafka's AdminClient manages through a proxy."""
 
 import subprocess
 import time
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 IN_FUTURE = 32
 DELEGATED = ["mode", "enforce.*", "owner", "owner.contact", "rules", "quarantine", "message.timestamp.after.max.ms"]
 _ADMINS: dict[str, AdminClient] = {}
-"""Kept, because a client that is collected ends its requests."""
+"""Kept, because a client that is garbage collected ends its requests."""
 FLOOR = {"match": "floored-*", "message.timestamp.after.max.ms": HOUR_MS, "mode": "reject"}
 
 
@@ -92,7 +92,7 @@ def topic(kafka_bootstrap: str) -> str:
 def gates(
     kafka_bootstrap: str, state_topic: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[ProxyProcess, ProxyProcess]]:
-    """A proxy with two workers, and one with one."""
+    """Yield a proxy with two workers, and a proxy with one."""
     made = []
     for workers in (2, 1):
         folder = tmp_path_factory.mktemp("gate")

@@ -1,4 +1,4 @@
-"""Changes of topic settings directly after the start of a proxy, before it has read the state topic.
+"""Clients change topic settings directly after the start of a proxy, before it has read the state topic.
 
 The state topic does not exist yet, so the proxy cannot read it before the test creates it.
 """
@@ -30,7 +30,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 @pytest.fixture(params=[1, 2], ids=["one-process", "two-workers"])
 def started(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
-    """A proxy that has started, and whose state topic does not exist."""
+    """Yield a proxy that has started, and whose state topic does not exist."""
     state = f"state-{uuid.uuid4().hex[:12]}"
     for other in ("presence", "history"):
         create_state_topic(kafka_bootstrap, f"{state}-{other}")
@@ -72,7 +72,7 @@ def test_a_change_and_a_description_wait_for_the_first_read(
 
 def test_requests_without_settings_of_sluicegate_do_not_wait(started: ProxyProcess, topic: str) -> None:
     alter(started.bootstrap, topic, retention__ms="7200000")
-    assert set_values(started.bootstrap, topic) == {}  # after the wait, with the broker's settings alone
+    assert set_values(started.bootstrap, topic) == {}  # after the wait, with only the broker's settings
     assert described(started.bootstrap, topic)["retention.ms"].value == "7200000"
 
 
@@ -81,7 +81,7 @@ def test_after_the_wait_javas_client_repeats_the_request_until_the_topic_is_read
 ) -> None:
     time.sleep(LONGEST_WAIT)
     name, text = refusal(lambda: alter(started.bootstrap, topic, sluicegate__mode="observe", retention__ms="7200000"))
-    assert name == "NOT_CONTROLLER"  # librdkafka repeats none of these errors
+    assert name == "NOT_CONTROLLER"  # librdkafka retries none of these errors
     assert text.endswith("nothing was changed: repeat the request")
     assert described(kafka_bootstrap, topic)["retention.ms"].value != "7200000"
     with ThreadPoolExecutor() as pool:

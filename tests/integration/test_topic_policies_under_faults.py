@@ -1,7 +1,7 @@
-"""Topic settings at three proxies of a cluster with ACLs: who may change them, and what remains of them while proxies
-and a broker are killed.
+"""Topic settings at three proxies of a cluster with ACLs only change with permission, and survive while proxies and a
+broker are killed.
 
-`SLUICEGATE_THOROUGH`: 1,000 changes instead of 60.
+With `SLUICEGATE_THOROUGH`, there are 1,000 changes instead of 60.
 """
 
 import os
@@ -36,7 +36,7 @@ DENIED = 29
 
 @pytest.fixture
 def delegating(cluster: Kafka, proxies: list[ProxyProcess]) -> list[ProxyProcess]:
-    """The proxies with delegated keys. Their login may describe the topics."""
+    """Return the proxies with delegated keys. Their login may describe the topics."""
     admin = AdminClient(client_login("admin") | {"bootstrap.servers": cluster.bootstrap})
     rights = [acl_allowing("User:proxies", ResourceType.TOPIC, topic, AclOperation.DESCRIBE) for topic in TOPICS]
     for done in admin.create_acls(rights).values():

@@ -1,4 +1,4 @@
-"""Changes of topic settings while the state topic is gone: which errors real clients get."""
+"""Real clients get the expected errors when they change topic settings while the state topic is missing."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -45,7 +45,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 @pytest.fixture
 def repair(proxy: ProxyProcess, kafka_bootstrap: str) -> Iterator[Callable[[], None]]:
-    """Delete the state topic. Return a function that creates it again."""
+    """Delete the state topic. Yield a function that creates it again."""
     state = proxy.config["state"]["topic"]
     delete_topic(kafka_bootstrap, state)
     eventually(lambda: UNREADABLE in proxy.get("/readyz")[1], 60, UNREADABLE)

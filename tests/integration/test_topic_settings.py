@@ -1,4 +1,4 @@
-"""Topic settings from the cluster: a change on the broker takes effect after the next refresh."""
+"""Topic settings come from the cluster: a change on the broker takes effect after the next refresh."""
 
 import json
 import subprocess
@@ -247,7 +247,7 @@ CASES: list[tuple[dict[str, str], dict[str, Any], NewRecord, int]] = [
     ({}, KEYED, NewRecord(0, b"k"), 0),
     ({}, {"rehearse": {AFTER_MAX: ["1m"]}}, AHEAD, 0),
 ]
-"""Settings of the cluster's topic, keys of the file, a record with its distance from now, and the error of a broker
+"""Settings of the cluster's topic, keys in the file, a record with its distance from now, and the error of a broker
 with the stricter of both.
 """
 

@@ -1,6 +1,6 @@
-"""Changes of a cluster while clients work through the proxy: clients behave as they would without the proxy.
+"""When a cluster changes while clients work through the proxy, they behave as they would without the proxy.
 
-All clients connect through a relay that records every byte sent to them; no broker address may be among these bytes.
+All clients connect through a relay that records every byte sent to them. No broker address may be among these bytes.
 """
 
 import json

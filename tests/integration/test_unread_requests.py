@@ -1,4 +1,4 @@
-"""Requests that brokers read only in part or not at all: the proxy behaves as the broker."""
+"""For requests that brokers parse only in part or not at all, the proxy behaves like the broker."""
 
 import struct
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ FRAMES: dict[str, tuple[bytes, ...]] = {
 def broker_and_proxy(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, str]]:
-    """The addresses of a broker that requires logins and of a proxy in front of it."""
+    """Yield the addresses of a broker that requires logins and of a proxy in front of it."""
     broker = Kafka(request.param, tmp_path_factory.mktemp("broker"), settings=SASL_SETTINGS)
     proxy: ProxyProcess | None = None
     try:

@@ -1,4 +1,4 @@
-"""Violation events in a topic of the cluster: they arrive, and problems with the topic do not affect clients."""
+"""Violation events arrive in a topic of the cluster, and problems with the topic do not affect clients."""
 
 import json
 import signal
@@ -44,7 +44,7 @@ def send_bad_batches(proxy: ProxyProcess, topic: str, bad_batch: bytes, times: i
 
 @pytest.fixture
 def proxies() -> Iterator[list[ProxyProcess]]:
-    """A list of proxies, which are stopped at the end."""
+    """Yield a list of proxies, which are stopped at the end."""
     started: list[ProxyProcess] = []
     yield started
     for proxy in started:

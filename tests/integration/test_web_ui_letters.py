@@ -1,4 +1,4 @@
-"""GET /api/dead-letters of a live proxy, which reads a broker's topics with its own login in another process."""
+"""A live proxy serves GET /api/dead-letters; another process reads the broker's topics with the proxy's own login."""
 
 import json
 import urllib.request

@@ -1,4 +1,4 @@
-"""Several workers as one proxy: shared ports, summed metrics, a restarted worker, one drain for all."""
+"""Several workers appear as one proxy: shared ports, summed metrics, a restarted worker, one drain for all."""
 
 import os
 import signal
@@ -27,13 +27,13 @@ def running_proxy(kafka_bootstrap: str, folder: Path) -> Iterator[ProxyProcess]:
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy for the tests that leave it running."""
+    """Yield a proxy for the tests that leave it running."""
     yield from running_proxy(kafka_bootstrap, tmp_path_factory.mktemp("proxy"))
 
 
 @pytest.fixture
 def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
-    """A proxy for a test that stops it."""
+    """Yield a proxy for a test that stops it."""
     yield from running_proxy(kafka_bootstrap, tmp_path)
 
 

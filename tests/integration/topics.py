@@ -1,4 +1,4 @@
-"""Topics for tests: with limits, validated by the broker, or without limits, validated by the proxy."""
+"""Creates topics for tests: with limits, which the broker validates, or without limits, which the proxy validates."""
 
 import uuid
 

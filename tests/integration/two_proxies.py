@@ -1,4 +1,4 @@
-"""Two proxies with one name behind a load balancer, and clients that write through them all the time."""
+"""Runs two proxies with one name behind a load balancer, and clients that write through them all the time."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

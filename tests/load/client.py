@@ -1,4 +1,4 @@
-"""One client of a crowd: a connection with requests; it awaits each response or only counts them."""
+"""Runs one client of a crowd, which is a connection with requests. It awaits each response or only counts responses."""
 
 import asyncio
 import ssl
@@ -103,4 +103,4 @@ class Client:
 
 
 ENDS: tuple[Any, ...] = (OSError, asyncio.IncompleteReadError, ssl.SSLError, RuntimeError)
-"""Errors after the peer ended a connection; RuntimeError is uvloop's for a transport that was closed in between."""
+"""Errors after the peer ended a connection. uvloop raises RuntimeError for a transport that was closed in between."""

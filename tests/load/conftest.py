@@ -1,4 +1,4 @@
-"""Stages, which situations share in the short form, and the table at the end of `make load`."""
+"""Sets up stages, which situations share in the short form, and the table at the end of `make load`."""
 
 import os
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class LoadStages:
             self._stage = Stage(self._folder / f"stage-{self._made}", "sound", config, situation.tls)
             self._stage.start(honest=False)
             settings = {"host": HOST, "port": self._stage.port(2), "ca_file": self._stage.ca_file}
-            if not IS_LONG:  # beside other tests
+            if not IS_LONG:  # next to other tests
                 settings["pid"] = self._stage.pid
             self._small = SideProcess("tests.load.small_client", **settings).wait_ready()
         return SituationRun(situation, self._stage, self._small, self._crowd, IS_LONG).measure()

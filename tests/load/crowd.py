@@ -1,6 +1,6 @@
-"""Crowds, in a process of their own.
+"""Runs crowds in a separate process.
 
-On `{"kind": NAME, "port": ..., "size": {...}}` the process prepares a crowd and reports that; on `go` the crowd
+On `{"kind": NAME, "port": ..., "size": {...}}`, the process prepares a crowd and reports this; on `go`, the crowd
 connects, and the process reports the outcome.
 """
 

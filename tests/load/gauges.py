@@ -1,4 +1,4 @@
-"""The processor time, memory and descriptors of a process, current and peak."""
+"""Measures the CPU time, memory and descriptors of a process, current and peak."""
 
 import os
 import threading
@@ -8,8 +8,8 @@ from typing import Self
 
 from tests.bounds.resident import proportional_bytes, status_bytes
 
-# Reading smaps_rollup blocks the process for milliseconds. Once a second would affect one in a hundred of the small
-# client's requests, and so its p99.
+# Reading smaps_rollup blocks the process for milliseconds. Doing so every second would affect one in a hundred of the
+# small client's requests, and therefore its p99.
 _EVERY_SECONDS = 4
 TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 

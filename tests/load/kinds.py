@@ -1,4 +1,4 @@
-"""The kinds of crowds, by name. Each has a number of clients, an `amount`, a rate and a duration."""
+"""Defines the kinds of crowds, by name. Each has a number of clients, an `amount`, a rate and a duration."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine

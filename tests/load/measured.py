@@ -1,4 +1,5 @@
-"""Sends one crowd to a proxy and measures its cost, what the proxy frees afterwards, and the small client's waits."""
+"""Sends one crowd to a proxy, and measures its cost, the resources that the proxy frees afterwards, and the small
+client's waits."""
 
 import json
 import time
@@ -17,12 +18,12 @@ _LONGEST_P99_SECONDS = 0.100
 _NOISE_SECONDS = 1.000
 _TIMES_ALONE = 6
 _LEAST_COMPARED_SECONDS = 0.0005
-"""Below this the noise of the machine exceeds the measured value."""
+"""Below this value, the machine's noise exceeds the measured value."""
 # The proxy notices that a paused client left when the broker reads its requests, within frame_timeout_seconds.
 _GIVEN_BACK_SECONDS = 60
 _ALONE_SECONDS = 0.5
 _ALONE_LONG_SECONDS = 10.0
-# A margin for values below a millisecond, which other load on the machine may double from one round to the next.
+# A margin for values below a millisecond, which other load on the machine may double between rounds.
 _ROUNDS = 5
 
 

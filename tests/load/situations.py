@@ -1,4 +1,4 @@
-"""The situations of bench/results/reliability.md: kind and size of the crowd, and the expected outcome."""
+"""Defines the situations in bench/results/reliability.md: kind and size of the crowd, and the expected outcome."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,5 @@
-"""Runs the small client in a separate process: up to a hundred small Produce requests a second, one at a time."""
+"""Runs the small client in a separate process. It sends up to a hundred small Produce requests per second, one at a
+time."""
 
 import gc
 import socket

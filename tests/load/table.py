@@ -1,4 +1,4 @@
-"""The table of bench/results/reliability.md, between two markers. Written by `make load`, never by hand."""
+"""Writes the table in bench/results/reliability.md, between two markers, for `make load`. Never edit it by hand."""
 
 import os
 import platform

@@ -1,5 +1,6 @@
-"""Clients that leave while the proxy does not read them are disconnected by limits.frame_timeout_seconds, and their
-memory and sockets are freed then. The proxy stops reading a client when the broker owes it too many responses.
+"""Clients that leave while the proxy does not read from them are disconnected after limits.frame_timeout_seconds, and
+their memory and sockets are freed then. The proxy stops reading from a client when the broker owes it too many
+responses.
 """
 
 import socket
@@ -16,14 +17,14 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 
 _FRAME_SECONDS = 3
-_MORE_THAN_IN_FLIGHT = 2_000  # limits.max_in_flight is 1,000; the proxy stops reading there
+_MORE_THAN_IN_FLIGHT = 2_000  # limits.max_in_flight is 1,000, at which the proxy stops reading
 _NOISE_SECONDS = 30
 _METADATA = sized_request(3, 9, b"\2\7loaded\0\1\0\0\0")
 
 
 @pytest.fixture
 def silent_broker() -> Iterator[str]:
-    """Run a broker that reads everything and never responds."""
+    """Run a broker that reads everything and never responds. Yield its address."""
 
     def hold_connection(client: socket.socket) -> None:
         with client, suppress(OSError):
@@ -45,7 +46,7 @@ def silent_broker() -> Iterator[str]:
 def sockets_of(pid: int) -> int:
     found = 0
     for place in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):  # closed in the meantime
+        with suppress(OSError):  # the socket was closed in the meantime
             found += str(place.readlink()).startswith("socket:")
     return found
 

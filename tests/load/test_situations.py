@@ -1,4 +1,4 @@
-"""In every situation memory is freed, the expected clients are served, and the small client's waits stay short."""
+"""In every situation, memory is freed, the expected clients are served, and the small client's waits stay short."""
 
 import pytest
 

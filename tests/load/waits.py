@@ -1,4 +1,4 @@
-"""Statistics of request durations: count, median, p99 and maximum."""
+"""Computes statistics of request durations: count, median, p99 and maximum."""
 
 from collections.abc import Sequence
 from statistics import median

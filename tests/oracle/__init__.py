@@ -1,1 +1,1 @@
-"""Independent references for our code: Kafka's own Java classes and its message definitions."""
+"""Provides independent references for our code: Kafka's own Java classes and its message definitions."""

@@ -1,8 +1,8 @@
-"""Kafka's message definitions, and random values that follow them.
+"""Contains Kafka's message definitions, and generates random values that follow them.
 
-The definitions of three releases are stored here, without their comments, so that the tests that
-need no Java run everywhere. `.venv/bin/python -m tests.oracle.definitions` writes them from the kafka-clients jars;
-tests/protocol/test_stored_definitions.py compares the two. Those of other releases are read from their jars.
+The definitions of three releases are stored here without their comments, so that tests that do not need Java run
+everywhere. `.venv/bin/python -m tests.oracle.definitions` writes them from the kafka-clients jars, and
+tests/protocol/test_stored_definitions.py compares the two. The definitions of other releases are read from their jars.
 """
 
 import gzip
@@ -107,7 +107,7 @@ class RandomMessage:
             name, camel = snake_case(spec["name"]), spec["name"][0].lower() + spec["name"][1:]
             tagged = self._version in parse_versions(spec.get("taggedVersions"))
             if tagged and self._random.random() < 0.4:
-                continue  # keeps its default, which is not encoded
+                continue  # the field keeps its default, which is not encoded
             value, shown = self._value(spec)
             if tagged and self._is_default(spec, value):
                 continue
@@ -173,7 +173,7 @@ class RandomMessage:
 
 
 Number = Callable[[random.Random, str, int], int]
-"""Chooses an integer for a field by its name and its size in bits."""
+"""Returns an integer for a field, given its name and its size in bits."""
 
 
 def random_integer(chance: random.Random, _field: str, bits: int) -> int:

@@ -1,4 +1,4 @@
-"""Java programs: classes of a folder of jars, or a single source file of ours compiled against them."""
+"""Runs Java programs: classes in a folder of jars, or one of our source files compiled against them."""
 
 import hashlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Writes and reads data with serializers of other registries: AWS's for Glue, and Apicurio's for Protobuf and Avro."""
+"""Writes and reads data with other registries' serializers: AWS's for Glue, and Apicurio's for Protobuf and Avro."""
 
 import os
 from base64 import b64decode, b64encode

@@ -1,4 +1,4 @@
-"""The Kafka releases of the tests, from Maven."""
+"""Provides the Kafka releases for the tests, from Maven."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 KAFKA_NEW, KAFKA_OLD = "4.3.1", "3.9.1"
 KAFKA_NEWEST = "4.4.0"
-"""The release whose messages the proxy knows. `KAFKA_NEW` is the broker of most tests."""
+"""The release whose messages the proxy supports. `KAFKA_NEW` is the release of most tests' broker."""
 
 
 def kafka_folder(version: str) -> Path:

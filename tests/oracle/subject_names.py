@@ -1,4 +1,4 @@
-"""Distinguished names of certificates in DER, and Java's own writing of them (X500Principal.getName)."""
+"""Builds distinguished names of certificates in DER, and returns Java's form of them (X500Principal.getName)."""
 
 from base64 import b64decode
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ STRING_TYPES = {
     "UniversalString": 0x1C,
     "BMPString": 0x1E,
 }
-"""The tags of the string types that attributes of a name can have (X.680)."""
+"""The tags of the string types that a name's attributes can have (X.680)."""
 TYPES = {
     "CN": bytes.fromhex("550403"),
     "SERIALNUMBER": bytes.fromhex("550405"),
@@ -36,7 +36,7 @@ TYPES = {
     "1.3.6.1.4.1.99999.7": bytes.fromhex("2b06010401868d1f07"),
     "2.999.1": bytes.fromhex("883701"),
 }
-"""The content of the object identifiers of attributes."""
+"""The content of the attributes' object identifiers."""
 
 
 def der_element(tag: int, content: bytes) -> bytes:

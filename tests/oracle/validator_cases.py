@@ -1,4 +1,4 @@
-"""Batches for Kafka's LogValidator: good, bad and damaged ones, each with the policy of its topic."""
+"""Builds batches for Kafka's LogValidator: good, bad and damaged batches, each with its topic's policy."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ class Case:
 
 
 Cases = Callable[[random.Random, int], Iterator[Case]]
-"""Generates a number of cases."""
+"""Generates the given number of cases."""
 
 
 def random_policy(chance: random.Random) -> TopicPolicy:

@@ -1,4 +1,4 @@
-"""An sdist and a wheel of this tree, built in a folder of their own without a C compiler."""
+"""Builds an sdist and a wheel of this tree, in a separate folder and without a C compiler."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""An advisory applies to the versions in its OSV record, and a folder without advisories is an error."""
+"""An advisory applies to the versions in its OSV record. A folder without advisories is an error."""
 
 import subprocess
 import sys

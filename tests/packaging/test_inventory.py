@@ -85,7 +85,7 @@ def test_the_inventory_follows_cyclonedxs_schema_and_names_installed_packages(in
 
 
 _UNLICENSED = {"axe-playwright-python", "cel-python"}
-"""Packages of the tests alone whose metadata name no licence."""
+"""Packages that only the tests use, and whose metadata name no licence."""
 
 
 def test_each_component_of_the_inventory_has_a_licence(inventory: str) -> None:

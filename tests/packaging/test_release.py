@@ -1,4 +1,4 @@
-"""The scripts of a release: names, version, notes, chart and archives; and the workflows that call them."""
+"""Tests the scripts for a release (names, version, notes, chart and archives) and the workflows that call them."""
 
 import gzip
 import io
@@ -122,7 +122,7 @@ def test_every_placeholder_in_the_tree_is_one_of_the_names() -> None:
         rest = line
         for value in named.values():
             rest = rest.replace(value, "")
-        if not line.startswith(skipped) and re.search(r"[/@]OWNER\b|\bOWNER[/.]", rest):  # not a constant of JavaScript
+        if not line.startswith(skipped) and re.search(r"[/@]OWNER\b|\bOWNER[/.]", rest):  # not a constant in JavaScript
             strange.append(line)
     assert strange == []
 
@@ -262,7 +262,7 @@ def test_actionlint_finds_nothing() -> None:
 
 @pytest.mark.long
 def test_two_builds_of_the_sdist_and_the_wheel_are_equal_and_the_wheel_is_compiled(tmp_path: Path) -> None:
-    compiler = tmp_path / "cc"  # without optimisation, which takes five times as long
+    compiler = tmp_path / "cc"  # without optimization, which takes five times as long
     compiler.write_text('#!/bin/sh\nexec gcc "$@" -O0\n')
     compiler.chmod(0o755)
 

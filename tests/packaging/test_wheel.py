@@ -1,4 +1,4 @@
-"""The contents of a wheel, its platform tag, and its single top-level name."""
+"""Tests the contents of a wheel, its platform tag, and its single top-level name."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from tests.packaging.built import ROOMS, build_wheel, copy_and_build_source, whe
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source, an sdist and a wheel built from it."""
+    """Return a folder with the source, and an sdist and a wheel built from it."""
     return copy_and_build_source(tmp_path_factory.mktemp("source"))
 
 
@@ -29,7 +29,7 @@ def wheel(source: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def published_wheel(request: pytest.FixtureRequest) -> Path:
-    """The wheel in SLUICEGATE_WHEEL (`make wheel-check`), otherwise one without compiled modules."""
+    """Return the wheel in SLUICEGATE_WHEEL (`make wheel-check`), otherwise a wheel without compiled modules."""
     given = os.environ.get("SLUICEGATE_WHEEL")
     if given:
         return Path(given).resolve()
@@ -39,7 +39,8 @@ def published_wheel(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """An environment with the libraries but without sluicegate, and with user modules named like our folders."""
+    """Return an environment with the libraries but without sluicegate, and with user modules that have the names of our
+    folders."""
     folder = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     packages = site_packages(folder)
@@ -110,7 +111,7 @@ def test_the_package_has_one_name_and_runs_beside_user_modules_config_and_proxy(
         "True",
         str(site_packages(environment) / "sluicegate" / "__init__.py"),
     ]
-    for room in ROOMS:  # modules beside the program come first
+    for room in ROOMS:  # modules next to the program come first
         (tmp_path / f"{room}.py").write_text("MINE = True\n")
     begin = "from sluicegate.proxy.cli.main import main; main()"
     assert run(python, "-c", begin, "version", cwd=tmp_path).startswith("sluicegate ")
@@ -238,7 +239,7 @@ def test_the_image_requires_compilation_and_runs_with_a_numeric_user_without_pip
         assert "/opt/sluicegate/bin/sluicegate-spark" in stage
     assert "[rules,topic]" in extras
     assert rules.startswith("runtime AS rules\nCOPY --from=build-rules ")
-    assert plain.startswith("runtime AS plain\nCOPY --from=build ")  # the last one is built without --target
+    assert plain.startswith("runtime AS plain\nCOPY --from=build ")  # the last stage is built without --target
 
 
 @pytest.mark.parametrize("missing", ["pyspark", "rich"])

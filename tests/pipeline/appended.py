@@ -1,4 +1,4 @@
-"""Makes timestamps of many kinds together with the time at which each record was appended."""
+"""Generates timestamps of many kinds, with the time at which each record was appended."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from random import Random
 HOUR, MINUTE = 3_600_000, 60_000
 SPAN = 30 * HOUR
 BATCH = 20
-"""Records that are appended at the same moment."""
+"""The number of records that are appended at the same time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Runs a broker that requires bearer tokens, and an endpoint that grants them.
 
-The tokens are unsecured (RFC 7515, A.5); Kafka's own validator accepts them if it is configured to.
+The tokens are unsecured (RFC 7515, A.5). Kafka's own validator accepts them if it is configured to do so.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Writes the class archive for Spark: `python -m tests.pipeline.class_archive`.
 
 A Spark session spends its first seconds loading classes, and the tests start about thirty sessions. With an archive of
-loaded and verified classes (JEP 350) Spark starts faster. Without an archive, or with one of another Java, it starts at
-the usual speed.
+loaded and verified classes (JEP 350), Spark starts faster. Without an archive, or with an archive from a different Java
+version, it starts at the usual speed.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""A compacted topic, on its own broker, whose log cleaner has emptied batches of data and transaction markers.
+"""Runs a broker with a compacted topic whose log cleaner has emptied batches of data and transaction markers.
 
-The brokers run their log cleaner every few milliseconds. The tests read its results from the log's files.
+The broker runs its log cleaner every few milliseconds. The tests read the results from the log's files.
 """
 
 import struct
@@ -24,7 +24,7 @@ SETTINGS = {
     "delete.retention.ms": "0",
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
-_FILLER_BYTES = 1_047_000  # together with earlier records it exceeds a segment, so a new segment begins
+_FILLER_BYTES = 1_047_000  # together with earlier records this exceeds a segment, so that a new segment begins
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _CONTROL = 0x20
 _SECONDS = 120

@@ -1,4 +1,4 @@
-"""The Spark session that the pipeline's tests share."""
+"""Provides the Spark session that the pipeline's tests share."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def spark() -> SparkSession:
 
 @pytest.fixture(scope="package")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A proxy in front of one broker that allows timestamps up to an hour ahead."""
+    """Yield a proxy in front of one broker that allows timestamps up to an hour ahead."""
     limits = {"message.timestamp.after.max.ms": 3_600_000}
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"defaults": limits})
     try:

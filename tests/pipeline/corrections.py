@@ -1,4 +1,4 @@
-"""Functions that correct dead letters, as a user would write them, for `--by tests.pipeline.corrections:NAME`."""
+"""Contains functions that correct dead letters, as a user writes them, for `--by tests.pipeline.corrections:NAME`."""
 
 import json
 from dataclasses import replace

@@ -84,7 +84,7 @@ def _command_of(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return b""  # the process has ended meanwhile
+        return b""  # the process has ended in the meantime
 
 
 def _below(pid: int) -> list[int]:
@@ -93,5 +93,5 @@ def _below(pid: int) -> list[int]:
         threads = list(Path(f"/proc/{pid}/task").iterdir())
         children = [int(child) for each in threads for child in (each / "children").read_text().split()]
     except OSError:
-        return []  # the process has ended meanwhile
+        return []  # the process has ended in the meantime
     return [pid, *(below for child in children for below in _below(child))]

@@ -1,4 +1,4 @@
-"""Sends a signal to this process during a chosen call of Java."""
+"""Sends a signal to this process during a chosen Java call."""
 
 import signal
 import sys

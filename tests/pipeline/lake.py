@@ -1,5 +1,4 @@
-"""Runs `sluicegate-spark` with Delta Lake and Iceberg, with their jars configured as users do, and reads the
-results."""
+"""Runs `sluicegate-spark` with Delta Lake and Iceberg, with jars configured as users do, and reads the results."""
 
 import atexit
 import json
@@ -32,7 +31,7 @@ def _environment() -> dict[str, str]:
         _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
         f"{_CATALOG}.type": "hadoop",
         f"{_CATALOG}.warehouse": str(folder / "warehouse"),
-        "spark.databricks.delta.snapshotPartitions": "2",  # the default is 50 tasks for each read of a small table
+        "spark.databricks.delta.snapshotPartitions": "2",  # the default is 50 tasks for each read from a small table
     }
     file = folder / "lake.conf"
     file.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))

@@ -1,7 +1,7 @@
 """Runs SQL queries in a Spark session with Delta Lake and Iceberg, without sluicegate.
 
-The first argument has the settings of the session in JSON. Each line of standard input has queries in JSON; each line
-of standard output has the rows of these queries. Names such as `delta.`/path/`` mean tables in folders.
+The first argument contains the session's settings as JSON. Each line of standard input contains queries as JSON; each
+line of standard output contains the rows of these queries. Names such as `delta.`/path/`` denote tables in folders.
 """
 
 import json

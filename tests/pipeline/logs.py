@@ -1,5 +1,5 @@
-"""Random logs like those of brokers (compacted, transactional, with messages of magic 0 and 1), and a broker's
-responses from them. `tests.pipeline.test_chunks` also uses the responses of real brokers.
+"""Generates random logs like those of brokers (compacted, transactional, with messages of magic 0 and 1), and a
+broker's responses from them. `tests.pipeline.test_chunks` also uses responses of real brokers.
 """
 
 import struct
@@ -79,12 +79,12 @@ class ScriptedLog:
 def log_of(entries: Sequence[WrittenBatch]) -> ScriptedLog:
     """Return a log of these entries, with offsets as a broker would assign them."""
     found, offset = ScriptedLog(), 0
-    open_ones: list[tuple[int, int, int, bool]] = []  # entries left, first offset, producer, is aborted
+    open_ones: list[tuple[int, int, int, bool]] = []  # remaining entries, first offset, producer, whether aborted
     for number, entry in enumerate(entries):
         offset += entry.gap
         producer = entry.producer
         if entry.magic == 2 and entry.ended is not None:
-            producer = 1000 + number  # one transaction of each producer
+            producer = 1000 + number  # one transaction per producer
             open_ones.append((entry.ended, offset, producer, entry.is_aborted))
         count = len(entry.records)
         found.batches.append((offset, offset + count - 1, _batch_of(entry, offset, producer)))

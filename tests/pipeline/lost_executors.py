@@ -1,8 +1,8 @@
-"""Runs each job twice, undisturbed and while an executor is killed, and prints both results.
-A repair is only written once, while an executor is killed, and then compared with its source.
+"""Runs each job twice, once undisturbed and once while an executor is killed, and prints both results. A repair is only
+written once, while an executor is killed, and then compared with its source.
 
-Run: python -m tests.pipeline.lost_executors MASTER ADDRESS TOPIC FOLDER NOW_MS JOB…. This is a separate program because
-a process has only one session. If MASTER is `standalone`, it starts a cluster.
+Run: python -m tests.pipeline.lost_executors MASTER ADDRESS TOPIC FOLDER NOW_MS JOB…. This is a separate program,
+because a process has only one session. If MASTER is `standalone`, the program starts a cluster.
 """
 
 import json
@@ -182,7 +182,7 @@ def _rows(results: Results, table: str) -> list[str]:
 
 def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked: str) -> None:
     """Run the jobs and print a line of JSON for each."""
-    os.environ["SPARK_HOME"] = str(HOME)  # executors of a local-cluster start from this folder
+    os.environ["SPARK_HOME"] = str(HOME)  # executors in local-cluster mode start from this folder
     # Allow chunks of a single block of offsets. Then there are four tasks, and two of them wait for the others.
     with mock.patch.object(chunks, "_BLOCKS_AT_LEAST", 1), _at(master, Path(folder)) as at:
         spark = session("lost executors", at)

@@ -1,4 +1,4 @@
-"""Writes topics with good records and known damage by known producers."""
+"""Writes topics that contain good records, and known invalid timestamps from known producers."""
 
 from dataclasses import dataclass, field
 
@@ -41,7 +41,7 @@ class PollutedTopic:
 
     topic: str
     counts: dict[str, int] = field(default_factory=dict)
-    written: list[tuple[int, int, int]] = field(default_factory=list)  # partition, true time, time as written
+    written: list[tuple[int, int, int]] = field(default_factory=list)  # partition, true time, written time
 
     @property
     def records(self) -> int:

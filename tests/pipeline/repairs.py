@@ -1,4 +1,4 @@
-"""Runs the jobs of a repair in the Spark session of the tests, which saves starting a process for each job."""
+"""Runs a repair's jobs in the Spark session of the tests, which avoids starting a process for each job."""
 
 import time
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Runs `sluicegate-spark` repeatedly in one process, which has its session and imports already.
+"""Runs `sluicegate-spark` repeatedly in one process, whose session and imports are reused.
 
-Each line of standard input has the arguments of a command in JSON; each line of standard output has its exit status.
-The first two arguments of this program are the files for the command's standard output and standard error. The third
-has additional settings of the session in JSON, and the fourth is the working directory of the commands.
+Each line of standard input contains a command's arguments as JSON; each line of standard output contains its exit
+status. The first two arguments of this program are the files for the command's standard output and standard error. The
+third contains additional settings of the session as JSON, and the fourth is the working directory of the commands.
 """
 
 import json

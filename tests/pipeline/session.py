@@ -1,4 +1,4 @@
-"""A Spark session on two cores of this machine, with Spark's own Kafka source and the source `sluicegate`."""
+"""Provides a Spark session on two cores of this machine, with Spark's own Kafka source and the source `sluicegate`."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from tests.pipeline.java_options import SHORT_LIVED
 from tests.pipeline.spark_home import HOME, JARS
 
 LONG_LIVED = ""
-"""Java options for measurements: the defaults, because a slower Spark would make comparisons look too good."""
+"""Java options for measurements. They are the defaults, because a slower Spark would make comparisons look too good."""
 
 
 def spark_session(folder: Path, java_options: str = SHORT_LIVED) -> SparkSession:

@@ -1,7 +1,8 @@
-"""The Spark that tests start: the installed one without the archive of its Python part.
+"""Provides the Spark that tests start: the installed Spark without the archive of its Python part.
 
-Spark's Python workers would import from that archive, where Python cannot store compiled files. So each session would
-compile them again, which takes a second. Without the archive the workers import the installed package.
+Spark's Python workers would import from that archive, in which Python cannot store compiled files. Each session would
+therefore compile the modules again, which takes a second. Without the archive, the workers import the installed
+package.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""If a real authorizer denies a right, the job names the missing ACL before it writes anything."""
+"""If a real authorizer denies a permission, the job names the missing ACL before it writes anything."""
 
 import re
 import shlex
@@ -115,7 +115,7 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
         eventually(lambda: find_missing_acls(cluster, [right]) == [], 30, "the right")
     finally:
         cluster.close()
-    assert (name in admin.list_topics(timeout=30).topics) is exists  # the request has created nothing
+    assert (name in admin.list_topics(timeout=30).topics) is exists  # the request did not create the topic
     assert name not in {group.group_id for group in admin.list_consumer_groups().result(30).valid}
 
 

@@ -43,7 +43,7 @@ def test_advises_a_tighter_limit_if_some_valid_records_may_be_rejected() -> None
         "t", "behind", {0: 1000}, 0, 1000
     )
 
-    # No bound below a minute, because append times are estimated to the minute.
+    # No bound is below a minute, because append times are only estimated to the minute.
     assert advise(given, 0.01)[0].ahead.bound_ms == 60_000
     assert advise(given, 0.009)[0].ahead.bound_ms == 300_000
 

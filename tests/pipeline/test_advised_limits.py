@@ -1,4 +1,4 @@
-"""A proxy with the advised limits rejects invalid timestamps, and nothing else."""
+"""A proxy with the advised limits rejects all invalid timestamps, and nothing else."""
 
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""The estimated append times contain the true ones."""
+"""The estimated append times include the true append times."""
 
 import numpy as np
 import pyarrow as pa

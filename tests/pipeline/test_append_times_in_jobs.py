@@ -1,5 +1,5 @@
 """Profile, advise, audit, repair and watch report equal figures for topics with known append times, and the true
-figures are within their ranges.
+figures are within the reported ranges.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.long,
 ]
 RECORDS = 1200
-"""With fewer records, the first timestamps ahead would look valid, because no earlier records contradict them."""
+"""With fewer records, the first timestamps that are ahead would look valid: no earlier records contradict them."""
 POLICIES = """
 upstream: {{bootstrap: ["{bootstrap}"], topic_settings: false}}
 listen: {{bootstrap: "127.0.0.1:19092"}}
@@ -36,7 +36,7 @@ topics:
   - {{match: "*", message.timestamp.after.max.ms: 3600000}}
 """
 Figures = dict[str, tuple[int, int]]
-"""The least and the largest number of records ahead, by kind of times."""
+"""The minimum and the maximum number of records that are ahead, by kind of times."""
 
 
 def write_topics(bootstrap: str, now: int, records: int) -> dict[str, tuple[str, StampedRecords]]:

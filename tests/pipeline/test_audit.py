@@ -1,4 +1,4 @@
-"""An audit of stored records has the same figures as a proxy in mode observe through which they were written."""
+"""An audit of stored records reports the same figures as a proxy in mode observe through which they were written."""
 
 import json
 import time
@@ -111,7 +111,7 @@ def batches_with_violations(now: int) -> list[tuple[int, list[Rec], dict[str, in
 def observed_topic(
     kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, ProxyProcess]]:
-    """A topic that was written through a proxy in mode observe, and that proxy."""
+    """Yield a topic that was written through a proxy in mode observe, and this proxy."""
     folder = tmp_path_factory.mktemp("observing")
     topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
     proxy = ProxyProcess(folder, kafka_bootstrap, policies_of_modes("observe", folder))
@@ -198,7 +198,7 @@ def test_audit_samples_have_the_offset_and_the_diagnosis(
     assert "rule positive" in page
 
 
-@pytest.mark.long  # unlike the short tests of this file, it starts a Spark for the command
+@pytest.mark.long  # unlike this file's short tests, it starts a Spark process for the command
 def test_an_audit_takes_clients_from_violation_events(
     spark: SparkSession, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""A chunk estimates the append times of its batches as the whole partition does."""
+"""A chunk's estimate of its batches' append times equals the whole partition's estimate."""
 
 import json
 

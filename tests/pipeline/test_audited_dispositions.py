@@ -1,4 +1,4 @@
-"""An audit of topics that are marked, copied and masked has the same figures as the proxy, rule by rule."""
+"""An audit of topics that are marked, copied and masked reports the same figures as the proxy, rule by rule."""
 
 import time
 from collections import Counter
@@ -31,7 +31,7 @@ RULES: list[dict[str, Any]] = [
 ]
 MAIL = b'{"n": 1, "mail": "me@example.com"}'
 LAST = 9
-"""The number of records of the last batch; no other batch has this number."""
+"""The number of records in the last batch; no other batch has this number."""
 HEADER = [(b"sluicegate.rule", b"forged")]
 
 
@@ -105,7 +105,7 @@ MODES: dict[str, dict[str, Any]] = {
     "enforced": {"mode": "reject"},
     "unenforced": {"mode": "reject", "enforce": {"percent": 0}},
 }
-"""Topics on which a batch breaks rejecting and observing rules."""
+"""The modes of topics in which a batch violates rejecting and observing rules."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Jobs log in to a broker that requires bearer tokens, and Spark writes and shows no secret of the login."""
+"""Jobs log in to a broker that requires bearer tokens, and Spark does not write or show any secret of the login."""
 
 import json
 import os
@@ -38,8 +38,7 @@ def endpoint() -> Iterator[ScriptedTokenEndpoint]:
 
 @pytest.fixture(scope="module")
 def broker(endpoint: ScriptedTokenEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker with a topic of 20 valid records and 5 in nanoseconds, which librdkafka has written with its own
-    login."""
+    """Yield a broker with a topic of 20 valid records and 5 in nanoseconds, which librdkafka wrote with its login."""
     kafka = bearer_broker(tmp_path_factory.mktemp("bearers"))
     try:
         kafka.start()
@@ -165,7 +164,7 @@ spark.stop()
 """
 
 
-# With SLUICEGATE_THOROUGH both cases run.
+# With SLUICEGATE_THOROUGH, both cases run.
 KEPT_AS = ["the value itself", "a reference"] if os.environ.get("SLUICEGATE_THOROUGH") else ["the value itself"]
 
 

@@ -1,4 +1,4 @@
-"""A partition read by several tasks gives the same result, to the bit, as one read by a single task."""
+"""A partition that several tasks read gives exactly the same result as one that a single task reads."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.long
 
 OF = TopicPartition("t", 3)
 HOUR = 3_600_000
-NOBODY = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}  # asked nothing
+NOBODY = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}  # receives no requests
 
 
 @pytest.fixture(scope="module", autouse=True)
 def small_blocks() -> Iterator[None]:
-    """Use small blocks, so that a log of a few records has several blocks."""
+    """Use small blocks, so that a log with few records consists of several blocks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timestamp_counts, "BLOCK_OFFSETS", 16)
         yield

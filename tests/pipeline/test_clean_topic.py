@@ -1,6 +1,4 @@
-"""A clean topic has the source's settings and records, except those that retention deletes from the source
-meanwhile.
-"""
+"""A clean topic has the source's settings and records, except records that retention deletes meanwhile."""
 
 import time
 from pathlib import Path
@@ -56,8 +54,8 @@ def set_topic_config(bootstrap: str, topic: str, name: str, value: str) -> None:
 
 @pytest.fixture
 def month_old_topic(kafka_bootstrap: str) -> str:
-    """A topic with times in nanoseconds from thirty days ago. Seven days of retention do not delete them, because a
-    broker reads them as far in the future."""
+    """Return a topic with times in nanoseconds from thirty days ago. A retention of seven days does not delete them,
+    because a broker interprets them as far in the future."""
     topic = create_topic(kafka_bootstrap, UNLIMITED | {"retention.ms": str(7 * DAY)}, 1)
     valid = [Rec(now_ms() - HOUR + i, value=b"s%d" % i) for i in range(50)]
     old = [Rec((now_ms() - 30 * DAY + i) * 1_000_000, value=b"o%d" % i) for i in range(80)]

@@ -1,4 +1,5 @@
-"""Jobs read topics with data and markers that the log cleaner has emptied, and find the records of Kafka's consumer."""
+"""Jobs read topics with data and markers that the log cleaner has emptied, and find the same records as Kafka's
+consumer."""
 
 import json
 import time
@@ -31,7 +32,7 @@ FILLERS = 2  # see CleanedTopic.clean
 
 @pytest.fixture(scope="module", params=[KAFKA_NEW, KAFKA_OLD])
 def cleaned_topic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker whose topic `orders` was written by eight transactional producers and cleaned twice."""
+    """Yield a broker whose topic `orders` was written by eight transactional producers and cleaned twice."""
     for kafka in run_kafka(Kafka(request.param, tmp_path_factory.mktemp("cleaned"), settings=QUICK_CLEANER)):
         topic = CleanedTopic(kafka, ORDERS)
         for number in range(6):
@@ -40,7 +41,7 @@ def cleaned_topic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
         topic.java_transaction("j")
         topic.transaction(7, "k1", "nor this", TransactionEnd.ABORT)
         topic.write_plain("k5", "w5")
-        topic.write_plain("key", "w", timestamp=time.time_ns())  # an invalid timestamp for the repair
+        topic.write_plain("key", "w", timestamp=time.time_ns())  # the repair corrects this invalid timestamp
         topic.wait_for_cleaner()
         topic.wait_for_cleaner()
         yield kafka

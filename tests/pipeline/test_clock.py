@@ -1,4 +1,4 @@
-"""Append times are estimated from the records' timestamps."""
+"""Append times are estimated from the timestamps of records."""
 
 import math
 
@@ -128,7 +128,7 @@ def test_a_simplified_clock_is_within_the_tolerance(steps: list[tuple[int, int]]
 
     found = simplify_clock(whole, 60_000)
 
-    # If there are several points at one offset, the time is between the first and the last of them.
+    # If there are several points at one offset, the time is between those of the first and the last point.
     away = found.at(offsets) - whole.times
     for offset in np.unique(offsets):
         here = away[offsets == offset]

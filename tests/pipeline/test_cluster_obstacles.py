@@ -1,4 +1,4 @@
-"""A dry run names states of a cluster in which no transaction can be committed, and nothing is written then."""
+"""A dry run names states of a cluster in which no transaction can be committed, and then nothing is written."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,13 +41,13 @@ TOO_SHORT = "the brokers have transaction.max.timeout.ms=30000, and reject trans
 
 @pytest.fixture(scope="module", params=[KAFKA_NEW, KAFKA_OLD])
 def incapable_kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A cluster of one broker that creates the topic of transactions with three replicas only."""
+    """Yield a cluster with one broker that can only create the transactions' topic with three replicas."""
     yield from run_kafka(Kafka(request.param, tmp_path_factory.mktemp("cluster"), settings=FEW_BROKERS | SHORT))
 
 
 @pytest.fixture(scope="module")
 def degraded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A controller and broker, and a broker without a controller, which a test may kill."""
+    """Yield a broker that is also the controller, and a second broker, which a test may kill."""
     fast = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
     for kafka in run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), settings=fast)):
         kafka.add_node()

@@ -1,4 +1,4 @@
-"""A cluster has one user at a time. The next user gets it with its open connections, unless an error occurred."""
+"""Only one user at a time has a cluster. The next user gets it with its open connections, unless an error occurred."""
 
 import pytest
 

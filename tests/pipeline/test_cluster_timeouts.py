@@ -1,4 +1,4 @@
-"""Requests to a cluster are repeated until a timeout."""
+"""Requests to a cluster are retried until a timeout."""
 
 from unittest.mock import Mock
 
@@ -12,7 +12,7 @@ from sluicegate.pipeline.kafka.settings import ClientSettings
 
 @pytest.fixture
 def cluster_with_short_timeout(monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
-    """A cluster with a timeout of 0 s, as for a user who may have given a wrong address."""
+    """Return a cluster with a timeout of 0 s, as for a user who may have specified a wrong address."""
     monkeypatch.setattr(cluster_module, "_PAUSE_SECONDS", 0.0)
     return KafkaCluster([], ClientSettings(), timeout_seconds=0.0)
 

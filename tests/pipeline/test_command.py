@@ -1,4 +1,4 @@
-"""The command reports in one line why it cannot start."""
+"""If the command cannot start, it reports the reason in one line."""
 
 import subprocess
 import sys

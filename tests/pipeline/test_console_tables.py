@@ -104,7 +104,7 @@ def test_no_number_is_cut_and_no_line_is_too_long(table: ConsoleTable, width: in
     for row in table.rows:
         for head, cell in zip(table.heads, row, strict=True):
             message = f"{cell:,}" if isinstance(cell, int) else cell
-            if cell != 0 and NAME not in message:  # a topic's name may be wrapped, and columns of zeros are left out
+            if cell != 0 and NAME not in message:  # a topic's name may be wrapped, and columns of zeros are dropped
                 assert set(numbers_in(message)) <= there, (head, message, "\n".join(lines))
 
 

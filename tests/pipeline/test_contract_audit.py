@@ -1,8 +1,8 @@
 """Applies a data contract to the same orders in JSON, Avro and Protobuf, when they are produced and when they are
 stored.
 
-A proxy that rejects, a proxy that observes and an audit have the same counts for each rule. An audit also evaluates
-the checks of all stored records. The test counts the expected figures itself; fastavro and Google's protobuf write the
+A proxy that rejects, a proxy that observes and an audit report the same counts for each rule. An audit also evaluates
+the checks of all stored records. The test itself counts the expected figures. fastavro and Google's protobuf write the
 values.
 """
 
@@ -76,7 +76,7 @@ message Order {
 """
 SCHEMAS = {1: {"schema": json.dumps(AVRO)}, 2: {"schemaType": "PROTOBUF", "schema": PROTO}}
 UNREAD: Order = {"id": None, "price": None, "currency": None, "buyer": {}}
-"""The fields of a value that cannot be read, all null."""
+"""The fields of an unreadable value, which are all null."""
 PASSED = {"enough", "some-currency", "currency.missingValues"}
 """The checks that the orders pass."""
 
@@ -148,7 +148,7 @@ def protobuf_encoder() -> Callable[[Order], bytes]:
     for file in descriptor_pb2.FileDescriptorSet.FromString(descriptor_set_of("order.proto", PROTO, {})).file:
         pool.Add(file)
     message = message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
-    # The schema's id, and the index of the message in its file.
+    # The schema's id, followed by the index of the message in its file.
     return lambda order: b"\0\0\0\0\2" + b"\0" + bytes(message(**order).SerializeToString())
 
 
@@ -191,7 +191,7 @@ class AuditedOrders:
 def audited_orders(
     spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AuditedOrders:
-    """Send the orders in each form through one proxy, to a topic that observes and to one that rejects."""
+    """Send the orders in each form through one proxy, to a topic that observes and to a topic that rejects."""
     folder = tmp_path_factory.mktemp("contracts")
     topics = {(form, mode): create_topic(kafka_bootstrap, UNVALIDATED) for form in FORMS for mode in MODES}
     items = []
@@ -214,7 +214,7 @@ def audited_orders(
         proxy = ProxyProcess(folder, kafka_bootstrap, settings)
         try:
             proxy.start()
-            # A batch for each record, because a batch is rejected as a whole.
+            # Each record is a batch, because a batch is rejected as a whole.
             producer = confluent_kafka.Producer({"bootstrap.servers": proxy.bootstrap, "batch.num.messages": 1})
             for (form, _), topic in topics.items():
                 values = list(map(FORMS[form](), made))

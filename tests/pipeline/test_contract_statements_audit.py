@@ -1,5 +1,6 @@
-"""The statements of a contract on the wire and at rest: each check is written as a rule (`mustBe: 0`) and as a check of
-all stored records. Rules of a proxy, rules of an audit and checks find the violations that are listed here.
+"""A contract's statements have the same result on the wire and at rest. Each check is written as a rule (`mustBe: 0`)
+and as a check of all stored records. The rules of a proxy, the rules of an audit and the checks find the violations
+that are listed here.
 """
 
 import json
@@ -63,7 +64,7 @@ PROPERTIES = [
     IN_A_LIST,
 ]
 GOOD = {"n": 1, "code": 1, "flag": True, "text": "1", "ratio": 7, "minus": 5, "a": {"b": {"c": "x"}}, "lines": [None]}
-"""A record without violations; other fields may be absent."""
+"""A record without violations. Fields may be absent from other records."""
 CHANGES: list[tuple[dict[str, Any], str]] = [
     ({}, ""),
     ({"n": 0}, "schema"),
@@ -97,7 +98,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"time": "09:05:00.123456"}, ""),
     ({"time": "09:05"}, "schema"),
 ]
-"""Changes of the good record, and the name of the check that each violates."""
+"""Changes to the good record, and the name of the check that each change violates."""
 
 
 def test_rules_of_a_proxy_and_of_an_audit_and_checks_find_the_same(

@@ -1,4 +1,5 @@
-"""If a broker sends corrupt batches, the readable ones are read, the others are named, and reading continues."""
+"""If a broker sends corrupt batches, the readable batches are read, the corrupt ones are reported, and reading
+continues."""
 
 import struct
 from collections.abc import Callable
@@ -37,7 +38,7 @@ def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[li
         return FetchedPartition(0, end, 0, (), memoryview(log)[at : at + size])
 
     monkeypatch.setattr(fetching, "_fetch", fetched_partition_at)
-    cluster, decoder = KafkaCluster([], None), BatchDecoder()  # asked nothing
+    cluster, decoder = KafkaCluster([], None), BatchDecoder()  # receives no requests
     offsets, broken = list[int](), list[Unreadable]()
     for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True):
         try:

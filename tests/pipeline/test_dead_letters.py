@@ -1,4 +1,4 @@
-"""A row of a dead-letter topic is read as the dead letter that the proxy wrote."""
+"""A row from a dead-letter topic is read as the dead letter that the proxy wrote."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Decodes batches of every magic and codec as stored by a broker."""
+"""Batches of every magic and codec are decoded as a broker stores them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The raw source reads difficult topics: compacted, growing, cut at their start, or behind TLS and a login."""
+"""The raw source reads difficult topics: compacted, growing, truncated at their start, or behind TLS and a login."""
 
 import time
 from pathlib import Path
@@ -92,7 +92,7 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
 
 @pytest.fixture
 def cut_topic(kafka_bootstrap: str) -> str:
-    """A topic without the first hundred records of one partition."""
+    """Return a topic in which one partition lacks its first hundred records."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     send_records(kafka_bootstrap, topic, 300, partition=0)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})

@@ -1,4 +1,4 @@
-"""Jobs read folders of results of an earlier build, which wrote `gone` and `left` for `missing` and `remaining`."""
+"""Jobs read folders with results of an earlier build, which wrote `gone` and `left` for `missing` and `remaining`."""
 
 import json
 from pathlib import Path

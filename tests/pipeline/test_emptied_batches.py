@@ -38,7 +38,7 @@ def offsets_read(
     """Return the first offsets of the batches that are read up to `end` from these responses."""
     left = [FetchedPartition(0, end, 0, aborted, memoryview(response)) for response in responses]
     monkeypatch.setattr(fetching, "_fetch", lambda *_: left.pop(0))
-    cluster = KafkaCluster([], None)  # asked nothing
+    cluster = KafkaCluster([], None)  # receives no requests
     return [each.first_offset for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True)]
 
 
@@ -86,7 +86,7 @@ STORIES: dict[str, tuple[list[bytes], tuple[tuple[int, int], ...], list[int]]] =
         ((7, 0),),
         [4],
     ),
-    "the batch after an empty marker is not a marker": (  # a batch at offset 256 begins as the marker of an abort does
+    "the batch after an empty marker is not a marker": (  # a batch at offset 256 begins like the marker of an abort
         [
             *(data_batch(254, 7, TRANSACTIONAL), emptied_batch(255, 7, TRANSACTIONAL | CONTROL)),
             *(data_batch(256, 7, TRANSACTIONAL), marker_batch(257, 7, ABORT), data_batch(258)),

@@ -1,5 +1,5 @@
-"""Records that Confluent's client has encrypted, on the wire and at rest: a proxy that observes and an audit pass over
-the same parts and have the same counts. The expected counts are made from the orders here.
+"""For records that Confluent's client encrypted, a proxy that observes and an audit skip the same parts and report the
+same counts. The expected counts are computed from the orders in this file.
 """
 
 import json
@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 IDS = ["o-1", "o-2", "x-3", "o", "o-5", "o-5"]
-"""The ids of the orders: one is too short, one is of another kind, and one exists twice."""
+"""The ids of the orders. One is too short, one is of a different kind, and one occurs twice."""
 EMAIL = [f"{i}@example.org" for i in range(len(IDS))]
 CASES = [(language, kind) for language in ("JSON", "AVRO", "PROTOBUF") for kind in ("fields", "whole")]
 RULE_SETS = {"fields": FIELDS, "whole": PAYLOAD}

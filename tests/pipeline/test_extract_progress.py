@@ -51,4 +51,4 @@ def test_records_deleted_since_the_last_run_are_reported_once_and_skipped() -> N
     assert again.of[A] == PartitionProgress(0, 9, 50)
     assert again.ids == {"t": "y"}
     assert again.missing == tuple(lost)
-    assert again.resumed(LogStates({A: 0}, {A: 90}, {"t": "y"}))[1] == []  # the loss was reported already
+    assert again.resumed(LogStates({A: 0}, {A: 90}, {"t": "y"}))[1] == []  # the loss was already reported

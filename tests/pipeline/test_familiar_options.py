@@ -1,4 +1,4 @@
-"""Each option of Spark's own source reads the same rows as there, or is rejected with its replacement."""
+"""Each option of Spark's own source either reads the same rows as there, or is rejected with its replacement."""
 
 import json
 import re
@@ -203,7 +203,8 @@ def middle_time_ms() -> int:
 
 @pytest.fixture(scope="module")
 def topic(kafka_bootstrap: str, middle_time_ms: int) -> str:
-    """A topic of 300 records in three partitions, one for each second; the middle record has the time `middle`."""
+    """Return a topic of 300 records in three partitions, one record per second. The middle record has the time
+    `middle`."""
     found = create_topic(kafka_bootstrap, UNVALIDATED)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     for i in range(300):

@@ -1,4 +1,4 @@
-"""Only the batches of a broker's response that belong to a range are returned."""
+"""Only the batches that belong to the range are returned from a broker's response."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_an_offset_range_yields_exactly_its_records(
 ) -> None:
     response = FetchedPartition(0, 15, 0, (), memoryview(log))
     monkeypatch.setattr(fetching, "_fetch", lambda *_: response)
-    cluster = KafkaCluster([], None)  # asked nothing
+    cluster = KafkaCluster([], None)  # receives no requests
     decoder = BatchDecoder()
     there: list[int] = []
 

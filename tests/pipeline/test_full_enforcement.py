@@ -13,7 +13,7 @@ from tests.pipeline.test_advice import HOUR, bound_counts
 BOUNDS = bound_counts("orders", "ahead", {100: 90, 90 * 60_000: 6, 3 * HOUR: 4}, 0, 100) + bound_counts(
     "orders", "behind", {100: 100}, 0, 100
 )
-"""90 records on time, 6 records 90 minutes ahead, 4 records three hours ahead."""
+"""90 records are on time, 6 records are 90 minutes ahead, and 4 records are three hours ahead."""
 
 
 def full_enforcement_of_text(text: str, settings: ClusterSettings | None = None) -> list[FullEnforcement]:

@@ -1,4 +1,4 @@
-"""The functions of columns agree with the core's functions of one timestamp, for all kinds of int64."""
+"""The column functions agree with the core's functions for single timestamps, for all kinds of int64."""
 
 import random
 from itertools import product
@@ -41,7 +41,7 @@ def random_questions() -> list[Asked]:
     times += [
         (NOW + chance.randint(-(10 ** chance.randint(1, 15)), 10 ** chance.randint(1, 15)), NOW) for _ in range(2000)
     ]
-    times += [(NOW + step, NOW) for step in range(-2000, 2000, 25)]  # where tenths of a second are rounded
+    times += [(NOW + step, NOW) for step in range(-2000, 2000, 25)]  # at these times, tenths of a second are rounded
     bounds = list(product(BOUNDS, BOUNDS))
     return [(*pair, *bounds[number % len(bounds)]) for number, pair in enumerate(times)]
 

@@ -1,5 +1,6 @@
-"""Ctrl-C and SIGTERM end the command with a line about the remaining work, the shell's exit status, and no process
-left.
+"""After Ctrl-C or SIGTERM, the command reports the remaining work, and exits with the status that shells report.
+
+It leaves no process.
 """
 
 import json
@@ -60,7 +61,7 @@ def _in_session(session: int) -> list[int]:
             try:
                 state, _, _, its = (process / "stat").read_text().rpartition(")")[2].split()[:4]
             except OSError:
-                continue  # the process has ended meanwhile
+                continue  # the process has ended in the meantime
             if int(its) == session and state != "Z":
                 found.append(int(process.name))
     return found

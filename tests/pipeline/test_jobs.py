@@ -1,4 +1,4 @@
-"""The jobs, as functions and as commands, report known damage of topics."""
+"""The jobs, as functions and as commands, report the known invalid timestamps in topics."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ def polluted_topic(kafka_bootstrap: str) -> PollutedTopic:
 def repaired_topic(
     spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, tmp_path_factory: Any
 ) -> Path:
-    """The results folder of an applied repair."""
+    """Return the results folder of an applied repair."""
     folder: Path = tmp_path_factory.mktemp("repair")
     repair_topic(spark, kafka_bootstrap, polluted_topic.topic, folder)
     return folder

@@ -1,4 +1,4 @@
-"""The kinds of many timestamps at once equal those of each timestamp alone."""
+"""The kinds of many timestamps at once equal the kinds of single timestamps."""
 
 from datetime import UTC, datetime
 
@@ -50,4 +50,4 @@ def test_recognizes_a_moment_in_each_unit() -> None:
         assert unit_of(number, NOW) is unit
         assert in_milliseconds(number, unit) // 1000 == NOW // 1000
     assert unit_of(NOW + TEN_YEARS, NOW) is None
-    assert unit_of(4_000_000_000_000, NOW) is None  # the year 2096 is not another unit, only far ahead
+    assert unit_of(4_000_000_000_000, NOW) is None  # the year 2096 is not in another unit, only far ahead

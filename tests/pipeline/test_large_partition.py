@@ -1,4 +1,4 @@
-"""Each job has the same result for a large partition of a real broker, in several tasks and in one."""
+"""For a real broker's large partition, each job has the same result in several tasks as in one."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The likely units of many timestamps at once equal those of each timestamp alone."""
+"""The likely units of many timestamps at once equal the likely units of single timestamps."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Proxy and pipeline share one login: each mechanism works with real brokers, and a rejection has its reason."""
+"""Proxy and pipeline share one login: each mechanism works with real brokers, and a rejection states its reason."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -50,7 +50,7 @@ def test_each_job_survives_a_lost_executor_with_equal_results(kafka_bootstrap: s
     damaged = damaged_records(_BATCHES)
     valid = _BATCHES * RECORDS_A_BATCH + COMMITTED_RECORDS - damaged.total()
     found = watched["disturbed"]
-    found["zero"] += found.pop("implausible")  # the records of a batch whose base time is 0 are some ms later
+    found["zero"] += found.pop("implausible")  # in a batch with a base time of 0, later records are some ms later
     assert found == {"none": valid, **damaged}
 
 

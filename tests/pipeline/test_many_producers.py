@@ -1,4 +1,4 @@
-"""For topics with very many producers, the time for a report is proportional to their number, and its size is
+"""For topics with very many producers, the time for a report is proportional to their number, and the report's size is
 limited."""
 
 import re

@@ -1,4 +1,4 @@
-"""Reports and terminals show names of clients that are long, in any script, or hostile."""
+"""Reports and terminals show clients' names that are long, in any script, or hostile."""
 
 import io
 from typing import Any

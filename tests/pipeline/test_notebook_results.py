@@ -1,4 +1,4 @@
-"""Results and progress as a notebook shows them. No Spark session is needed."""
+"""A notebook shows results and progress. These tests need no Spark session."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Jobs write results to an object store, an S3 server of the tests, by Hadoop's connector and by Arrow."""
+"""Jobs write results to an object store (the tests' S3 server), with Hadoop's connector and with Arrow."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Options are accepted as users write them, and invalid ones have clear messages."""
+"""Options are accepted as users write them, and invalid options cause clear messages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tasks write files by Arrow to any place that Spark can write to, with Spark's own settings."""
+"""Tasks write files with Arrow to any place that Spark can write to, with Spark's own settings."""
 
 from pathlib import Path
 

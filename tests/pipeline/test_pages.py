@@ -1,4 +1,4 @@
-"""Reports as a browser shows them."""
+"""Reports are rendered in a browser."""
 
 import json
 import re

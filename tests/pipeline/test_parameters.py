@@ -1,4 +1,4 @@
-"""Every parameter of every public function accepts exactly its declared values. No Spark session is needed."""
+"""Every parameter of every public function accepts exactly its declared values. These tests need no Spark session."""
 
 import inspect
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ WRONG: dict[str, list[Any]] = {
     "timestamp": NO_COLUMN,
     "appended": NO_COLUMN,
 }
-"""Values that parameters of a name must reject. Only a watch accepts None for `policies`."""
+"""Values that parameters with this name must reject. Only a watch accepts None for `policies`."""
 
 
 class StubSession:

@@ -1,4 +1,4 @@
-"""Profiles of topics with known damage."""
+"""Profiles report the known invalid timestamps in topics."""
 
 import time
 from pathlib import Path

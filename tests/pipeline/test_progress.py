@@ -1,4 +1,4 @@
-"""The progress of a repair, read from what librdkafka returns."""
+"""A repair's progress is parsed from librdkafka's results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,5 @@
-"""The raw source returns the rows of Spark's own source for healthy topics, and rows where Spark's source has none."""
+"""For healthy topics, the raw source returns the same rows as Spark's own source. It also returns rows for which
+Spark's source returns none."""
 
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.pipeline.sparks_own import needs_sparks_own
 
-# py4j leaves closing its sockets to the garbage collector.
+# py4j leaves the closing of its sockets to the garbage collector.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -133,7 +134,7 @@ def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, 
 
     assert len(ours) == 66 * 5
     assert ours == theirs
-    assert shared.rdd.getNumPartitions() == 33  # two chunks for each task
+    assert shared.rdd.getNumPartitions() == 33  # two chunks per task
     assert [(row.partition, row.offset) for row in in_order] == [(p, o) for p in range(66) for o in range(5)]
 
 

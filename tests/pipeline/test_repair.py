@@ -1,4 +1,4 @@
-"""A repair of a polluted topic, run as a user runs it, and killed in the middle."""
+"""A repair of a polluted topic is run as a user runs it, and killed in the middle."""
 
 import re
 import time
@@ -72,7 +72,7 @@ def test_sparks_own_source_reads_a_clean_topic(spark: SparkSession, kafka_bootst
     for row in found:
         found_times.setdefault(row["partition"], []).append(row["at"])
     for partition, times_meant in true_times.items():
-        # The estimated time is between those of the neighbours, which are three minutes apart.
+        # The estimated time is between the times of the neighbours, which are three minutes apart.
         away = [abs(a - b) for a, b in zip(sorted(times_meant), sorted(found_times[partition]), strict=True)]
         assert max(away) <= 180_000 + 60_000
     message = run("verify", *about, "--topic", clean, "--out", str(tmp_path / "verify"))
@@ -106,7 +106,7 @@ def test_a_killed_repair_loses_and_repeats_no_record(spark: SparkSession, kafka_
     assert 0 < reached < records
     run(*repair)
 
-    # A transaction that was being committed when it was killed is completed by the broker.
+    # The broker completes a transaction that was being committed when the repair was killed.
     assert 0 < summary(tmp_path / "out")["written_by_this_run"] <= records - reached
     rows = Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="partition,value").collect()
     assert len(rows) == records

@@ -1,4 +1,4 @@
-"""The rules of a repair select the timestamps to rewrite, on one partition's records without a broker."""
+"""A repair's rules select the timestamps to rewrite in one partition's records, without a broker."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Dead letters of a real proxy are corrected, validated again, and written to their topics, each exactly once."""
+"""A real proxy's dead letters are corrected, validated again, and written to their topics, each exactly once."""
 
 import json
 import time
@@ -76,7 +76,7 @@ def kept_by_case(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def own_quarantine(request: pytest.FixtureRequest, kept_by_case: dict[str, Quarantine]) -> Quarantine:
-    """The topics of the case that the test names; no other test uses them."""
+    """Return the topics for the case that the test names; no other test uses them."""
     found: Quarantine = kept_by_case[request.param]
     return found
 

@@ -1,4 +1,4 @@
-"""Each dead letter is decided by the proxy's own configuration."""
+"""The proxy's own configuration decides each dead letter."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""A replay corrects and writes each record that an audit listed, once."""
+"""A replay corrects each record that an audit listed, and writes it once."""
 
 import json
 import random
@@ -37,7 +37,7 @@ NANOSECONDS = 1_000_000
 
 @pytest.fixture
 def topic(kafka_bootstrap: str) -> str:
-    """A topic without limits, so that the broker stores bad records."""
+    """Return a topic without limits, so that the broker stores bad records."""
     return create_topic(kafka_bootstrap, UNLIMITED, 2, prefix="found")
 
 

@@ -1,4 +1,4 @@
-"""A replay continues from the offsets that an earlier one committed."""
+"""A replay continues from the offsets that an earlier replay committed."""
 
 import pytest
 

@@ -41,9 +41,9 @@ def test_the_run_number_increases_when_a_run_begins() -> None:
 @pytest.mark.parametrize(
     ("message", "remaining"),
     [
-        ((0, 9), (5, 9)),  # offsets of a broker that has lost them
+        ((0, 9), (5, 9)),  # the broker has lost the offsets
         ((5, 9), (5, 9)),
-        ((7, 9), (7, 9)),  # another folder has continued the replay
+        ((7, 9), (7, 9)),  # a replay from another folder has continued
         ((0, 3), (3, 3)),
     ],
 )

@@ -1,4 +1,5 @@
-"""One task of a replay, run without Spark on a real broker, is repeated, or reads other records than were listed."""
+"""A single task of a replay, run without Spark on a real broker, is repeated, or reads different records than those
+that were listed."""
 
 import time
 import uuid
@@ -59,7 +60,7 @@ class TableLocation:
 
 @pytest.fixture
 def table(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> TableLocation:
-    """A partition of dead letters; a transaction has at most ten records."""
+    """Return a partition of dead letters, for which a transaction has at most ten records."""
     monkeypatch.setattr(letters, "_ROWS", 10)
     monkeypatch.setattr(transactions, "MOST_RECORDS", 10)
     return TableLocation(kafka_bootstrap)

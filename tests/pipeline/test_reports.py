@@ -1,5 +1,5 @@
-"""A browser shows every job's report about a real topic: light, dark, wide and narrow. Screenshots are left in
-build/reports/; `make pictures` copies those that the pages about the jobs show.
+"""A browser shows every job's report about a real topic: light, dark, wide and narrow. Screenshots are stored in
+build/reports/; `make pictures` copies the screenshots for the pages about the jobs.
 """
 
 import json
@@ -37,7 +37,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def job_outputs(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
-    """The results folder of each job and its output with --json."""
+    """Return each job's results folder and its output with --json."""
     folder, now = tmp_path_factory.mktemp("reports"), time.time_ns() // 1_000_000
     polluter = Polluter(kafka_bootstrap, now)
     polluter.write(60, 6 * HOUR)

@@ -1,4 +1,4 @@
-"""A run selects topics by patterns or the whole cluster, on a broker of its own."""
+"""A run selects topics by patterns, or the whole cluster, on a separate broker."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""If a stream's checkpoint and topic no longer fit together, missing records are an error or reported, never
-skipped.
+"""If a stream's checkpoint and topic no longer match, missing records are an error or are reported, but never skipped
+silently.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Triggers and limits of a stream work as with Spark's own source."""
+"""A stream's triggers and limits work as in Spark's own source."""
 
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 STATES_LIMITS = tuple(map(int, spark_version.split(".")[:2])) >= (4, 2)
-"""Spark states a query's trigger and limits since 4.2."""
+"""Since 4.2, Spark passes a query's trigger and limits."""
 TRIGGERS: dict[str, dict[str, Any]] = {
     "availableNow": {"availableNow": True},
     "once": {"once": True},
     "processingTime": {"processingTime": "0 seconds"},
 }
 BATCHES = {"availableNow": [150] * 4, "once": [600], "processingTime": [150] * 4}
-"""The sizes of the batches of Spark's own source, which the first test compares if that source is installed."""
+"""The sizes of the batches in Spark's own source. The first test compares them if that source is installed."""
 
 
 def record_counts_of_batches(
@@ -49,7 +49,7 @@ def record_counts_of_batches(
 
 @pytest.fixture(scope="module")
 def topic(kafka_bootstrap: str) -> str:
-    """A topic of 600 records in three partitions."""
+    """Return a topic of 600 records in three partitions."""
     found = create_topic(kafka_bootstrap, UNVALIDATED)
     send_records(kafka_bootstrap, found, 600)
     return found

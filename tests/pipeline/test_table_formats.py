@@ -1,4 +1,4 @@
-"""If a format is missing, the command names exactly the packages in which its tests have kept tables."""
+"""If a format is missing, the command names exactly the packages with which its tests have kept tables."""
 
 from pathlib import Path
 from xml.etree import ElementTree

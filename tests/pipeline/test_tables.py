@@ -1,4 +1,4 @@
-"""Tables of jobs in users' locations can be read by a Spark without sluicegate, and contain no row twice."""
+"""A Spark session without sluicegate can read the tables that jobs keep for users, and no row occurs twice."""
 
 import json
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_profiles_of_two_topics_coexist_and_a_repeated_one_replaces_itself(
     assert set(columns[0]) == {*documented_columns("profile_hours")}
 
 
-# Only a profile uses Delta's feature to replace a topic's rows.
+# Only a profile uses Delta's feature for replacing a topic's rows.
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "delta"])
 def test_a_repeated_audit_replaces_its_rows(
     kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
@@ -137,7 +137,7 @@ def test_windows_of_violations_grow_with_new_events(tmp_path: Path) -> None:
         )
     )
 
-    # The first run of each format finds the events that were written for the earlier formats.
+    # The first run with each format finds the events that were written for the earlier formats.
     counts = (6, 12, 18)[: len(FORMATS)]
     assert found == [[{"topic": "../../orders", "events": events, "batches": 2}] for events in counts]
     assert {file.name for file in tmp_path.iterdir()} == {"shipped", "lake", *(f"out-{form}" for form in FORMATS)}

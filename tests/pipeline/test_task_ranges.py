@@ -35,7 +35,7 @@ def test_large_partitions_are_cut_into_more_ranges() -> None:
         (1000, 280, None, 33),
         (1000, 280, 100, 100),
         (1000, 280, 1000, 1000),
-        (1000, 20_000, None, 334),  # three of them have fewer than 65,536 offsets
+        (1000, 20_000, None, 334),  # three pieces have fewer than 65,536 offsets
         (1000, 65_536, None, 1000),
         (32, 280, None, 32),
         (3, 10, None, 3),

@@ -13,6 +13,6 @@ def test_each_item_is_in_one_task_and_tasks_have_similar_sizes(sizes: list[int],
     assert sorted(size for group in groups for size in group) == sorted(sizes)
     assert len(groups) == min(len(sizes), at_most)
     if groups:
-        # Each task got its last item when it had the least work.
+        # Each task had the least work when it got its last item.
         least = min(sum(group) + len(group) for group in groups)
         assert all(sum(group) + len(group) - group[-1] - 1 <= least for group in groups)

@@ -1,4 +1,4 @@
-"""The output on a terminal: progress and findings, without Spark's own lines."""
+"""The output on a terminal shows progress and findings, without Spark's own lines."""
 
 import fcntl
 import json
@@ -52,7 +52,7 @@ def run_in_terminal(width: int, *arguments: str) -> str:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65_536)
-    except OSError:  # no process has the terminal open any more
+    except OSError:  # no process has the terminal open any longer
         return b""
 
 
@@ -68,7 +68,7 @@ def test_progress_in_a_terminal_moves_by_offsets_and_shows_nothing_else(kafka_bo
     ]
     done = [int(move[1].replace(",", "")) for move in moves if move is not None]
     assert done == sorted(done)
-    assert done  # a fast machine shows one step of progress, a slow one several
+    assert done  # a fast machine shows one step of progress, a slow machine several
     assert 0 < done[0] < 1_500_000
     assert {move[2] for move in moves if move is not None and move[2]} == {"1,502,804"}
     assert _SPARKS_OWN.search(message) is None, message

@@ -32,7 +32,7 @@ OF = TopicPartition("t", 0)
 
 @pytest.fixture(scope="module")
 def slow_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker that waits 500 ms for a remote read, with a store in which every second read takes longer."""
+    """Yield a broker that waits 500 ms for a remote read, with a store in which every second read takes longer."""
     kafka = tiered_kafka(tmp_path_factory.mktemp("tiered"), slow_ms=700)
     try:
         yield kafka.start()

@@ -1,4 +1,4 @@
-"""The records of a partition are written in transactions, on a real broker and without Spark."""
+"""A partition's records are written in transactions, on a real broker and without Spark."""
 
 from typing import Any, cast
 

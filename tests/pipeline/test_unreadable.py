@@ -1,4 +1,4 @@
-"""Each job names a batch with corrupted bytes on a broker, and reads the rest if requested."""
+"""Each job reports a batch with corrupted bytes on a broker, and reads the other batches if requested."""
 
 import json
 from collections.abc import Iterator
@@ -31,8 +31,8 @@ POLICIES = {"upstream": {"bootstrap": ["127.0.0.1:9"]}, "listen": {"bootstrap": 
 
 @pytest.fixture(scope="module")
 def damaged_topic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, str, bytes]]:
-    """A topic of three batches of five records, in which one byte of the second batch has changed, and the damaged
-    batch."""
+    """Yield a broker, a topic of three batches of five records, in which one byte of the second batch was changed, and
+    the damaged batch."""
     for kafka in run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("damaged"))):
         topic, now = create_topic(kafka.bootstrap, UNLIMITED, 1), now_ms()
         with RawClient(kafka.bootstrap) as client:

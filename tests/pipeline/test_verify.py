@@ -98,7 +98,7 @@ def test_verify_reports_each_kind_of_difference(
         ("zero", -5, 1_764_000_000_100, 0),
         ("zero", -5, 315_532_800_000, 1),  # 1980
         ("future", 1_964_000_000_000, 1_764_000_000_100, 0),
-        ("future", 1_964_000_000_000, 1_784_000_000_000, 1),  # half a year older than all others
+        ("future", 1_964_000_000_000, 1_784_000_000_000, 1),  # half a year older than all other times
     ],
 )
 def test_verify_recalculates_each_declared_repair(

@@ -1,4 +1,4 @@
-"""A repair ends when readers see all records that it has written."""
+"""A repair ends when readers see all records that it wrote."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A batch of a watch reads the new records and knows a lower and an upper bound of their append times."""
+"""A watch's batch reads the new records and knows a lower and an upper bound of their append times."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A watch reports changes of a producer's damage and distance from batch to batch."""
+"""A watch reports changes in a producer's invalid timestamps and distance from batch to batch."""
 
 import json
 from dataclasses import replace

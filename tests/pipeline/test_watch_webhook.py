@@ -1,4 +1,4 @@
-"""Findings are posted to webhook servers that respond or do not respond."""
+"""Findings are posted to webhook servers, some of which do not respond."""
 
 import json
 import socket
@@ -98,7 +98,7 @@ def test_a_slow_response_times_out() -> None:
             try:
                 while True:
                     connection.sendall(b"H")
-                    time.sleep(0.05)  # as long as a client listens
+                    time.sleep(0.05)  # while a client listens
             except OSError:
                 return
 

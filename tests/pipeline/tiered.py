@@ -1,4 +1,4 @@
-"""Runs a broker with remote storage for old segments (KIP-405), which is slow if a test requests it."""
+"""Runs a broker with remote storage for old segments (KIP-405), which is slow if a test requests this."""
 
 from pathlib import Path
 

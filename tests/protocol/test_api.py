@@ -14,7 +14,7 @@ from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import message_definition, message_definitions, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEWEST, ROOT
 
-# Why an API ends below Kafka's own newest version; see sluicegate.protocol.api.
+# For the reason why an API ends below Kafka's newest version, see sluicegate.protocol.api.
 CAPPED = {ApiKey.FETCH: 15}
 
 
@@ -55,8 +55,8 @@ def test_every_response_with_broker_addresses_is_rewritten() -> None:
         text = json.dumps(message_definition(KAFKA_NEWEST, f"{api.name}Response"))
         if re.search(r'"name":\s*"Host"', text) and re.search(r'"name":\s*"Port"', text):
             with_addresses.add(key)
-    # Fetch names endpoints only in versions that the proxy does not offer. DescribeQuorum names controllers' listeners,
-    # StreamsGroupHeartbeat and StreamsGroupDescribe name endpoints of clients. None of these is a broker's address.
+    # Fetch names endpoints only in versions that the proxy does not offer. DescribeQuorum names controllers' listeners;
+    # StreamsGroupHeartbeat and StreamsGroupDescribe name clients' endpoints. None of these is a broker's address.
     harmless = {ApiKey.FETCH, 55, 88, 89}
     handled = {key for key, api in APIS.items() if api.handling in (ApiHandling.REWRITE, ApiHandling.VALIDATE)}
     assert with_addresses - harmless == handled, (

@@ -1,4 +1,4 @@
-"""Compares hand-written readers of requests before a login with the construct schemas."""
+"""The hand-written readers of requests before a login agree with the construct schemas."""
 
 import pytest
 from hypothesis import given

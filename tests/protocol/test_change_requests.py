@@ -1,4 +1,4 @@
-"""Compares requests that are read, and requests without some of their parts, with the construct schema."""
+"""Requests that are parsed, and requests from which parts were removed, agree with the construct schema."""
 
 import contextlib
 import struct

@@ -1,4 +1,4 @@
-"""Compares responses that are read or changed with the construct schema."""
+"""Responses that are parsed or changed agree with the construct schema."""
 
 import contextlib
 from typing import Any
@@ -32,7 +32,7 @@ SCHEMAS: dict[ApiKey, MessageSchema] = {
 VERSIONS = [(api, version) for api, schema in SCHEMAS.items() for version in schema.versions]
 WITH_ERRORS = [(api, version) for api, version in VERSIONS if api is not DELETE]
 TEXT = st.text("ab.é", max_size=10)
-# Tag 0 of a created topic is the error of its settings.
+# In a created topic, tag 0 is the error for its settings.
 TAGS = st.dictionaries(st.integers(1, 300), st.binary(max_size=5), max_size=2)
 NO_ID = bytes(16)
 
@@ -122,7 +122,7 @@ def test_a_cut_response_is_malformed(data: st.DataObject, kind: tuple[ApiKey, in
     value = data.draw(responses(api, version))
     value.pop("unknown_tags", None)
     body = SCHEMAS[api].build(value, version)
-    last = len(body) - (1 if APIS[api].is_flexible(version) else 0)  # the tagged fields of the response are not read
+    last = len(body) - (1 if APIS[api].is_flexible(version) else 0)  # the response's tagged fields are not read
 
     with pytest.raises(MalformedMessage):
         read_results(api, version, body[: data.draw(st.integers(0, last - 1))], 0, go_on)

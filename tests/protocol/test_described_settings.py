@@ -1,4 +1,4 @@
-"""Compares the reading of DescribeConfigs requests, and responses with more settings, with the construct schema."""
+"""DescribeConfigs requests, and responses with added settings, agree with the construct schema."""
 
 import contextlib
 import struct

@@ -1,4 +1,4 @@
-"""Compares error names with kio's table of Kafka's codes."""
+"""Error names agree with kio's table of Kafka's codes."""
 
 from kio.schema.errors import ErrorCode
 

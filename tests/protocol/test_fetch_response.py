@@ -1,4 +1,4 @@
-"""Compares the hand-written walk over Fetch responses with the construct schema."""
+"""The hand-written walk over Fetch responses agrees with the construct schema."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The pool of frame buffers reuses buffers of the right size without views, and is bounded."""
+"""The pool of frame buffers reuses buffers of the right size that have no views, and is bounded."""
 
 from collections.abc import Callable
 

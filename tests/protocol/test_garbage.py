@@ -49,7 +49,7 @@ READERS: dict[str, tuple[Reader, ...]] = {
 REWRITTEN = {f"{api.name}Response": key for key, api in APIS.items() if api.handling is ApiHandling.REWRITE}
 READERS |= {name: (reader_of_addresses(key),) for name, key in REWRITTEN.items() if name in SCHEMAS}
 READERS["MetadataResponse"] += (lambda data, version: topics_in(data, version, 0),)
-# The functions that read any bytes, including a response without a schema.
+# The functions that parse any bytes, including a response without a schema.
 OTHERS: tuple[Reader, ...] = (
     *(reader_of_addresses(key) for name, key in REWRITTEN.items() if name not in SCHEMAS),
     lambda data, version: parse_request_header(data, version % 3),

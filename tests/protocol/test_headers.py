@@ -1,4 +1,4 @@
-"""Request and response headers and their limits."""
+"""Request and response headers are parsed and built within their limits."""
 
 import struct
 

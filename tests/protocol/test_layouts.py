@@ -1,4 +1,4 @@
-"""In each version, every layout of a response has the fields of Kafka's own definition in the same order."""
+"""In each version, every layout of a response has the same fields, in the same order, as Kafka's own definition."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -96,7 +96,7 @@ def test_a_layout_is_that_of_kafkas_definition_in_each_version(key: int) -> None
     for version in range(api.max_version + 1):
         spec = message_definition(release_of(name, version), name)
         if version not in parse_versions(spec["validVersions"]):
-            continue  # neither release has it
+            continue  # neither release contains this API
         for layout in filter(None, (api.layout, api.codes)):
             found = first_difference(
                 shapes_of_layout_fields(layout, version), shapes_of_kafka_fields(spec, version), REST in layout

@@ -1,4 +1,4 @@
-"""Compares the conversion between Produce v0 to v2 and v3 with the construct schema, which has Kafka's definitions."""
+"""The conversion between Produce v0 to v2 and v3 agrees with the construct schema, based on Kafka's definitions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Compares requests for log start offsets and their responses with the schema."""
+"""Requests for log start offsets and their responses agree with the schema."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Compares the walk over Produce requests with the construct schema."""
+"""The walk over Produce requests agrees with the construct schema."""
 
 import random
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Compares hand-written Produce responses and walks with the construct schema."""
+"""Hand-written Produce responses and walks agree with the construct schema."""
 
 import random
 

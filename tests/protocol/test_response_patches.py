@@ -1,4 +1,4 @@
-"""Compares patched addresses at the end of a Produce response with the construct schema."""
+"""Patched addresses at the end of a Produce response agree with the construct schema."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Compares topics and error codes found in responses with the schema."""
+"""Topics and error codes that are found in responses agree with the schema."""
 
 from datetime import timedelta
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The stored definitions of Kafka's messages are those of its jars."""
+"""The stored definitions of Kafka's messages equal those in its jars."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Topic names are valid by the rules of Kafka's org.apache.kafka.common.internals.Topic."""
+"""Topic names are valid according to Kafka's org.apache.kafka.common.internals.Topic."""
 
 import pytest
 

@@ -16,7 +16,7 @@ from sluicegate.protocol.messages.schema import Value
 
 CLOSE, SILENCE = None, b""
 Answer = Callable[[int, bytes], "bytes | RawResponse | None"]
-"""Returns the body of the response to a request's version and body, or CLOSE or SILENCE."""
+"""Returns the body of the response, or CLOSE or SILENCE, given a request's version and body."""
 
 
 class RawResponse(bytes):

@@ -1,5 +1,5 @@
-"""Runs a real schema registry with Confluent's API (Apicurio, from Maven) that tests can restart; it loses its schemas
-then."""
+"""Runs a real schema registry with Confluent's API (Apicurio, from Maven) that tests can restart; a restart deletes its
+schemas."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""One real registry for all tests of a process, and a silent one."""
+"""Provides one real registry for all tests in a process, and a silent registry."""
 
 import socket
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ def registry_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicu
 
 @pytest.fixture(scope="module")
 def apicurio(registry_process: Apicurio) -> Apicurio:
-    """Return the running registry; it may know subjects of other files."""
+    """Return the running registry, which may contain subjects from other files."""
     return registry_process if registry_process.process is not None else registry_process.start()
 
 
 @pytest.fixture
 def silent_url() -> Iterator[str]:
-    """The URL of a server that accepts connections and never responds."""
+    """Yield the URL of a server that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"

@@ -1,4 +1,5 @@
-"""A relay like those in front of companies' registries. It terminates TLS, requires a login, and forwards requests."""
+"""Runs a relay like those in front of companies' registries. It terminates TLS, requires a login, and forwards
+requests."""
 
 import http.client
 import socket

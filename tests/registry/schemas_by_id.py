@@ -1,4 +1,4 @@
-"""Runs a registry that has schemas by their ids and responds at once, so that tests measure only the proxy."""
+"""Runs a registry that stores schemas by their ids and responds at once, so that tests only measure the proxy."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 Answering = Callable[[socket.socket, bytes], bool | None]
-"""Responds to the head of a request; returns whether the connection stays open."""
+"""Responds to the head of a request, and returns whether the connection stays open."""
 
 
 def http_response(status: str, body: bytes = b"", *headers: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Records that were written with a real registry are validated, while the registry stops and starts."""
+"""Records that were written with a real registry are validated while the registry stops and starts."""
 
 import json
 from time import monotonic
@@ -131,7 +131,7 @@ def test_a_registry_outage_is_reported_and_ends_when_it_returns(apicurio: Apicur
     with pytest.raises(Outage, match="registry main is unavailable"):
         rule.fault(record(framed_by_id(4711, b"\x02"), topic="gone"))
 
-    apicurio.start()  # stored in memory, so all schemas are lost
+    apicurio.start()  # the registry is in memory, so all schemas are lost
     again = apicurio.register("back-value", '"int"')
 
     def is_known_again() -> bool:

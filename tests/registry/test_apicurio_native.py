@@ -1,6 +1,6 @@
-"""Records of Apicurio's own serializers, which name schemas by its native ids, beside a real registry.
+"""Records of Apicurio's own serializers, which name schemas by its native ids, are validated with a real registry.
 
-The framing is that of apicurio-registry-serde-common 2.6: 8 bytes or 4, or headers of 8.
+The framing is that of apicurio-registry-serde-common 2.6: ids of 8 or 4 bytes, or headers of 8 bytes.
 """
 
 import json
@@ -65,9 +65,9 @@ def rule_for(apicurio: Apicurio, subject: SubjectName = SubjectName.TOPIC, **key
 
 @pytest.fixture(scope="module")
 def registered_schema_ids(apicurio: Apicurio) -> dict[str, Any]:
-    """A schema with a reference; its two ids differ."""
+    """Return a schema with a reference, whose two ids differ."""
     register_artifact(apicurio, "copy", '"string"')
-    for i in range(10):  # schemas of other tests may have moved both numbers
+    for i in range(10):  # other tests' schemas may have advanced both numbers
         register_artifact(apicurio, f"copy-of-copy-{i}", '"string"')
         made = register_artifact(apicurio, f"probe-{i}", json.dumps({"type": "fixed", "name": f"P{i}", "size": 1}))
         if made["globalId"] != made["contentId"]:

@@ -1,4 +1,4 @@
-"""Avro in JSON encoding, as Apicurio's own serializer writes it, is validated as binary data are."""
+"""Avro in JSON encoding, as Apicurio's own serializer writes it, is validated like binary data."""
 
 import json
 import random

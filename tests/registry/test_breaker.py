@@ -1,4 +1,4 @@
-"""A registry that keeps failing gets fewer requests, and this is logged; an internal error is an outage too."""
+"""A registry that keeps failing gets fewer requests, and this is logged. An internal error counts as an outage too."""
 
 import pytest
 
@@ -98,7 +98,7 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
     registry = SchemaRegistry("main", http, 60, 30, clock, reports=recorded_reports)
     http.answers["/schemas/ids/1"] = RegistryFailed("connection rejected")
 
-    for _ in range(600):  # ten minutes with one look-up each second
+    for _ in range(600):  # ten minutes with one look-up per second
         with pytest.raises(Outage, match="registry main is unavailable: connection rejected"):
             registry.schema(1)
         eventually(lambda: registry._fetcher.is_idle)

@@ -1,4 +1,4 @@
-"""Records that Confluent's client has encrypted with its local key service are validated as far as they can be read."""
+"""Records that Confluent's client encrypted with its local key service are validated as far as they are readable."""
 
 import json
 import re
@@ -48,7 +48,7 @@ from confluent_kafka.schema_registry.rules.encryption.localkms.local_driver impo
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 EXECUTORS = RuleRegistry()
-"""A registry of its own, because other test files use the client's global one."""
+"""A separate rule registry, because other test files use the client's global one."""
 for each in (CelExecutor(), CelFieldExecutor(), EncryptionExecutor(), FieldEncryptionExecutor()):
     EXECUTORS.register_executor(each)
 LocalKmsDriver.register()
@@ -90,7 +90,7 @@ message Order {
   string email = 3 [(confluent.field_meta).tags = "PII", (buf.validate.field).string.email = true];
   repeated string phones = 4 [(confluent.field_meta).tags = "PII"];
 }"""
-# The client lacks the file with the constraints; the data are the same without them.
+# The client lacks the file that defines the constraints; the data are the same without them.
 WITHOUT_CONSTRAINTS = re.sub(r'import "buf.*?;|option .buf.*?;|,? *.buf.validate.field.*?(?=])', "", PROTOBUF).replace(
     " []", ""
 )
@@ -170,7 +170,7 @@ def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
     assert [each.fault(good) for each in rules] == [None] * 4
     assert written.counters.encrypted_records == {("main", "whole"): 1}
     assert steps_of(written.rule.fault, good) <= 10
-    # The schema's id and its subject are still validated, and a record that the serializer did not encrypt.
+    # The schema's id and its subject are still validated, and so is a record that the serializer did not encrypt.
     assert "not registered under subject others-value" in str(written.rule.fault(record(good.value, topic="others")))
     replayed = record(b"\0\0\0\0\1\xff", topic="orders", headers=((b"__rule.name", b"all"),))
     assert written.rule.fault(replayed) is not None
@@ -185,7 +185,7 @@ def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
 
     assert (written.rule.fault(good), constraints.fault(good)) == (None, None)
     assert written.counters.encrypted_records == {("main", "fields"): 1}
-    if language != "AVRO":  # no limits of a text apply to it
+    if language != "AVRO":  # limits on strings do not apply to it
         bad = written.record({**ORDER, "id": "o"})
         assert [written.rule.fault(bad), constraints.fault(bad)] != [None, None]
     assert written.rule.fault(record((good.value or b"") + b"\x02", topic="orders")) is not None
@@ -262,7 +262,7 @@ EXPRESSIONS = [
     ("value.amount > 10.0", True),
     ("value.id == 'x' || value.amount > 10.0", True),
 ]
-"""Expressions of a configuration that are false of ORDER, and whether they can be evaluated of what is stored."""
+"""Expressions in a configuration that are false for ORDER, and whether they can be evaluated on the stored data."""
 
 
 @cache
@@ -324,7 +324,7 @@ OVER_DATA: list[tuple[dict[str, Any], bool]] = [
     ({"enum": [ORDER]}, True),
     ({"const": {"id": "o-1"}}, False),
 ]
-"""JSON Schemas about the data of ORDER, and whether its encrypted form passes."""
+"""JSON Schemas for the data of ORDER, and whether its encrypted form passes."""
 
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])

@@ -1,4 +1,4 @@
-"""The data of a request are freed as soon as the request has failed, without the cycle collector.
+"""A request's data are freed as soon as the request has failed, without the cycle collector.
 
 The frames in the traceback of an error that a future keeps must not refer to that future.
 """

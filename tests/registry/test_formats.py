@@ -1,4 +1,4 @@
-"""`formats: annotate`: formats of JSON Schemas have no effect, wherever the schema comes from and is evaluated."""
+"""With `formats: annotate`, formats in JSON Schemas have no effect, wherever the schema comes from and is evaluated."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Records of AWS's own serializers for Glue Schema Registry: the schema comes from a folder."""
+"""Records of AWS's own serializers for Glue Schema Registry are validated with schemas from a folder."""
 
 import zlib
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.validation.rules.steps import steps_of
 
 AVRO, JSON, PROTOBUF = (UUID(int=n) for n in (1, 2, 3))
 SUFFIXES = {"AVRO": "avsc", "JSON": "json", "PROTOBUF": "proto"}
-# Messages are numbered by full names: Outer.Inner is 1 after Outer, Outer.MEntry 2.
+# Messages are numbered in the order of their full names: Outer.Inner is 1, after Outer, and Outer.MEntry is 2.
 FILE = """syntax = "proto3"; package shop;
 message Zero { int64 y = 1; }
 message Outer {

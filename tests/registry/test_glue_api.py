@@ -1,4 +1,5 @@
-"""Glue's API: schemas that boto3 registers in moto's server, signatures as botocore makes them, and failures."""
+"""Glue's API works with schemas that boto3 registers in moto's server, with signatures as botocore makes them, and with
+failures."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A real registry behind TLS and a login: accepted logins, and the message of each rejection."""
+"""A real registry behind TLS and a login accepts logins, and each rejection has its message."""
 
 import subprocess
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ SECRET = "swordfish"
 
 @pytest.fixture(scope="module")
 def known_schema_id(apicurio: Apicurio) -> int:
-    """The id of a registered schema."""
+    """Return the id of a registered schema."""
     return apicurio.register("guarded-value", '"long"')
 
 
@@ -233,7 +233,7 @@ def test_check_reports_errors_in_a_registrys_files(
 
 @pytest.fixture
 def configured_file(apicurio: Apicurio, tmp_path: Path) -> Iterator[Path]:
-    """A configuration with a login that the registry rejects."""
+    """Yield a configuration with a login that the registry rejects."""
     with guarding_relay(apicurio.port, "me:another") as there:
         file = tmp_path / "sluicegate.yaml"
         file.write_text(

@@ -1,4 +1,4 @@
-"""A server at a registry's address may misbehave: a look-up ends in time, is small, and shows no secret."""
+"""If a server at a registry's address misbehaves, a look-up ends in time, uses little memory, and reveals no secret."""
 
 import json
 import re
@@ -174,7 +174,7 @@ def test_an_echoed_request_does_not_appear_in_messages() -> None:
 def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
     def respond_every_second_time(client: socket.socket, _: bytes) -> bool:
         client.sendall(http_response("200 OK", b"{}"))
-        return len(there.heads) % 2 == 1  # every second response is the last one of its connection
+        return len(there.heads) % 2 == 1  # every second response is the last one on its connection
 
     with StandIn(respond_every_second_time) as there:
         with closing(RegistryHttp(there.url)) as http:

@@ -1,4 +1,4 @@
-"""Protobuf values of kafkajs's serializer have no message indexes; those of Confluent's serializers have.
+"""Protobuf values of kafkajs's serializer contain no message indexes; those of Confluent's serializers do.
 
 The values were written by `ProtoSchema` and `wireEncoder` of @kafkajs/confluent-schema-registry 3.9.0 with FILE and the
 id 7: `encode(7, new ProtoSchema({schema: FILE}).toBuffer(value))`.

@@ -1,4 +1,4 @@
-"""Schemas and references that no compiler accepts are permanent faults, never an outage (`on_outage: forward`)."""
+"""Schemas and references that no compiler accepts are permanent faults, and never an outage (`on_outage: forward`)."""
 
 from collections.abc import Iterator
 

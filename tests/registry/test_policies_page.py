@@ -61,7 +61,7 @@ def schema_id(apicurio: Apicurio) -> int:
 def example_of(
     apicurio: Apicurio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], tuple[Config, Rulebook]]]:
-    """A function that builds the rules of an example, with its registry and files in temporary places."""
+    """Yield a function that builds the rules of an example, with its registry and files in temporary places."""
     authority = Authority(tmp_path)
     (tmp_path / "password").write_text(f"{SECRET}\n")
     (tmp_path / "key.json").write_text(KEY)

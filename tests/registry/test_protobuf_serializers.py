@@ -1,4 +1,4 @@
-"""Protobuf schemas work as they are registered in practice: by Confluent's serializer, and as text in a registry."""
+"""Protobuf schemas work as they are usually registered: by Confluent's serializer, and as text in a registry."""
 
 from base64 import b64encode
 from collections.abc import Callable

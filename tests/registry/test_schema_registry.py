@@ -1,4 +1,4 @@
-"""Responses of a registry are cached, also while it is unavailable. A stand-in responds as each test configures."""
+"""A registry's responses are cached, even while it is unavailable. A stand-in responds as each test configures."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -226,14 +226,14 @@ def test_after_a_failure_no_request_waits_until_it_responds(
     with pytest.raises(Outage, match="registry main is unavailable: connection rejected"):
         registry.schema(2)
 
-    # Within a second no request is sent, and cached schemas stay usable.
+    # Within a second, no request is sent, and cached schemas stay usable.
     for schema_id in range(2, 50):
         with pytest.raises(Outage):
             registry.schema(schema_id)
     assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
     assert http.asked == ["/schemas/ids/1", "/schemas/ids/2"]
 
-    # Later one request finds the schema, and the next look-ups use the cached response.
+    # Later, one request finds the schema, and the next look-ups use the cached response.
     http.answers["/schemas/ids/2"] = LONG
     clock.now += 1.1
     with pytest.raises(Outage):

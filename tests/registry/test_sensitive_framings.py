@@ -1,4 +1,4 @@
-"""Sensitive fields of values that other registries' serializers write are masked in place, and read by consumers.
+"""Sensitive fields in values from other registries' serializers are masked in place, and consumers can read the values.
 
 The oracles are AWS's and Apicurio's serializers and deserializers.
 """
@@ -40,7 +40,7 @@ REPLACED = {
     Action.MASK: "*" * 200,
     Action.HASH: hmac.new(b"k" * 16, b"me@example.com", "sha256").hexdigest(),
 }
-"""What is stored instead of me@example.com."""
+"""The stored replacement for me@example.com."""
 SCHEMA: dict[str, Any] = {
     "type": "record",
     "name": "R",
@@ -90,7 +90,7 @@ def test_glues_deserializer_reads_the_masked_values(policy: FieldPolicy, tmp_pat
     replaced = REPLACED[policy.action]
     assert avro_of(avro) == {"mail": replaced, "n": 7}
     assert json.loads(text) == {"mail": replaced, "n": 7}
-    # AWS numbers the messages of a file before the data: R is the first.
+    # AWS writes a message's number in its file before the data: R is the first.
     index = len(message) - new(mail=replaced, n=7).ByteSize()
     assert new.FromString(message[index:]) == new(mail=replaced, n=7)
     assert message[:index] == written[2][0][18 : 18 + index]

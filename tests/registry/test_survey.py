@@ -1,4 +1,4 @@
-"""Unusable schemas of a real registry are found before a record needs them, by a command and by a condition."""
+"""Unusable schemas in a real registry are reported by a command and as a condition, before a record needs them."""
 
 import json
 import re
@@ -296,7 +296,7 @@ def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: st
         off_bad, on_bad = survey_all(), survey_all(inline_rules=True)
         newest |= {"schema": RULED[language], "ruleSet": {"domainRules": [changes]}}
         changed = survey_all(inline_rules=True)
-        changes["tags"] = ["PII"]  # the field does not have this tag
+        changes["tags"] = ["PII"]  # the field lacks this tag
         others_changed = survey_all(inline_rules=True)
         changes["type"] = "JSONATA"
         rewritten = survey_all(inline_rules=True)
@@ -406,7 +406,7 @@ def test_rules_that_change_records_are_named_and_a_changed_text_is_compiled_agai
     with StandIn(respond) as registry:
         surveys = Surveys(config_of(configuration_with_registry(registry.url, a={})))
         (before,) = surveys.survey_all()
-        schema["schema"] = '"strange"'  # the same subject, version and id of a registry that was rebuilt
+        schema["schema"] = '"strange"'  # the same subject, version and id, in a registry that was rebuilt
         (after,) = surveys.survey_all()
 
     assert before.passed_over == (

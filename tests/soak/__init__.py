@@ -1,1 +1,1 @@
-"""All kinds of traffic and faults together, for a long time: nothing may be lost and nothing may grow."""
+"""Runs all kinds of traffic and faults together for a long time. Nothing may be lost and nothing may grow."""

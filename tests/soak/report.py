@@ -1,4 +1,5 @@
-"""The result of a soak in bench/results/reliability.md, between two markers; written by `make soak`, never by hand."""
+"""Writes the result of a soak in bench/results/reliability.md, between two markers. `make soak` writes it; do not edit
+it by hand."""
 
 import os
 import platform

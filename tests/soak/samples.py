@@ -1,4 +1,4 @@
-"""Samples of a proxy's resources, once a second, and of the waits of two clients, at the proxy and at the brokers."""
+"""Takes samples of a proxy's resources every second, and of two clients' waits, at the proxy and at the brokers."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ from tests.wire.raw_client import CLOSED, SILENCE, RawClient, topic_data
 
 _EVERY_SECONDS = 1.0
 _BEGINNING = 0.2
-"""The share of all samples that is left out at the start, when caches and pools fill."""
+"""The share of all samples that is omitted at the start, when caches and pools fill."""
 _SPANS = 40
-"""The number of spans; medians of spans are independent of delays by single faults."""
+"""The number of spans. The medians of spans are independent of delays by single faults."""
 _END = 1 - (1 - _BEGINNING) / 3
-"""The share of all samples after which everything that fills up is full."""
+"""The share of all samples after which all caches and pools are full."""
 MEMORY, MEMORY_AT_THE_END = "memory, MB", "memory, MB, of the last third of these samples"
 DESCRIPTORS, ADDED = "descriptors", "wait for one record, ms more than at the brokers"
 WAIT, DIRECT_WAIT = "wait for one record, ms", "the same at the brokers, ms"
@@ -105,7 +105,7 @@ class SampleClient:
             try:
                 with self._connected(self._leader()) as client:
                     self._ask_on(client)
-            except (OSError, AssertionError, ValueError):  # the last two if no leader is known
+            except (OSError, AssertionError, ValueError):  # the last two are raised if no leader is known
                 self._background.wait_and_continue(_EVERY_SECONDS)  # during a fault
 
     def _leader(self) -> str:

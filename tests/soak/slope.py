@@ -1,4 +1,4 @@
-"""The growth of a value: a straight line through samples, and its standard error."""
+"""Computes the growth of a value: a straight line through samples, and its standard error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The samples of a soak distinguish a machine that slows down from a proxy that does."""
+"""A soak's samples distinguish a machine that slows down from a proxy that slows down."""
 
 from collections.abc import Callable
 

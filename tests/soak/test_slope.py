@@ -1,4 +1,4 @@
-"""A slope and its error, compared with numpy's least squares."""
+"""A slope and its error agree with numpy's least squares."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
-"""Mixed clients, faults, configuration changes and garbage, repeatedly: nothing is lost, leaked or growing.
+"""Mixed clients, faults, configuration changes and garbage run repeatedly, and nothing is lost, leaked or growing.
 
-It takes half a minute in `make test-long`; `make soak MINUTES=60` runs longer and writes its result into
-bench/results/reliability.md. With an even seed clients use TLS.
+The test takes half a minute in `make test-long`. `make soak MINUTES=60` runs longer and writes its result into
+bench/results/reliability.md. With an even seed, clients use TLS.
 """
 
 import os

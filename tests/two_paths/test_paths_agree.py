@@ -71,7 +71,8 @@ _ASKED_NATIVELY = ("keyed", "text", "seen", "json", "schema", "avro")
 _IDS = {name.encode().ljust(16, b"\0"): name for name in _POLICIES}
 _VERSIONS = range(14)
 _DIFFERENT = (2, 3, 7, 9, 13)
-"""A version that the fast path does not read, and those that introduced batches, zstd, tagged fields and topic ids."""
+"""A version that the fast path does not read, and the versions that introduced batches, zstd, tagged fields and topic
+ids."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The fast path reads every field of a topic's policy, at every depth, or the field changes no good batch."""
+"""The fast path reads every field of a topic's policy, at every depth, unless the field affects no good batch."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -76,7 +76,7 @@ SAMPLES: dict[str, tuple[TopicPolicy, dict[str, Any]]] = {
     "exempt": (_BOUNDED, {"exempt": ExemptClients((Exemption(None, NamePattern("etl")),))}),
     "origins": (_BOUNDED, {"origins": PolicyOrigins(is_suspended=True)}),
 }
-"""A policy, and a value of one field that changes the policy's verdicts about some of BATCHES."""
+"""A policy, and a value of one field that changes the policy's verdicts on some of BATCHES."""
 
 _TIMES = (NOW, NOW - 5000, NOW - 5001, NOW + 5000, NOW + 5001, NOW - 10**9, NOW + 10**7, -1)
 BATCHES = [
@@ -105,7 +105,7 @@ def test_a_batch_that_the_fast_path_accepts_violates_no_field(name: str) -> None
     if name not in READ_BY_FAST_PATH | NOT_NEEDED_BY_FAST_PATH:
         assert policy.ordinary is None, f"no native code reads {name}, but the fast path accepts the topic"
         return
-    with_it, without = (list(_accepted_natively(each)) for each in (policy, base))  # checks them by the slow path too
+    with_it, without = (list(_accepted_natively(each)) for each in (policy, base))  # the slow path checks these too
     assert any(with_it), "no batch stays on the fast path"
     if name in READ_BY_FAST_PATH:
         assert with_it != without, (

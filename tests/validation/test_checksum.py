@@ -1,4 +1,4 @@
-"""The fast path's CRC32C, of any length: in one stream, in three, and by the library."""
+"""The fast path's CRC32C is correct for any length: in one stream, in three, and with the library."""
 
 import random
 

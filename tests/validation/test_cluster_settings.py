@@ -1,4 +1,4 @@
-"""A cluster's settings are combined with those of the file."""
+"""A cluster's settings are combined with the file's settings."""
 
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings, settings_from, stricter_of

@@ -1,4 +1,4 @@
-"""Counted work, kept objects and texts bound the cost of validating a request, whatever its bytes claim."""
+"""Counted work, kept objects and texts bound the cost of validating a request, whatever its bytes contain."""
 
 import gzip
 import tracemalloc

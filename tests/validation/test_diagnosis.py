@@ -1,4 +1,4 @@
-"""Record errors about times end with the probable meaning of the time. The other texts are those of a broker."""
+"""Record errors about times end with the time's probable meaning. The other texts are a broker's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The effective policy: the value of each key, and its source."""
+"""The effective policy shows the value of each key, and its source."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""No policy of a topic is weaker than the operator's floor, whatever the files of teams contain."""
+"""No topic policy is weaker than the operator's floor, whatever the teams' files contain."""
 
 from random import Random
 from typing import Any

@@ -1,4 +1,4 @@
-"""From the configuration to a topic's policy."""
+"""A topic's policy is built from the configuration."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event

@@ -1,6 +1,7 @@
-"""Topic settings as an entry of `topics`: values, precedence, delegation, and what the owners of topics cannot reach.
+"""Topic settings act like an entry in `topics`: values, precedence, delegation, and the keys that topic owners cannot
+set.
 
-The texts are those of `sluicegate check` for the same values in a file.
+The messages are those of `sluicegate check` for the same values in a file.
 """
 
 from dataclasses import fields

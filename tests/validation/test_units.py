@@ -37,7 +37,7 @@ NOW_2026 = int(MOMENT.timestamp() * 1000)
 @pytest.mark.parametrize(
     ("number", "unit"),
     [
-        (46_347, "Excel's days since 1900"),  # what a spreadsheet shows for 2026-11-21
+        (46_347, "Excel's days since 1900"),  # the value in a spreadsheet for 2026-11-21
         ((MOMENT - datetime(1970, 1, 1, tzinfo=UTC)).days, "days since 1970"),
         (NOW_2026 // 100, "seconds × 10"),
         (978_307_200, "seconds"),  # 2001-01-01
@@ -45,7 +45,7 @@ NOW_2026 = int(MOMENT.timestamp() * 1000)
         (20_261_121_093_000, "YYYYMMDDhhmmss"),
         (1_280_000_000_000_000, "microseconds"),
         (1_280_000_000_000_000_000, "nanoseconds"),
-        (116_444_736_000_000_000 + NOW_2026 * 10_000, "100 ns since 1601"),  # the epoch of 1970 as FILETIME has it
+        (116_444_736_000_000_000 + NOW_2026 * 10_000, "100 ns since 1601"),  # the epoch of 1970 as a FILETIME
         (621_355_968_000_000_000 + NOW_2026 * 10_000, "100 ns since the year 1"),  # DateTime.Ticks of .NET
         (5_000_000, None),
         (NOW_2026, None),

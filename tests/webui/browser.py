@@ -1,4 +1,4 @@
-"""Chromium, for tests of pages. A plugin of pytest, because tests of reports use it too."""
+"""Provides Chromium for tests of pages. It is a pytest plugin, because tests of reports also use it."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""Runs a stand-in for a proxy with 200 clients and 300 topics, which sends its live state to the web UI every
-second.
-"""
+"""Runs a stand-in for a proxy with 200 clients and 300 topics, which sends its live state every second."""
 
 import time
 from contextlib import closing

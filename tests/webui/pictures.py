@@ -1,6 +1,7 @@
 """Writes the pictures of the web UI in docs/pictures, from a running demo in Chromium.
 
-`make pictures [SECONDS=900]`. The demo's cluster and producers have random ports: the pictures show example addresses.
+Run `make pictures [SECONDS=900]`. The demo's cluster and producers use random ports, but the pictures show example
+addresses.
 """
 
 import os
@@ -56,7 +57,7 @@ def take(browser: Browser, admin: str, picture: Picture, file: Path) -> None:
     page.goto(f"{admin}/{picture.view}", timeout=_WAIT_MS)
     section = page.locator(f"#{picture.section}")
     section.wait_for(timeout=_WAIT_MS)
-    page.wait_for_timeout(12_000)  # rates of ten seconds since the page was opened
+    page.wait_for_timeout(12_000)  # rates over ten seconds since the page was opened
     page.evaluate(_WITH_EXAMPLE_ADDRESSES, _broker_names(page))
     if picture.alone:
         section.screenshot(path=file)

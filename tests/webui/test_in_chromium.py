@@ -1,6 +1,6 @@
-"""The web UI in a real browser: figures move, names from clients stay text, and every view is accessible.
+"""In a real browser, the web UI's figures move, names from clients stay text, and every view is accessible.
 
-Screenshots are left in build/web-ui/.
+Screenshots are stored in build/web-ui/.
 """
 
 import json
@@ -72,14 +72,14 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
 
 @pytest.fixture(scope="module")
 def large_proxy_address() -> Iterator[str]:
-    """The address of a stand-in with 200 clients and 300 topics."""
+    """Yield the address of a stand-in with 200 clients and 300 topics."""
     with serve_web_ui(LargeProxy()) as server:
         yield f"http://127.0.0.1:{server.port}/"
 
 
 @pytest.fixture
 def browser_errors() -> list[str]:
-    """Errors of the browser; breaches of the content security policy are errors on the console."""
+    """Return the browser's errors. Violations of the content security policy are errors on the console."""
     return []
 
 
@@ -259,10 +259,10 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     expect(page.locator("#clients tbody tr")).to_have_count(CLIENTS)
     assert (
         client_id_of_number(10) in page.locator("#clients td:first-child").all_inner_texts()
-    )  # 180 characters, not cut
+    )  # 180 characters, not truncated
     assert set(page.locator("#clients td[data-label=Owner]").all_inner_texts()) == {"shop (#shop)"}
     widths = page.evaluate("(e => [e.scrollWidth, e.clientWidth])(document.querySelector('#clients'))")
-    assert widths[0] == widths[1]  # no column is cut
+    assert widths[0] == widths[1]  # no column is truncated
     page.get_by_label("Search").fill("service-11")
     expect(page.locator("#clients tbody tr")).to_have_count(11)  # 11, 110 to 119
     page.get_by_role("button", name="Client", exact=True).click()
@@ -284,7 +284,7 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     expect(page.locator("#topic-policy pre")).to_contain_text(f"{topic_name_of_number(25)}: policy")
     expect(page.locator("#history-batches-text")).to_contain_text(
         "Peak 9/s"
-    )  # 2 + 25 % 9 a second, before the page was opened
+    )  # 2 + 25 % 9 per second, before the page was opened
     expect(page.locator("#history-batches canvas")).to_be_visible()
     open_view(page, f"#/client?id={quote(client_id_of_number(4))}", "#client-example")
     expect(page.locator("#client")).to_contain_text("shop (#shop)")  # its owner
@@ -305,7 +305,7 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     expect(page.locator("#topics tbody tr")).to_have_count(QUIET_TOPICS)
     expect(page.locator("#topics tbody tr").first.locator("time")).to_have_count(
         1
-    )  # topics with traffic and without violations
+    )  # topics with traffic but without violations
     open_view(page, f"#/topics?q={quote(topic_name_of_number(25))}", "#topics-section")
     expect(page.locator("#topics tbody tr").first).to_contain_text("225 kB")  # 9000 * 25 bytes/s
     open_view(page, "#/topics?q=quiet-", "#topics-section")
@@ -328,7 +328,7 @@ def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: py
         expect(page.locator("#stale")).to_have_count(0, timeout=WAIT_MS)
         expect_text(page, "#state-text", "serving")
         assert text_of(page, "#about") != started
-        expect(page.locator("#flow-records-text")).to_contain_text("No data for", timeout=WAIT_MS)  # a whole bin later
+        expect(page.locator("#flow-records-text")).to_contain_text("No data for", timeout=WAIT_MS)  # after a whole bin
         page.context.close()
 
 
@@ -359,7 +359,7 @@ def test_an_idle_proxy_shows_empty_tables(browser: Browser, browser_errors: list
         page = open_page(browser, f"http://127.0.0.1:{server.port}/", browser_errors, 1280)
         expect_text(page, "#state-text", "serving")
         assert text_of(page, "#flow-rejected-text") == "No data in the last 15 minutes."
-        assert text_of(page, "#figures div:nth-child(2) dd") == "no data\n0 total"  # not the same as 0/s
+        assert text_of(page, "#figures div:nth-child(2) dd") == "no data\n0 total"  # different from 0/s
         page.screenshot(path=PICTURES / "empty.png", full_page=True)
         open_view(page, "#/connections", "#connections")
         assert text_of(page, "#connections tbody") == "No clients connected."

@@ -1,4 +1,4 @@
-"""The HTML report of dead letters in a real browser: it is accessible, fits the window, and requests nothing."""
+"""In a real browser, the HTML report of dead letters is accessible, fits the window, and sends no requests."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Dead letters in a real browser: texts of strangers stay text, and each group leads to its clients and its redrive."""
+"""In a real browser, strangers' texts in dead letters stay text, and groups link to their clients and redrives."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,7 +41,7 @@ TOPICS = [
         "letters": 4,
         "formats": ["sluicegate"],
         "oldest_ms": TIME,
-        "newest_ms": 2**62,  # anyone may write such a timestamp
+        "newest_ms": 2**62,  # any client may write such a timestamp
         "from_topics": {"orders": 4},
     },
     {"topic": "audit.dlq", "problem": "the topic does not exist", "records": 0},
@@ -128,7 +128,7 @@ def test_topics_lead_to_groups_and_groups_to_clients(
     expect(connect).to_contain_text("not shown: the policy of orders")
     expect(section).to_contain_text("The newest 4 of 20,000 records were read; 1 are no dead letters.")
     assert page.locator("main img, main script").count() == 0
-    assert section.get_by_role("button").count() == 0  # nothing is redriven from a page without a person's login
+    assert section.get_by_role("button").count() == 0  # a page cannot redrive anything without a person's login
     assert [(one["id"], one["nodes"]) for one in Axe().run(page).response["violations"]] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.screenshot(path=PICTURES / f"letters-{scheme}-{width}.png", full_page=True)

@@ -1,4 +1,4 @@
-"""The view of all proxies of a cluster in a real browser: three proxies, one of them stale."""
+"""A real browser shows all proxies of a cluster: three proxies, one of them stale."""
 
 import json
 import time

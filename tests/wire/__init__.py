@@ -1,1 +1,1 @@
-"""Batches and requests that tests send and read, correct or deliberately wrong."""
+"""Builds and parses batches and requests for tests, correct or deliberately wrong."""

@@ -1,4 +1,4 @@
-"""Record batches built field by field, so that any field can be false."""
+"""Builds record batches field by field, so that any field can be false."""
 
 import gzip
 import struct

@@ -1,6 +1,6 @@
-"""The response of Fetch (key 1), versions 0 to 18, whose changes `sluicegate.protocol.messages.fetch` lists.
+"""Defines the response of Fetch (key 1), versions 0 to 18, whose changes `sluicegate.protocol.messages.fetch` lists.
 
-The product reads it by hand (`sluicegate.protocol.fetch_response`) or forwards it.
+The product parses it by hand (`sluicegate.protocol.fetch_response`) or forwards it.
 """
 
 from sluicegate.protocol.messages.schema import (

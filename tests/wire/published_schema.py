@@ -1,4 +1,4 @@
-"""Validates events against docs/violation-event.schema.json; a field that the schema lacks is a problem, too."""
+"""Validates events against docs/violation-event.schema.json. A field that is not in the schema is a problem, too."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A Kafka client that sends arbitrary frames and returns the raw responses."""
+"""Provides a Kafka client that sends arbitrary frames and returns the raw responses."""
 
 import socket
 import struct

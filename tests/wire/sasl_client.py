@@ -1,4 +1,4 @@
-"""A client that logs in with PLAIN, SCRAM (also with a delegation token) or OAUTHBEARER, message by message."""
+"""Provides a client that logs in with PLAIN, SCRAM (also delegation tokens) or OAUTHBEARER, message by message."""
 
 import base64
 import hashlib

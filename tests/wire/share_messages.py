@@ -1,4 +1,4 @@
-"""Responses of share groups (KIP-932): ShareFetch and ShareAcknowledge. The proxy forwards them unparsed."""
+"""Defines the responses for share groups (KIP-932): ShareFetch and ShareAcknowledge, which the proxy only forwards."""
 
 from sluicegate.protocol.messages.schema import (
     INT16,

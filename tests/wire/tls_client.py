@@ -1,4 +1,4 @@
-"""A `RawClient` over TLS."""
+"""Provides a `RawClient` over TLS."""
 
 import ssl
 

@@ -1,4 +1,4 @@
-"""A request of each API that changes a topic, and the error codes in a response."""
+"""Builds a request for each API that changes a topic, and parses the error codes in a response."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Messages that the proxy reads or rewrites without a schema."""
+"""Defines messages that the proxy reads or rewrites without a schema."""
 
 from sluicegate.protocol.messages.schema import BOOL, INT8, INT16, INT32, STRING, ArrayOf, Field, MessageSchema, array
 

@@ -1,7 +1,8 @@
-"""Estimates, from a topic's profile, how many records the full enforcement of a configuration would have rejected.
+"""Estimates, from a topic's profile, how many records a configuration would have rejected if it were enforced in full.
 
-A topic is enforced partly if its policy is enforced only for some clients (`enforce`), or only observes. A profile
-counts the records beyond certain bounds, so the number for any other bound is between those of its neighbours.
+A topic is partly enforced if its policy only observes, or is enforced only for some clients (`enforce`). A profile
+counts the records beyond certain bounds, so the count for any other bound is between the counts of the neighbouring
+bounds.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,10 +26,10 @@ _HEADS = ("topic", "enforced for", "before.max", "after.max", "records", "would 
 
 @dataclass(frozen=True, slots=True)
 class FullEnforcement:
-    """The effect on one topic.
+    """The effect of full enforcement on one topic.
 
-    `enforced_for` describes the clients for which the policy is enforced now. `rejected_at_least` and
-    `rejected_at_most` are numbers of records beyond its bounds (ms).
+    `enforced_for` describes the clients for which the policy is enforced now. Between `rejected_at_least` and
+    `rejected_at_most` records are beyond the policy's bounds (ms).
     """
 
     topic: str
@@ -40,19 +41,19 @@ class FullEnforcement:
     rejected_at_most: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures for the topic in summary.json."""
+        """Return the topic's figures for summary.json."""
         return {key: value for key, value in asdict(self).items() if key not in ("topic", "records")}
 
 
 def effect_of(config: Config, topics: Topics, profile_results: Results) -> list[FullEnforcement]:
-    """Return the effect on each topic of a profile, by the file's policies and the cluster's settings."""
+    """Return the effect on each topic of a profile, given the file's policies and the cluster's settings."""
     settings = cluster_settings(topics)[0] if config.upstream.topic_settings else {}
     bounds = bounds_in(profile_results.read_summary()["topics"], topics.names)
     return list(full_enforcement(policies_of(config, settings), bounds))
 
 
 def full_enforcement(policies: Policies, bounds: Sequence[BoundCount]) -> Iterator[FullEnforcement]:
-    """Yield the effect on each topic that is enforced partly. `bounds` are those of a profile. Raises RuleUnusable."""
+    """Yield the effect on each partly enforced topic. `bounds` are the bounds of a profile. Raises RuleUnusable."""
     rulebook = policies.rulebook()
     for topic in dict.fromkeys(each.topic for each in bounds):
         policy = rulebook.policy_of(topic)
@@ -81,7 +82,7 @@ def _of_topic(topic: str, policy: TopicPolicy, bounds: Sequence[BoundCount]) -> 
 
 
 def _between(bound_ms: int, bounds: Iterable[BoundCount], records: int) -> tuple[int, int]:
-    """Return the minimum and the maximum number of records that can be beyond a bound."""
+    """Return the minimum and the maximum number of records that may be beyond a bound."""
     if bound_ms == LONG_MAX:
         return 0, 0
     steps = sorted(bounds, key=lambda each: each.bound_ms)
@@ -91,7 +92,7 @@ def _between(bound_ms: int, bounds: Iterable[BoundCount], records: int) -> tuple
 
 
 def enforcement_sentence(found: Sequence[FullEnforcement]) -> str:
-    """Return a sentence about the effect of full enforcement; an empty text if all topics are enforced."""
+    """Return a sentence about the effect of full enforcement; an empty string if all topics are enforced."""
     if not found:
         return ""
     least, most = (sum(getattr(each, name) for each in found) for name in ("rejected_at_least", "rejected_at_most"))
@@ -105,7 +106,7 @@ def enforcement_sentence(found: Sequence[FullEnforcement]) -> str:
 
 
 def section_of(found: Sequence[FullEnforcement]) -> ReportSection:
-    """Return the section of the report."""
+    """Return the report's section about full enforcement."""
     worst = sorted(found, key=lambda each: (-each.rejected_at_most, each.topic))
     shown, rest = cut_rows(worst, "summary.json")
     rows = [

@@ -1,7 +1,7 @@
-"""Runs `sluicegate-spark advise`: recommends limits from topics' profiles.
+"""Runs `sluicegate-spark advise`: recommends limits from the topics' profiles.
 
-Computes from a profile's bounds how many records each limit would reject, and the tightest limits that reject hardly
-any valid record.
+From the bounds in a profile, the job computes how many records each limit would reject, and the tightest limits that
+reject hardly any valid record.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,10 +32,10 @@ _KEYS = {BEHIND: "message.timestamp.before.max.ms", AHEAD: "message.timestamp.af
 
 @dataclass(frozen=True, slots=True)
 class BoundCount:
-    """The numbers of a topic's records beyond a bound (ms) on one side.
+    """The number of a topic's records beyond a bound (ms) on one side.
 
-    Of its `records`, some are certainly beyond the bound, and `at_most` may be. Of its `valid` records, `valid_beyond`
-    are.
+    `beyond` counts the records that are certainly beyond the bound, `at_most` also those that may be. Of the topic's
+    `valid` records, `valid_beyond` are beyond it.
     """
 
     topic: str
@@ -50,7 +50,7 @@ class BoundCount:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit and the number of records that it would have rejected, certainly and at most (`rejected_at_most`).
+    """A limit with the number of records that it would certainly have rejected, and at most (`rejected_at_most`).
 
     `bound_ms` is LONG_MAX if no bound fits.
     """
@@ -64,7 +64,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The tightest limits of one topic, and the effect of Kafka 4's default."""
+    """The tightest limits for one topic, and the effect of Kafka 4's default."""
 
     topic: str
     records: int
@@ -113,8 +113,8 @@ def _tightest(bounds: Sequence[BoundCount], at_most: float) -> Limit:
 
 
 def as_yaml(advice: Sequence[Advice], bootstrap: Sequence[str]) -> str:
-    """Return a complete configuration for `sluicegate check`. It observes, so it rejects nothing."""
-    # A topic's name consists only of letters, digits and . _ -, which are literal in a glob.
+    """Return a complete configuration for `sluicegate check`. Its policies observe, so they reject nothing."""
+    # A topic's name contains only letters, digits and . _ -, which are literals in a glob.
     topics = [
         {"match": each.topic} | {_KEYS[limit.side]: limit.bound_ms for limit in (each.behind, each.ahead)}
         for each in advice
@@ -133,7 +133,7 @@ _TIMESTAMP_TYPE, _LOG_APPEND_TIME = "message.timestamp.type", "LogAppendTime"
 
 
 class NoProfile(PipelineError):
-    """Raised if the folder has no profile of these topics. The text gives the reason."""
+    """Raised if the folder contains no profile of these topics. The message gives the reason."""
 
 
 def read_profile(spark: SparkSession, topics: Topics, folder: str) -> Results:
@@ -151,7 +151,7 @@ def read_profile(spark: SparkSession, topics: Topics, folder: str) -> Results:
 
 
 def make_profile(spark: SparkSession, topics: Topics, out: Results, now_ms: int, after_max_ms: int) -> Results:
-    """Make a profile in a subfolder of the job's folder."""
+    """Profile the topics in a subfolder of the job's folder."""
     results = Results(spark, out.path("profile"))
     results.write_summary(profile(spark, topics, results, now_ms, after_max_ms, None))
     return results
@@ -165,7 +165,7 @@ def advice_of(topics: Topics, profile_results: Results, at_most: float) -> list[
 
 
 def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[BoundCount]:
-    """Return the counts of a profile's summary for topics that have records."""
+    """Return the bounds in a profile's summary for all topics with records."""
     bounds: list[BoundCount] = []
     for name in names:
         topic = profiled[name]
@@ -181,7 +181,7 @@ def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[BoundCo
 
 
 def _is_stamped(topics: Topics, name: str, producers: list[dict[str, Any]]) -> bool:
-    """Return whether the broker sets a topic's times: by its settings or, if they cannot be read, by its records."""
+    """Return whether the broker sets a topic's times, by its settings or, if they cannot be read, by its records."""
     try:
         return settings_of(AdminClient(topics.for_librdkafka), name).values[_TIMESTAMP_TYPE] == _LOG_APPEND_TIME
     except KafkaException:
@@ -212,7 +212,7 @@ def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[di
 
 
 def limit_in_words(limit: Limit, broker_sets_times: bool) -> str:
-    """Return a limit as a table shows it."""
+    """Return the words that a table shows for a limit."""
     if broker_sets_times:
         return "none: the broker sets times"
     return "no limit" if limit.bound_ms == LONG_MAX else duration(limit.bound_ms)

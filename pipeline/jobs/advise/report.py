@@ -1,4 +1,4 @@
-"""Advice as a report and as a table."""
+"""Presents advice as a report and as a table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -104,7 +104,7 @@ def write_report(
     found: Sequence[FullEnforcement],
     now_ms: int,
 ) -> None:
-    """Write the report with a plot for each of the topics with most rejections, and the configuration."""
+    """Write the report, with a plot for each topic with many rejections, and the configuration."""
     share = f"{100 * summary['at_most']:g} %"
     most = _most_rejected(advice)
     shown, rest = cut_rows(most, "summary.json")

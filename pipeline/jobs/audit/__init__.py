@@ -1,1 +1,1 @@
-"""Validates stored records by the proxy's policies."""
+"""Validates stored records with the proxy's policies."""

@@ -1,7 +1,7 @@
 """Checks data contracts over all stored records of a topic: counts, shares, duplicates and freshness.
 
-A record with a null value does not count. A field that is absent, or whose value cannot be read, counts as null. What a
-serializer has encrypted counts only as a record, and a field of it as not null.
+Records with a null value are not counted. A field that is absent or cannot be read counts as null. An encrypted value
+counts only as a record, and an encrypted field counts as not null.
 """
 
 import json
@@ -21,7 +21,7 @@ _ROWS = "rows"
 _NEWEST = "newest"
 _READABLE = "readable"
 _ENCRYPTED: Final = "\0encrypted"
-"""The text of encrypted fields, about which no check is made."""
+"""The text that represents an encrypted field, which no check reads."""
 _PASSES: Final[Mapping[str, Callable[..., bool]]] = {
     "mustBe": lambda found, limit: found == limit,
     "mustNotBe": lambda found, limit: found != limit,
@@ -37,10 +37,10 @@ _PASSES: Final[Mapping[str, Callable[..., bool]]] = {
 def check_contracts(
     spark: SparkSession, topics: Topics, contracts: Mapping[str, TopicContract], policies: Policies, now_ms: int
 ) -> dict[str, dict[str, Any]]:
-    """Return by topic the results of its contract's checks, and the unchecked statements.
+    """Return, by topic, the results of its contract's checks, and the statements that were not checked.
 
-    `policies` has the registries with the schemas of Avro and Protobuf. `now_ms` is the moment to which the age of the
-    newest record counts. Raises Spark's own exceptions, and CannotBeValidated in a task.
+    `policies` contains the registries with the Avro and Protobuf schemas. `now_ms` is the time from which the age of
+    the newest record is measured. Raises Spark's own exceptions, and CannotBeValidated in a task.
     """
     found = {}
     for name in topics.names:
@@ -93,7 +93,7 @@ def _checked(records: DataFrame, checks: tuple[StoredCheck, ...], now_ms: int) -
 
 
 def _duplicates(records: DataFrame, check: StoredCheck) -> int:
-    """Return how many values that are neither null nor encrypted exist more than once."""
+    """Return how many values occur more than once, without null and encrypted values."""
     values = records.select(*(f.col(_column(path)) for path in check.fields)).dropna()
     for path in check.fields:
         values = values.where(f.col(_column(path)) != _ENCRYPTED)
@@ -125,14 +125,14 @@ _COUNTED: Final[Mapping[Metric, Callable[[StoredCheck], Column]]] = {
 
 
 def _column(path: tuple[str, ...]) -> str:
-    """Return the name of the column with the text of a field. Its characters have no meaning in Spark."""
+    """Return the name of the column for a field's text. None of its characters has a special meaning in Spark."""
     return "f" + json.dumps(path).encode().hex()
 
 
 def _field(path: tuple[str, ...], may_be_encrypted: bool) -> Column:
-    """Return the text of a field of the JSON value; null if it is absent or null.
+    """Return a field of the JSON value as text; null if the field is absent or null.
 
-    `may_be_encrypted` is whether the column `encrypted` has the names of encrypted fields.
+    `may_be_encrypted` is whether the column `encrypted` contains the names of encrypted fields.
     """
     found = f.try_parse_json(f.col("value").cast("string"))
     for name in path:
@@ -145,16 +145,15 @@ def _field(path: tuple[str, ...], may_be_encrypted: bool) -> Column:
 
 
 def _texts(values: tuple[Any, ...]) -> list[Column]:
-    """Return values of a contract as the text that `_field` returns for them."""
+    """Return a contract's values in the form that `_field` returns."""
     dumped = (json.dumps(value, default=str) for value in values if value is not None)
     return [_text(f.try_parse_json(f.lit(value))) for value in dumped]
 
 
 def _text(value: Column) -> Column:
-    """Return the text of a variant, which is the same for all ways to write a number: 5, 5.0 and 5e0; 1e-7 and
-    0.0000001.
+    """Return a variant as text, which is the same for all spellings of a number: 5, 5.0 and 5e0; 1e-7 and 0.0000001.
 
-    Numbers with an exponent are doubles. They get the text of a decimal if one has the same value.
+    A number with an exponent is a double. If a decimal has the same value, the decimal's text is returned.
     """
     whole = f.try_variant_get(value, "$", "bigint")
     number = f.when(f.schema_of_variant(value) == "DOUBLE", f.try_variant_get(value, "$", "double"))
@@ -165,5 +164,5 @@ def _text(value: Column) -> Column:
 
 
 def _without_zeros(number: Column) -> Column:
-    """Return the text of a decimal, which has decimal places, without zeros at its end."""
+    """Return a decimal, which has decimal places, as text without trailing zeros."""
     return f.regexp_replace(number.cast("string"), r"\.?0+$", "")

@@ -40,7 +40,7 @@ _PACKED_ROWS = 10_000  # a dict takes ten times the memory of a row
 
 
 class RowKind(StrEnum):
-    """Kinds of rows. Each becomes a table."""
+    """The kinds of rows. The rows of each kind become a table."""
 
     BATCHES = "batches"
     FINDINGS = "findings"
@@ -50,10 +50,12 @@ class RowKind(StrEnum):
 
 
 ENCRYPTED = "encrypted"
-"""The kind of the rows that count encrypted records: `key` is the registry, `reason` the encrypted part."""
+"""The kind of the rows that count encrypted records. In these rows, `key` is the registry, and `reason` is the
+encrypted part of the record.
+"""
 GOOD, MASK, UNCHECKED, PERHAPS = "good", "mask", "unchecked", "perhaps"
-"""Verdicts besides the modes: no violation, sensitive fields that are masked or hashed, no checks configured, and times
-that are out of bounds for a part of the range in which the batch was appended.
+"""Verdicts besides the modes. GOOD: no violation. MASK: sensitive fields are masked or hashed. UNCHECKED: no checks are
+configured. PERHAPS: times are out of bounds for only a part of the range in which the batch was appended.
 """
 VERDICTS = (GOOD, *(mode.value for mode in Mode), MASK, UNCHECKED, PERHAPS)
 _SENSITIVE = "sensitive fields in clear"
@@ -63,7 +65,7 @@ _Producer = tuple[int, int, int, str]
 
 
 class AppendTimeRange(NamedTuple):
-    """The range (ms) in which a batch was appended. By its neighbours' times, it was appended before `next_step_ms`."""
+    """The range (ms) in which a batch was appended. Its neighbours show that this was before `next_step_ms`."""
 
     earliest_ms: int
     latest_ms: int
@@ -71,8 +73,9 @@ class AppendTimeRange(NamedTuple):
 
     @property
     def hours(self) -> tuple[int, int]:
-        """Return the first and the last hour (ms) by the neighbours' times. If the range is at most an hour, both are
-        equal.
+        """Return the first and the last hour (ms) in which the batch was appended, by the neighbours' times.
+
+        If the range is at most an hour long, both are equal.
         """
         first = self.earliest_ms // HOUR_MS * HOUR_MS
         is_dated = self.next_step_ms - self.earliest_ms <= HOUR_MS
@@ -80,19 +83,19 @@ class AppendTimeRange(NamedTuple):
 
 
 class UncertainRecords(NamedTuple):
-    """The number of records with a time that is out of bounds only for a part of the range."""
+    """The number of records whose times are out of bounds for only a part of the range."""
 
     reason: Reason
     records: int
 
 
 def bad_records(validated: ValidatedRequest) -> int:
-    """Return the number of bad records of the batch."""
+    """Return the number of bad records in the batch."""
     return max((finding.bad_count for _, finding in _findings_in(validated)), default=0)
 
 
 def timed_reason(validated: ValidatedRequest) -> Reason | None:
-    """Return the reason why times of the batch are out of bounds; None if they are not."""
+    """Return the reason why the batch's times are out of bounds; None if they are within bounds."""
     for _, finding in _findings_in(validated):
         reasons = [finding.reason, *(bad.reason for bad in finding.bad_records)]
         if Reason.TIMESTAMP_IN_FUTURE in reasons:
@@ -103,9 +106,7 @@ def timed_reason(validated: ValidatedRequest) -> Reason | None:
 
 
 class AuditFindings:
-    """The findings of one partition. `samples` is the number of bad records kept for each reason and rule; None keeps
-    all.
-    """
+    """The findings in one partition. `samples` is how many bad records to keep per reason and rule; None keeps all."""
 
     def __init__(self, of: TopicPartition, samples: int | None) -> None:
         self._of = of
@@ -120,7 +121,7 @@ class AuditFindings:
         self._encrypted = Counter[tuple[str, str]]()
 
     def add_encrypted(self, counts: Counter[tuple[str, str]]) -> None:
-        """Add the numbers of records that serializers have encrypted, by registry and part."""
+        """Add the numbers of records that serializers encrypted, by registry and encrypted part."""
         self._encrypted.update(counts)
 
     def add(
@@ -169,7 +170,7 @@ class AuditFindings:
                     _add(self._rehearsed, (producer, bound.key, bound.max_ms), 1, records, count)
 
     def table(self, missing: MissingRanges) -> pa.Table:
-        """Return all rows, and one for each range of offsets that was deleted before it could be read (`missing`)."""
+        """Return all rows, and a row for each offset range that retention deleted before it was read (`missing`)."""
         rest = pa.Table.from_pylist([*self._rows(missing)], SCHEMA)
         return pa.concat_tables([pa.Table.from_batches(self._packed, SCHEMA), rest])
 
@@ -215,12 +216,13 @@ class AuditFindings:
     def _first_offset(self, batch: StoredBatch) -> int:
         """Return a batch's first offset.
 
-        A compressed message does not state it. If the message cannot be decoded, return the last offset.
+        A compressed message of an old format does not contain it. If the message cannot be decoded, return the last
+        offset.
         """
         return batch.first_offset if batch.header is not None else [*self._offsets(batch), batch.last_offset][0]
 
     def _offsets(self, batch: StoredBatch) -> list[int]:
-        """Return the offsets of the batch's records; empty if it cannot be decoded."""
+        """Return the offsets of the batch's records; an empty list if the batch cannot be decoded."""
         try:
             found: list[int] = self._decoder.decode(batch).offset.tolist()
         except BrokenRecords:
@@ -228,14 +230,14 @@ class AuditFindings:
         return found
 
     def _stored(self, batch: StoredBatch) -> int:
-        """Return the number of records of a batch that was not parsed by the validation."""
+        """Return the number of records in a batch that the validation did not parse."""
         if batch.header is not None:
             return max(batch.header.record_count, 0)
         return len(self._offsets(batch))
 
 
 def _findings_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Finding]]:
-    """Yield the violations of the batch, first that of the mode that determines what happens to it."""
+    """Yield the batch's violations, beginning with that of the mode that determines what happens to the batch."""
     if PLACE in validated.rejected:
         yield Mode.QUARANTINE if PLACE in validated.to_quarantine else Mode.REJECT, validated.rejected[PLACE]
     if PLACE in validated.fixed:
@@ -260,12 +262,12 @@ def _producer_of(batch: StoredBatch, appended: AppendTimeRange) -> _Producer:
 
 
 def diagnosis_of(bad: BadRecord, appended_ms: int) -> str:
-    """Describe the fault of a record as of a moment (ms), without its contents."""
+    """Describe a record's fault as of a given time (ms), without the record's contents."""
     return (diagnose(bad.timestamp, appended_ms) if bad.reason in TIMED else bad.message)[:_DIAGNOSIS_CHARACTERS]
 
 
 def _add(sums: dict[Any, list[int]], key: Any, *counts: int, span: tuple[int, int] | None = None) -> None:
-    """Add counts to the sums. `span` is the first and the last offset; None if there are none."""
+    """Add counts to the sums. `span` is the first and the last offset; None if there are no offsets."""
     known = sums.get(key)
     if known is None:
         sums[key] = [*counts, *(span or ())]

@@ -1,7 +1,7 @@
 """Runs `sluicegate-spark audit`: applies the proxy's policies to stored records.
 
-Executors aggregate what they validate. Only some rows for each hour pass through Spark, and for the clocks of large
-partitions a row for each minute and producer.
+Executors validate the records and aggregate the results, so only a few rows per hour pass through Spark. For the clock
+of a large partition, executors also send a row per minute and producer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,12 +55,13 @@ _COLUMNS = {
 _SUMS = ("batches", "records", "bad_records")
 _SPAN = {"first_offset": f.min, "last_offset": f.max}
 _MOST_SAMPLES = 200
-"""Samples in the summary; the table lists all."""
+"""The maximum number of samples in the summary; the table contains all samples."""
 
 
 def cluster_settings(topics: Topics) -> tuple[dict[str, ClusterSettings], list[str]]:
-    """Return topics' settings on the brokers as the proxy reads them, and a warning for each topic whose settings are
-    unreadable.
+    """Return the topics' settings on the brokers, in the proxy's form.
+
+    Also return a warning for each topic whose settings are unreadable.
     """
     admin = AdminClient(topics.for_librdkafka)
     found, warnings = {}, []
@@ -86,8 +87,8 @@ def audit(
 ) -> dict[str, Any]:
     """Write the tables and return the summary, which the caller completes and writes.
 
-    `as_of_ms` is the moment as of which everything is validated; None means the append of each batch. `samples` is the
-    number of bad records to keep for each kind and partition; None keeps all, as a replay needs.
+    `as_of_ms` is the time against which everything is validated; None means each batch's append time. `samples` is the
+    number of bad records to keep per kind and partition; None keeps all of them, which a replay requires.
     """
     results.forget_summary()
     options = source_options(topics.options)
@@ -112,9 +113,7 @@ def audit(
 
 
 def _kept(results: Results, cells: DataFrame, samples: int | None) -> dict[RowKind, list[dict[str, Any]]]:
-    """Write each table and return its part of the summary. In parallel, because these are short jobs that
-    mostly wait.
-    """
+    """Write each table and return its part of the summary. These short jobs mostly wait, so they run in parallel."""
 
     def keep(what: RowKind) -> list[dict[str, Any]]:
         rows = _put_together(cells.where(f.col("what") == what.value), what, samples)
@@ -125,7 +124,7 @@ def _kept(results: Results, cells: DataFrame, samples: int | None) -> dict[RowKi
 
 
 def _encrypted(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Return by topic the numbers of records that serializers have encrypted, by registry and part."""
+    """Return, by topic, the numbers of records that serializers encrypted, by registry and encrypted part."""
     rows = cells.where(f.col("what") == ENCRYPTED).groupBy("topic", "key", "reason").agg(f.sum("records"))
     found: dict[str, list[dict[str, Any]]] = {}
     for topic, registry, part, records in sorted(rows.collect()):
@@ -134,7 +133,7 @@ def _encrypted(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
 
 
 def _put_together(rows: DataFrame, what: RowKind, samples: int | None) -> DataFrame:
-    """Combine the rows of a partition's chunks, as if one task had validated the partition."""
+    """Combine the rows of a partition's chunks, so that they look as if one task had validated the partition."""
     names = _split(_COLUMNS[what])
     if what is RowKind.SAMPLES:
         if samples is None:
@@ -161,8 +160,9 @@ def _joined(rows: DataFrame) -> DataFrame:
 
 
 def _summed_up(table: DataFrame, what: RowKind) -> list[dict[str, Any]]:
-    """Return the first samples, or all deleted ranges. For other rows return sums over partitions, with first and last
-    hour.
+    """Return the first samples, or all deleted ranges.
+
+    For other rows, return sums over all partitions, with the first and the last hour.
     """
     if what is RowKind.SAMPLES:
         shown = table.orderBy("topic", "verdict", "reason", "rule", "partition", "offset").limit(_MOST_SAMPLES)
@@ -184,12 +184,12 @@ _KEYS = ("topic", "client_id", "mode", "outcome", "reason", "rule")
 
 
 def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
-    """Return the batches and bad records by topic, then by client, mode, reason and rule, the largest first.
+    """Return the numbers of batches and bad records, by topic, then by client, mode, reason and rule, largest first.
 
-    `path` has files of events (a file, a folder or a glob). Clients' names are not stored with records, so only the
-    proxy's violation events have them. Events of accepted batches describe stored records. Events of rejected batches
-    do not, and are marked. Batches that were sent again have another event. Raises Spark's own exceptions if the files
-    cannot be read.
+    `path` names the files with events (a file, a folder or a glob). Kafka does not store clients' names with records,
+    so only the proxy's violation events contain them. Events of accepted batches describe stored records. Events of
+    rejected batches do not, and are marked. A batch that was sent again has another event. Raises Spark's own
+    exceptions if the files cannot be read.
     """
     events = (
         spark.read.text(path)
@@ -222,9 +222,9 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
 class Audit(NotebookResult):
     """The results of an audit.
 
-    `summary` is the content of summary.json. `batches`, `findings` and `rehearsed` have counts by topic, partition,
-    hour (ms) and producer. `samples` has bad records. `missing` has offsets that retention deleted before they were
-    read. `warnings` has a sentence for each omission.
+    `summary` is the content of summary.json. `batches`, `findings` and `rehearsed` contain counts by topic, partition,
+    hour (ms) and producer. `samples` contains bad records. `missing` contains offsets that retention deleted before the
+    audit could read them. `warnings` contains a sentence for each omission.
     """
 
     summary: dict[str, Any]
@@ -256,10 +256,10 @@ def run_audit(
     events: str | None,
     tables: Tables | None,
 ) -> Audit:
-    """Audit by the file's policies and the cluster's settings, and write all results.
+    """Audit the topics with the file's policies and the cluster's settings, and write all results.
 
-    `contracts`, by topic, are checked over all records. `events` are files of the proxy's violation events, which add
-    clients' names; None adds none. `tables` is where the tables are also kept, or None.
+    `contracts`, by topic, are checked over all records. `events` are files with the proxy's violation events, which add
+    clients' names; None adds none. If `tables` is not None, the tables are also kept there.
     """
     settings, warnings = cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
     policies = policies_of(config, settings)
@@ -284,7 +284,7 @@ def run_audit(
 
 
 def keep_audit(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
-    """Keep the tables as `audit_batches` and so on. The day of deleted ranges is the day of the audit."""
+    """Keep the tables as `audit_batches` and so on. Deleted ranges are stored under the day of the audit."""
     days = {"samples": f.col("appended_ms"), "missing": f.lit(read_at_ms)}
     for name, its in found.items():
         rows = its.drop("hour_until")

@@ -1,8 +1,9 @@
-"""Validates stored batches one by one, by the code that validates them on the wire.
+"""Validates stored batches one by one, with the code that validates them on the wire.
 
-A broker changes batches before it stores them: it assigns offsets and may set times. `batch_as_sent` reverts this, so
-that the batch is validated as its producer sent it. The proxy's own marks (`mode: mark`) are also removed.
-Recompression (`compression.type`) and conversion cannot be reverted, so sizes are then the broker's.
+A broker changes batches before it stores them: it assigns offsets and may set times. `batch_as_sent` reverts these
+changes, so that the batch is validated as its producer sent it. The proxy's own marks (`mode: mark`) are also removed.
+Recompression (`compression.type`) and conversion cannot be reverted; in these cases the sizes are those that the broker
+stored.
 """
 
 import time
@@ -33,7 +34,7 @@ from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Reason
 
 CURRENT_VERSION, OLD_VERSION = 12, 2
-"""Versions of Produce: the last with topic names, and the last with messages of magic 0 and 1."""
+"""Versions of Produce: the last version with topic names, and the last version with messages of magic 0 and 1."""
 
 _INT32, _UINT32, _INT64 = Struct(">i"), Struct(">I"), Struct(">q")
 _CRC_AT, _ATTRIBUTES_LOW_AT, _LAST_DELTA_AT = 17, 22, 23
@@ -41,7 +42,7 @@ _MESSAGE_CRC_AT, _MESSAGE_MAGIC_AT, _MESSAGE_ATTRIBUTES_AT = 12, 16, 17
 
 
 def batch_as_sent(batch: StoredBatch) -> bytearray:
-    """Return a copy with the offsets of a producer: from 0, and without gaps left by compaction.
+    """Return a copy with the offsets that a producer assigns: they begin at 0, without the gaps that compaction leaves.
 
     LogAppendTime, which only brokers set, is removed. A wrong CRC stays wrong.
     """
@@ -63,7 +64,7 @@ def batch_as_sent(batch: StoredBatch) -> bytearray:
 
 
 def has_gaps(batch: StoredBatch) -> bool:
-    """Return whether compaction removed some, but not all, records of a batch of magic 2."""
+    """Return whether compaction removed some, but not all, of the records in a batch of magic 2."""
     header = batch.header
     return header is not None and header.record_count > 0 and header.last_offset_delta + 1 != header.record_count
 
@@ -77,10 +78,10 @@ def _clear_message(frame: bytearray) -> None:
 
 
 PLACE = (0, 0)
-"""Key of the only batch in the request that is validated."""
+"""Key of the request's only batch."""
 _ALL_REPLICAS = -1
 TIMEOUT_SECONDS = 30.0
-PAUSE_SECONDS = 1.0  # the wait before a failed registry is asked again
+PAUSE_SECONDS = 1.0  # the wait before the validator tries a failed registry again
 
 
 def depends_on_earlier_batches(policy: TopicPolicy) -> bool:
@@ -90,17 +91,15 @@ def depends_on_earlier_batches(policy: TopicPolicy) -> bool:
 
 
 class CannotBeValidated(PipelineError):
-    """Raised if a dependency of a rule does not respond, so that the records cannot be validated. The text
-    gives a fix.
-    """
+    """Raised if a rule cannot validate records because a dependency does not respond. The message gives a fix."""
 
 
 class PartitionValidator:
     """Validates the batches of one partition in order, because some policies depend on earlier batches.
 
-    If the policy does not (`depends_on_earlier_batches`), a batch may be validated several times, as of several
-    moments. `bounds_age` is whether a record can be too old. `encrypted` has the number of records of the last batch
-    that serializers have encrypted, by registry and part.
+    If the policy does not depend on them (`depends_on_earlier_batches`), a batch may be validated several times, each
+    time as of another time. `bounds_age` is whether a record can be too old. `encrypted` contains the numbers of
+    records in the last batch that serializers encrypted, by registry and encrypted part.
     """
 
     def __init__(
@@ -147,7 +146,7 @@ class PartitionValidator:
             time.sleep(PAUSE_SECONDS)  # a registry does not announce its recovery
 
     def _unmarked(self, frame: bytearray) -> bytearray:
-        """Return the batch without the headers that the proxy has added. A wrong CRC stays wrong."""
+        """Return the batch without the headers that the proxy added. A wrong CRC stays wrong."""
         records = memoryview(frame)
         if not has_valid_crc(records, RecordBatch(records, 0, len(frame))):
             return frame
@@ -155,8 +154,9 @@ class PartitionValidator:
         return frame if found is None else bytearray(found)
 
     def _policy_of(self, batch: StoredBatch) -> TopicPolicy:
-        """Return the policy. The log cleaner has changed the offsets of a batch with gaps, so its framing is not
-        checked.
+        """Return the policy for a batch.
+
+        If the batch has gaps, the policy does not check the framing, because the log cleaner changed the offsets.
         """
         return self._policy_of_compacted if has_gaps(batch) else self._policy
 

@@ -1,6 +1,6 @@
-"""Validates partitions in several tasks each, every batch as of the range of its append or of one given moment.
+"""Validates each partition in several tasks, every batch as of its append range or as of one given time.
 
-The ranges are estimated first (`append_times`), from all chunks of a partition, because later records help to date
+All chunks of a partition are read first to estimate the ranges (`append_times`), because later records help to date
 earlier ones. Then each chunk is validated with its part of the ranges. If a policy depends on earlier batches, one task
 validates the whole partition in order.
 """
@@ -33,17 +33,20 @@ from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.verdict import Reason
 
 RangeOf = Callable[[StoredBatch], AppendTimeRange]
-"""Returns when a batch was appended."""
+"""A function that returns the range in which a batch was appended."""
 _AFTER_ALL = 2**62
 
 
 def same_moment_for_all(moment_ms: int) -> RangeOf:
-    """Return a function that returns the same moment for all batches."""
+    """Return a function that returns the same time for all batches."""
     return lambda _batch: AppendTimeRange(moment_ms, moment_ms, moment_ms)
 
 
 def append_time_lookup(times: AppendTimes) -> RangeOf:
-    """Return a function that returns the broker's time (LogAppendTime), or the partition's range at the batch."""
+    """Return a function that returns a batch's append range.
+
+    The range is the broker's time (LogAppendTime), or else the partition's range at the batch's offset.
+    """
 
     def append_range_of(batch: StoredBatch) -> AppendTimeRange:
         header = batch.header
@@ -71,7 +74,7 @@ def validated_rows(
 ) -> DataFrame:
     """Return the rows of `sluicegate.pipeline.jobs.audit.findings` for each chunk.
 
-    `as_of_ms` is the moment (ms) as of which everything is validated; None means the append of each batch.
+    `as_of_ms` is the time (ms) against which everything is validated; None means each batch's append time.
     """
     rulebook, partitions = policies.rulebook(), cut_ranges(ranges, tasks_at_most(spark))
 
@@ -135,10 +138,10 @@ def _auditor(options: SourceOptions, policies: Policies, samples: int | None) ->
 def add_validated(
     findings: AuditFindings, validator: PartitionValidator, batch: StoredBatch, appended: AppendTimeRange
 ) -> None:
-    """Validate a batch at both ends of its range and add the result.
+    """Validate a batch at both ends of its append range and add the result.
 
-    Records that are bad only at one end are counted apart. A future time is certain as of the latest append, a past one
-    as of the earliest. A batch with both kinds is validated as of the latest append.
+    Records that are bad at only one end are counted separately. A future time is certain if it is one at the latest
+    append, a past time if it is one at the earliest. A batch with both kinds is validated as of the latest append.
     """
     validated = validator.validate(batch, appended.earliest_ms)
     findings.add_encrypted(validator.encrypted)
@@ -160,14 +163,14 @@ def _times(found: pa.Table, now_ms: int) -> AppendTimes:
 
 
 def _parts(times: AppendTimes, whole: OffsetRange, chunks: Sequence[Chunk]) -> pa.RecordBatch:
-    """Return the part of the ranges for each of the partition's chunks."""
+    """Return, for each of the partition's chunks, its part of the ranges."""
     its = [(number, chunk) for number, chunk in enumerate(chunks) if chunk.whole == whole]
     rows = [{"number": number, "append_times": json.dumps(_part(times, chunk).as_json())} for number, chunk in its]
     return pa.RecordBatch.from_pylist(rows, _TIMES)
 
 
 def _part(times: AppendTimes, chunk: Chunk) -> AppendTimes:
-    """Return the ranges that date the chunk's batches; the last one may end after the chunk."""
+    """Return the ranges that date the chunk's batches; the last range may end after the chunk."""
     return times.part(chunk.start, chunk.end if chunk.end < chunk.whole.end else _AFTER_ALL)
 
 

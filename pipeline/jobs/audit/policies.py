@@ -1,6 +1,4 @@
-"""Selects the part of a proxy's configuration that applies to stored records, in a form that can be sent to
-executors.
-"""
+"""Selects the part of a proxy's configuration that applies to stored records, in a form that executors can receive."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -32,7 +30,7 @@ _EXEMPT = "exemptions (exempt): brokers do not store the client of a batch, so a
 
 
 class EncryptedCounts(NoRegistryEvents):
-    """Counts the records that serializers have encrypted, by the registry and the encrypted part."""
+    """Counts the records that serializers encrypted, by registry and encrypted part."""
 
     def __init__(self) -> None:
         self._counts = Counter[tuple[str, str]]()
@@ -48,7 +46,7 @@ class EncryptedCounts(NoRegistryEvents):
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The policies, and topics' `settings` in the cluster. The only secrets are those of registries."""
+    """The policies, and the topics' `settings` in the cluster. The only secrets are those of registries."""
 
     defaults: TopicKeys
     floor: tuple[Floor, ...]
@@ -58,28 +56,28 @@ class Policies:
     settings: Mapping[str, ClusterSettings]
 
     def rulebook(self) -> Rulebook:
-        """Return a new rulebook for each reading, because some rules have state. Raises RuleUnusable."""
+        """Return a new rulebook, because some rules have state that readings must not share. Raises RuleUnusable."""
         topics = [(topic.match, topic) for topic in self.topics]
         in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries)[0], floor=self.floor)
         return Rulebook(in_file).with_settings(self.settings)
 
     def encrypted_counts(self) -> EncryptedCounts:
-        """Return the counts of the records that this process validates by `rulebook`."""
+        """Return the counts of encrypted records that this process has validated with `rulebook`."""
         return _schema_rules(self.registries)[1]
 
     def schema_of_records(self, registry: str) -> HasRegisteredSchema:
-        """Return the rule that finds the schemas of values in a registry of the configuration."""
+        """Return the rule that finds the schemas of values in one of the configuration's registries."""
         found = _schema_rules(self.registries)[0].of_schema(Schema(registry=registry), Side.VALUE)
         assert isinstance(found, HasRegisteredSchema)
         return found
 
     def describing_all(self) -> "Policies":
-        """Return the same policies with a description of every bad record of a batch."""
+        """Return the same policies, but with a description of every bad record in a batch."""
         return replace(self, limits=replace(self.limits, max_record_errors=_ALL_OF_A_BATCH))
 
 
 def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Policies:
-    """Return the policies of a configuration without rules about requests and clients; see `parts_left_out`."""
+    """Return a configuration's policies without the rules about requests and clients; see `parts_left_out`."""
     limits = config.limits
     return Policies(
         config.defaults,
@@ -105,6 +103,6 @@ def parts_left_out(config: Config) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _schema_rules(registries: tuple[tuple[str, Registry], ...]) -> tuple[SchemaRules, EncryptedCounts]:
-    """Cache schemas for all tasks of a process; each process reads files again."""
+    """Cache the schemas for all tasks of a process. Each process reads the files itself."""
     counts = EncryptedCounts()
     return SchemaRules(Registries(reports=counts).by_name(dict(registries))), counts

@@ -1,4 +1,4 @@
-"""An audit as a report and as a table."""
+"""Presents an audit as a report and as a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,7 +46,7 @@ def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
 
 
 def write_report(results: Results, summary: Mapping[str, Any]) -> None:
-    """Write the report: the finding, the recommendation, then the findings and samples of the worst topics."""
+    """Write the report: the finding and the recommendation, then the findings and samples of the worst topics."""
     topics = summary["topics"]
     worst = worst_first(topics)
     shown, rest = cut_rows(worst, "summary.json")
@@ -172,7 +172,7 @@ def _contract(name: str, contract: Mapping[str, Any]) -> ReportSection:
 
 
 def _measured(check: Mapping[str, Any]) -> str:
-    """Return the result of a contract's check, for people."""
+    """Return the result of a contract's check in words."""
     return "no records" if check["found"] is None else f"{check['found']:g}"
 
 

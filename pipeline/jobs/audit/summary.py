@@ -1,4 +1,4 @@
-"""The summary of one topic: verdicts, reasons, producers, and rejections by rehearsed bounds."""
+"""Builds the summary of one topic: verdicts, reasons, producers, and rejections by rehearsed bounds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def topic_summary(rows: Mapping[RowKind, Rows]) -> dict[str, Any]:
-    """Return the summary of one topic from its rows of each table."""
+    """Return the summary of one topic from its rows in each table."""
     batches = rows[RowKind.BATCHES]
     return {
         **{name: sum(row[name] for row in batches) for name in _SUMS},
@@ -86,7 +86,7 @@ def recommendation(topics: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return topics sorted by records in bad batches, then by records."""
+    """Return the topics sorted by their number of records in bad batches, then by their number of records."""
 
     def reported_records(name: str) -> int:
         return sum(row["records"] for row in topics[name]["findings"])
@@ -109,7 +109,7 @@ def _share(count: int, of: int) -> str:
 
 
 def _by(rows: Rows, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Aggregate rows by these keys, most records first."""
+    """Aggregate rows by these keys, and sort them by number of records, largest first."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         group = {key: row[key] for key in keys}
@@ -123,7 +123,7 @@ def _by(rows: Rows, keys: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _producers(batches: Rows, findings: Rows) -> list[dict[str, Any]]:
-    """Return producers by id and codec, most records in bad batches first."""
+    """Return producers by id and codec, sorted by their number of records in bad batches, largest first."""
     found = _by(batches, _PRODUCER)
     found_of, batches_of = (_by_producer(rows) for rows in (findings, batches))
     for entry in found:

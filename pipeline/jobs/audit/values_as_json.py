@@ -1,4 +1,4 @@
-"""Writes stored values of Avro and Protobuf as JSON, by the same functions as rules with a `json_schema`."""
+"""Converts stored Avro and Protobuf values to JSON, with the functions that rules with a `json_schema` use."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -23,11 +23,11 @@ _MOST_FORMS: Final = 100
 
 
 def as_json(records: DataFrame, topic: str, policies: Policies, registry: str) -> DataFrame:
-    """Return the columns `value` as JSON, `timestamp`, and `encrypted`, the names of fields that are encrypted.
+    """Return the columns `value` as JSON, `timestamp`, and `encrypted`, the names of encrypted fields.
 
-    A value that cannot be read becomes empty. A value that is encrypted as a whole becomes null.
-    `records` have `value`, which is not null, `timestamp` and `headers_binary`. `registry` has their schemas. If it
-    does not respond for 30 s, a task raises CannotBeValidated.
+    A value that cannot be read becomes empty. A value that is encrypted as a whole becomes null. `records` contains the
+    columns `value`, which is not null, `timestamp` and `headers_binary`. `registry` contains the schemas. If the
+    registry does not respond for 30 s, a task raises CannotBeValidated.
     """
     return records.mapInArrow(partial(_written, topic, policies, registry), _DDL)
 
@@ -46,7 +46,7 @@ def _written(
 
 
 class _Values:
-    """Writes values of one topic."""
+    """Converts the values of one topic to JSON."""
 
     def __init__(self, topic: str, schemas: HasRegisteredSchema) -> None:
         self._topic = topic
@@ -57,8 +57,8 @@ class _Values:
     def text(self, value: bytes, headers: list[dict[str, bytes]] | None) -> tuple[bytes | None, list[str]]:
         """Return a value as JSON, and the names of its encrypted fields.
 
-        The value is empty if it cannot be read, which the rule about its schema reports, and None if it is encrypted
-        as a whole.
+        The JSON is empty if the value cannot be read, which the rule about its schema reports, and None if the value is
+        encrypted as a whole.
         """
         of_record = tuple((each["key"], each["value"]) for each in headers or ())
         record = RuledRecord(self._topic, 0, 0, 0, None, value, of_record, self._client)

@@ -1,6 +1,6 @@
 """Applies the built-in extractors to whole columns, for the job `extract`.
 
-They match `sluicegate.pipeline.jobs.extract.extractors`, which works record by record; a test compares both.
+A test proves that they match `sluicegate.pipeline.jobs.extract.extractors`, which work record by record.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _NONE_BEFORE = "which is negative, and no earlier record of its partition has a 
 
 @dataclass(frozen=True, slots=True)
 class BuiltInExtractor:
-    """An extractor by its name on the command line, one of `NAMES`.
+    """A built-in extractor by its name on the command line, which is one of `NAMES`.
 
     `too_late` determines the treatment of times that are too late for Spark.
     """
@@ -42,8 +42,8 @@ class BuiltInExtractor:
     def event_times(self, of: TopicPartition, offsets: Int64s, times: Int64s, highest: int, now_ms: int) -> Int64s:
         """Return the event times (ms) of a partition's next records.
 
-        Records with negative ones are skipped. Times after LATEST_MS remain only if `too_late` is NULL. `highest` is
-        the highest time so far, NO_TIME before the first record. Raises InvalidTimestamp.
+        Records with negative event times are skipped. Times after LATEST_MS remain only if `too_late` is NULL.
+        `highest` is the highest time so far, or NO_TIME before the first record. Raises InvalidTimestamp.
         """
         if not self.reads_times:
             return np.full(len(times), now_ms, np.int64)

@@ -1,8 +1,8 @@
-"""Defines timestamp extractors: functions of a record and its partition's previous time that return the event time in
-ms.
+"""Defines timestamp extractors, which return a record's event time (ms).
 
-A negative result is invalid, and its record is skipped (KIP-93). The previous time is the partition time of Kafka
-Streams: the highest time extracted so far, or -1 before the first.
+An extractor receives the record and its partition's previous time. A negative result is invalid, and the record is
+skipped (KIP-93). The previous time is the partition time of Kafka Streams: the highest time extracted so far, or -1
+before the first record.
 """
 
 import logging
@@ -14,8 +14,8 @@ from typing import Any, Protocol
 class TooLate(StrEnum):
     """The treatment of a record whose event time is after Spark's latest timestamp (year 294,247).
 
-    FAIL ends the query. SKIP drops the record. NULL keeps it with a null `event_time`; its `timestamp` keeps the
-    number.
+    FAIL ends the query. SKIP drops the record. NULL keeps the record with a null `event_time`; its `timestamp` keeps
+    the number.
     """
 
     FAIL = "fail"
@@ -28,11 +28,11 @@ _log = logging.getLogger(__name__)
 
 
 class InvalidTimestamp(Exception):
-    """Raised if a record has no usable time. The text names topic, partition, offset and a fix."""
+    """Raised if a record has no usable time. The message names topic, partition and offset, and gives a fix."""
 
 
 class TimestampedRecord(Protocol):
-    """A row, whose attributes are the columns of the frame; at least these exist."""
+    """A row with the frame's columns as attributes. At least these attributes exist."""
 
     topic: str
     partition: int
@@ -41,14 +41,14 @@ class TimestampedRecord(Protocol):
 
 
 class TimestampExtractor(Protocol):
-    """The interface of extractors. A custom extractor must be picklable, because it is sent to executors."""
+    """The interface of extractors. A custom extractor must be picklable, because Spark sends it to the executors."""
 
     def extract(self, record: Any, previous: int) -> int:
-        """Return the event time in ms; negative to skip the record. `previous` is -1 if unknown."""
+        """Return the event time in ms, or a negative number to skip the record. `previous` is -1 if unknown."""
 
 
 class FailOnInvalidTimestamp:
-    """Returns the record's timestamp; a negative one fails the query. This is the default."""
+    """Returns the record's timestamp. A negative timestamp fails the query. This is the default."""
 
     def extract(self, record: TimestampedRecord, previous: int) -> int:
         """Return the timestamp. Raises InvalidTimestamp."""
@@ -63,10 +63,10 @@ class FailOnInvalidTimestamp:
 
 
 class LogAndSkipOnInvalidTimestamp:
-    """Returns the record's timestamp. Records with a negative one are logged, skipped and counted."""
+    """Returns the record's timestamp. Records with a negative timestamp are logged, skipped and counted."""
 
     def extract(self, record: TimestampedRecord, previous: int) -> int:
-        """Return the timestamp; negative to skip the record."""
+        """Return the timestamp; a negative number skips the record."""
         if record.timestamp < 0:
             _log.warning("%s skipped: its timestamp %d is negative", _place(record), record.timestamp)
         return record.timestamp

@@ -1,4 +1,4 @@
-"""Runs `sluicegate-spark extract`: writes records with event time as Parquet, and lists the skipped ones."""
+"""Runs `sluicegate-spark extract`: writes records with event time as Parquet, and lists the skipped records."""
 
 import json
 from functools import partial
@@ -31,19 +31,19 @@ _BEGUN = "extract.json"
 
 
 class DifferentExtraction(PipelineError):
-    """Raised if the folder has records of other topics or of another extractor. The text names them."""
+    """Raised if the folder contains records of other topics or of another extractor. The message names them."""
 
 
 class RecordsMissing(PipelineError):
-    """Raised if records after those of the last run no longer exist. The text has topic, partition and both offsets."""
+    """Raised if records after those of the last run no longer exist. The message gives topic, partition and offsets."""
 
 
 def run(
     spark: SparkSession, topics: Topics, results: Results, extractor: BuiltInExtractor, offsets_a_batch: int
 ) -> None:
-    """Process all records that exist now. Batches of earlier runs are not repeated.
+    """Process all records that exist now, without repeating the batches of earlier runs.
 
-    Raises DifferentExtraction, BadFolder, and RecordsMissing unless the topics' `skip_missing` is set.
+    Raises DifferentExtraction, BadFolder, and, unless the topics' `skip_missing` is set, RecordsMissing.
     """
     folder = _output_folder(spark, results)
     _begin(topics, results, extractor)
@@ -102,7 +102,7 @@ def _write(
     progress: ExtractProgress,
     wanted: list[OffsetRange],
 ) -> dict[TopicPartition, PartitionProgress]:
-    """Write a batch into its own folders, and replace the files of a killed run."""
+    """Write a batch into its own folders, replacing the files of a killed run."""
     batch = f"batch={progress.number + 1}"
     records, skipped = f"{RECORDS}/{batch}", f"{SKIPPED}/{batch}"
     for left_behind in (records, skipped):
@@ -120,8 +120,9 @@ def _write(
 
 
 def summary_of(topics: Topics, results: Results) -> dict[str, Any]:
-    """Return the numbers of records, of skipped ones and of those too late for Spark, by topic and partition, over all
-    runs.
+    """Return the numbers of records, of skipped records and of records too late for Spark.
+
+    The numbers are by topic and partition, over all runs.
     """
     found: dict[str, Any] = {
         name: {"records": 0, "skipped": 0, "too_late": 0, "partitions": {}} for name in topics.names

@@ -1,4 +1,4 @@
-"""Writes one partition's records of a batch with event time as Parquet files, from the task itself.
+"""Writes one partition's records of a batch, with event time, as Parquet files from the task itself.
 
 Passing rows through Spark's own writer costs several times as much as reading them.
 """
@@ -22,30 +22,30 @@ from sluicegate.pipeline.source.reading import read_rows
 
 _AS_ARROW = {"access.key": "access_key", "secret.key": "secret_key", "session.token": "session_token"}
 _REGIONLESS = "us-east-1"
-"""Region for a store with its own endpoint, unless one is set."""
+"""The region for a store with its own endpoint, if no region is configured."""
 _TIMEOUTS: dict[str, str | bool | float] = {"connect_timeout": 30.0, "request_timeout": 200.0}
-"""Seconds, as in Hadoop. Arrow's default of three is too short for a busy store."""
+"""Timeouts in seconds, as in Hadoop. Arrow's default of three seconds is too short for a busy store."""
 
 
 class OutputFolderError(Exception):
-    """Raised if a file cannot be written. The text names it and the reason."""
+    """Raised if a file cannot be written. The message names the file and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFolder:
-    """A folder. `s3` has Arrow's options if it is in S3 or a compatible store."""
+    """A folder for output. `s3` contains Arrow's options if the folder is in S3 or a compatible store."""
 
     uri: str
     s3: dict[str, str | bool | float] = field(default_factory=dict, repr=False)
 
     def within(self, name: str) -> "OutputFolder":
-        """Return a folder or file in it."""
+        """Return a folder or file in this folder."""
         return OutputFolder(f"{self.uri.rstrip('/')}/{name}", self.s3)
 
     def file_system(self) -> tuple[fs.FileSystem, str]:
         """Return Arrow's file system and the path in it.
 
-        Raises ValueError, OSError and ImportError if Arrow has none.
+        Raises ValueError, OSError and ImportError if Arrow does not support the file system.
         """
         scheme, _, rest = self.uri.partition(":")
         if scheme == "file":
@@ -57,7 +57,7 @@ class OutputFolder:
 
 
 def output_folder(uri: str, setting: Callable[[str], str | None]) -> OutputFolder:
-    """Return the folder with the credentials that Spark uses. `setting` returns a Hadoop setting by its name."""
+    """Return the folder with the credentials that Spark uses. `setting` returns the value of a Hadoop setting."""
     scheme, _, rest = uri.partition("://")
     if scheme != "s3a":
         return OutputFolder(uri)
@@ -86,7 +86,7 @@ def output_folder(uri: str, setting: Callable[[str], str | None]) -> OutputFolde
 COLUMNS = "partition,offset,timestamp,timestamp_type,key,value"
 DDL = "topic string, partition int, records bigint, skipped bigint, too_late bigint, highest bigint"
 _SKIPPED = ("topic", "partition", "offset", "timestamp")
-# Keys and values rarely repeat, so dictionaries do not help, and their statistics are not used.
+# Keys and values rarely repeat, so dictionaries do not help, and no reader uses their statistics.
 _DICTIONARIES = ["topic", "partition", "timestamp_type"]
 _NUMBERS = ["partition", "offset", "timestamp", "timestamp_type", EVENT_TIME]
 _BYTES = ("key", "value")
@@ -101,7 +101,7 @@ _LONGEST_NAME = 180
 
 @dataclass(frozen=True, slots=True)
 class ExtractChunk:
-    """The range that one task extracts. `highest` is the partition's highest event time (ms) before it."""
+    """The range that one task extracts. `highest` is the partition's highest event time (ms) before this range."""
 
     wanted: OffsetRange
     highest: int
@@ -116,7 +116,7 @@ def write_chunk(
 ) -> Iterator[pa.RecordBatch]:
     """Write the files and yield a row with their counts (`DDL`). `records` and `skipped` are folders.
 
-    Files of an earlier attempt are replaced. Raises InvalidTimestamp, OutputFolderError and the errors of reading.
+    Replaces the files of an earlier attempt. Raises InvalidTimestamp, OutputFolderError and the errors of reading.
     """
     try:
         yield from _written(options, extractor, records, skipped, chunk)
@@ -155,8 +155,9 @@ def _written(
 
 
 def file_name(of: TopicPartition) -> str:
-    """Return the file's name. Long topic names are shortened, because they may be as long as a file name can be
-    (249).
+    """Return the name of a partition's file.
+
+    Long topic names are shortened, because they may be as long as a file name may be (249).
     """
     topic = of.topic
     if len(topic) > _LONGEST_NAME:
@@ -165,7 +166,7 @@ def file_name(of: TopicPartition) -> str:
 
 
 class _File:
-    """A Parquet file that is created with its first row and gets its name when it is complete."""
+    """A Parquet file that is created with its first row and gets its final name when it is complete."""
 
     def __init__(self, place: OutputFolder) -> None:
         self._files, self._path = place.file_system()
@@ -203,7 +204,7 @@ class _File:
             use_dictionary=[name for name in _DICTIONARIES if name in names],
             write_statistics=[name for name in _NUMBERS if name in names],
             compression=codecs,
-            store_schema=False,  # with Arrow's schema Spark would read another type for the topic
+            store_schema=False,  # with Arrow's schema Spark would read a different type for the topic
         )
 
     def __enter__(self) -> "_File":
@@ -219,9 +220,9 @@ class _File:
 
 
 def _codec_for(some: pa.Array) -> str:
-    """Return no codec for data that do not compress (random, encrypted or compressed).
+    """Return the codec for a file, which is none if the data cannot be compressed.
 
-    Trying would cost a third of the write.
+    Random, encrypted or compressed data cannot be compressed, and trying to do so would cost a third of the write.
     """
     data = some.buffers()[2]
     if data is None or data.size < _LEAST_SAMPLE_BYTES:
@@ -240,6 +241,6 @@ def _numbers(rows: pa.RecordBatch, name: str) -> Int64s:
 
 
 def _as_timestamps(times_ms: Int64s) -> pa.Array:
-    """Return timestamps; null after Spark's latest one."""
+    """Return timestamps, with null for times after Spark's latest timestamp."""
     late = times_ms > LATEST_MS
     return pa.array(np.where(late, 0, times_ms) * _MICROS, mask=late).cast(pa.timestamp("us", tz="UTC"))

@@ -1,4 +1,4 @@
-"""The progress of an extraction: a file after each batch, with the counts of all batches so far."""
+"""Keeps the progress of an extraction: a file after each batch, with the counts of all batches so far."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,10 +16,10 @@ _FOLDER = "progress"
 
 @dataclass(frozen=True, slots=True)
 class PartitionProgress:
-    """The progress of one partition.
+    """The progress in one partition.
 
-    It has the next offset to read, the highest event time (ms), the numbers of written and skipped records, and how
-    many of all records have a time that is `too_late` for Spark.
+    It consists of the next offset to read, the highest event time (ms), the numbers of written and skipped records, and
+    the number of all records whose time is `too_late` for Spark.
     """
 
     offset: int
@@ -31,10 +31,10 @@ class PartitionProgress:
 
 @dataclass(frozen=True, slots=True)
 class ExtractProgress:
-    """The progress after batch `number`, which is -1 before the first.
+    """The progress after batch `number`, which is -1 before the first batch.
 
-    `ids` are the ids, by name, of the topics to which the offsets belong. `missing` has a sentence for each partition
-    that lost records before they were read.
+    `ids` maps the topics' names to the topic ids for which the offsets are valid. `missing` contains a sentence for
+    each partition that lost records before they were read.
     """
 
     number: int = -1
@@ -48,12 +48,13 @@ class ExtractProgress:
         return self.number < 0
 
     def progress_of(self, partition: TopicPartition, first: int) -> PartitionProgress:
-        """Return the partition's progress. `first` is the offset at which a new one starts."""
+        """Return the partition's progress. `first` is the offset at which a new partition starts."""
         return self.of.get(partition) or PartitionProgress(first)
 
     def resumed(self, now: LogStates) -> tuple["ExtractProgress", list[str]]:
-        """Return the progress that continues with the existing records, and a sentence for each partition that lost
-        some.
+        """Return the progress that continues with the existing records.
+
+        Also return a sentence for each partition that lost records.
         """
         known = Position({of: its.offset for of, its in self.of.items()}, self.ids)
         ends = Position({of: now.ends[of] for of in self.of if of in now.ends}, now.ids)
@@ -64,7 +65,7 @@ class ExtractProgress:
         return replace(self, of=reached, ids={**self.ids, **now.ids}, missing=(*self.missing, *lost)), lost
 
     def next_ranges(self, there: Iterable[OffsetRange], at_most: int) -> list[OffsetRange]:
-        """Return the next batch's ranges, divided in proportion to what remains of each partition."""
+        """Return the next batch's ranges. Each partition gets a share in proportion to its unread records."""
         left = [OffsetRange(r.of, self.progress_of(r.of, r.start).offset, r.end) for r in there]
         left = [r for r in left if r.size > 0]
         total = sum(r.size for r in left)
@@ -73,7 +74,7 @@ class ExtractProgress:
         return [OffsetRange(r.of, r.start, min(r.end, r.start + -(-r.size * at_most // total))) for r in left]
 
     def after(self, done: Mapping[TopicPartition, PartitionProgress]) -> "ExtractProgress":
-        """Return the progress after the next batch; `done` has the counts of that batch."""
+        """Return the progress after the next batch; `done` contains that batch's counts."""
         found = dict(self.of)
         for partition, its in done.items():
             before = self.progress_of(partition, its.offset)

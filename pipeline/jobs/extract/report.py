@@ -1,4 +1,4 @@
-"""An extraction as a report and as a table."""
+"""Presents an extraction as a report and as a table."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,1 +1,1 @@
-"""Counts the records of a topic and classifies their timestamps while reading it."""
+"""Counts a topic's records and classifies their timestamps while reading them."""

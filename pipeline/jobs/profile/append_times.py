@@ -1,35 +1,38 @@
-"""Estimates when the records of a partition were appended, for profile, advise, audit, repair and watch.
+"""Estimates when a partition's records were appended, for profile, advise, audit, repair and watch.
 
-A broker stores this moment only with LogAppendTime. Otherwise records carry their producers' times, which may be late
-(replays, backfills, copies of other topics), ahead, constant or invented. So the estimate is a range for each batch,
-and not a moment.
+A broker stores this time only with LogAppendTime. Otherwise records contain their producers' times, which may be late
+(replays, backfills, copies of other topics), ahead, constant or invented. The estimate is therefore a range for each
+batch, and not a point in time.
 
 **Certain.** Records are appended in the order of their offsets, and before the moment of reading. A time that the
-broker set (LogAppendTime) is the moment itself: an upper bound of all earlier offsets and a lower bound of all later
-ones. `latest` follows from these facts alone. So a record that is too far ahead of `latest` is certainly ahead.
+broker set (LogAppendTime) is the append time itself: an upper bound for all earlier offsets and a lower bound for all
+later ones. `latest` follows from these facts alone. A record that is too far ahead of `latest` is therefore certainly
+ahead.
 
-**Estimated.** A valid time is not later than its append, however late it is. So the append is at or after every valid
-time at an earlier or equal offset. Which times are valid is not known; two records that contradict each other (a later
-time before an earlier one) show that the first is ahead or the second late. `earliest` is the running maximum of the
-times that remain if being ahead costs a record's weight once and being late three times (`clock.fitted`): the lowest
-explanation of which not more than three quarters need to be wrong. Late records, backfills and copies leave `earliest`
-below the append, whatever their order. If the fitted times run on through the moment of reading, without a gap of an
-hour, all of them are ahead, and `earliest` is moved back by as much as they exceed it.
+**Estimated.** A valid time is not later than its append, however late the record is. The append is therefore at or
+after every valid time at an earlier or equal offset. It is not known which times are valid. If two records contradict
+each other (a later time before an earlier one), the first is ahead or the second is late. `clock.fit_non_decreasing`
+selects the explanation with the lowest cost, in which being ahead costs a record's weight once and being late costs it
+three times. `earliest` is the running maximum of the remaining times. This is the lowest explanation in which not more
+than three quarters of the times need to be wrong. Late records, backfills and copies leave `earliest` below the append,
+in any order. If the fitted times continue past the moment of reading without a gap of an hour, all of them are ahead,
+and `earliest` is moved back by the amount by which they exceed it.
 
-A record counts as future or past only if it is so for the whole range of its append time. If it is so for a part of the
-range, it is counted apart, as perhaps future or past (`TimestampDoubt`), and figures are ranges. The truth is within
-the range, except:
+A record counts as future or past only if this is true for the whole range of its append time. If it is true for only a
+part of the range, the record is counted separately, as perhaps future or past (`TimestampDoubt`), and figures are
+ranges. The truth is within the range, with these exceptions:
 
-- if more than three quarters of the neighbouring records are ahead alike, and the partition ends before they reach the
-  moment of reading, nothing shows it: they look valid;
-- if a partition begins with records ahead, and only a few times as many records follow: nothing earlier contradicts
-  them, so they look valid;
-- within `step_ms`, a minute (for a partition that spans more than a month, a 50,000th of its span).
+- If more than three quarters of the neighbouring records are ahead by the same amount, and the partition ends before
+  they
+  reach the moment of reading, nothing reveals it, and the records look valid.
+- If a partition begins with records that are ahead, and only a few times as many records follow, nothing earlier
+  contradicts them, and they look valid.
+- Errors within `step_ms`, which is a minute (or, for a partition that spans more than a month, a 50,000th of its span).
 
-**Hours.** A record is dated to the hour only if its range by the partition's own times is no longer than an hour: from
-`earliest` to the next step (`next_step`), also that of the opposite explanation, in which being ahead costs three
-times. Constant, repeated and contradictory times date nothing. Copied and backfilled topics show the hours of the
-records' own times, which reports call so.
+**Hours.** A record is dated to the hour only if its range by the partition's own times is no longer than an hour. This
+range is from `earliest` to the next step (`next_step`), which includes the steps of the opposite explanation, in which
+being ahead costs three times. Constant, repeated and contradictory times cannot date records to the hour. Copied and
+backfilled topics show the hours of the records' own times, and reports describe them as such.
 """
 
 from dataclasses import dataclass, replace
@@ -53,7 +56,7 @@ _NOTHING = np.empty(0, np.int64)
 
 
 class TimestampDoubt(IntEnum):
-    """How a time relates to the range of its append. `MAYBE_...` applies if only a part of the range shows it."""
+    """The relation of a time to the range of its append. `MAYBE_...` applies if only a part of the range shows it."""
 
     NONE = 0
     FUTURE = 1
@@ -65,13 +68,13 @@ class TimestampDoubt(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AppendTimes:
-    """The range (ms) in which each record was appended, by its offset. It is the same for all records of a batch.
+    """The range (ms) in which each record was appended, by its offset. All records of a batch have the same range.
 
-    All arrays ascend.
+    All arrays are in ascending order.
 
     - `offsets`, `times`: steps of the lower bound. Each applies from its offset on, which is the base offset of a
       batch.
-    - `known_offsets`, `known`: moments that the broker stored, at or after the append of all offsets up to theirs.
+    - `known_offsets`, `known`: times that the broker stored, at or after the append of all offsets up to theirs.
     - `likely_offsets`, `likely`: the steps of the opposite explanation, for hours.
     - `until_ms`: the moment of reading.
     - `step_ms`: the accuracy of the steps.
@@ -107,7 +110,7 @@ class AppendTimes:
         return np.asarray(bounds[np.searchsorted(self.known_offsets, places, side="left")])
 
     def next_step(self, places: Int64s) -> Int64s:
-        """Return the next step of either explanation, whichever is later, at most the upper bound."""
+        """Return the next step of either explanation, whichever is later, but at most the upper bound."""
         found = self.earliest(places)
         for offsets, times in ((self.offsets, self.times), (self.likely_offsets, self.likely)):
             if len(offsets):
@@ -117,7 +120,7 @@ class AppendTimes:
         return later
 
     def within(self, after_ms: int, until_ms: int) -> "AppendTimes":
-        """Return the range if all records were appended between two moments."""
+        """Return the ranges under the condition that all records were appended between two times."""
         clipped = {name: np.clip(getattr(self, name), after_ms, until_ms) for name in ("times", "known", "likely")}
         return replace(self, **clipped, until_ms=until_ms)
 
@@ -137,7 +140,7 @@ class AppendTimes:
         )
 
     def doubts(self, times: Int64s, places: Int64s, after_max_ms: int, before_max_ms: int | None) -> NDArray[np.int8]:
-        """Return the `TimestampDoubt` of each time of a producer. `places` has an offset of each time's batch."""
+        """Return the `TimestampDoubt` of each producer's time. `places` contains an offset in each time's batch."""
         earliest, latest = self.earliest(places), self.latest(places)
         found = np.zeros(len(times), np.int8)
         found[times > saturating_add(earliest, max(after_max_ms, self.step_ms))] = TimestampDoubt.MAYBE_FUTURE
@@ -150,7 +153,7 @@ class AppendTimes:
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON form for `append_times_from`."""
+        """Return the ranges in the form that `append_times_from` reads."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
         return arrays | {"until_ms": self.until_ms, "step_ms": self.step_ms}
 
@@ -159,19 +162,19 @@ _ARRAYS = ("offsets", "times", "known_offsets", "known", "likely_offsets", "like
 
 
 def _around(offsets: Int64s, first: int, end: int) -> slice:
-    """Return the steps from the last at or before `first` to the first at or after `end`."""
+    """Return the steps from the last one at or before `first` to the first one at or after `end`."""
     low = max(int(np.searchsorted(offsets, first, side="right")) - 1, 0)
     return slice(low, int(np.searchsorted(offsets, end - 1, side="right")) + 1)
 
 
 def append_times_from(value: dict[str, Any]) -> AppendTimes:
-    """Return the ranges of `AppendTimes.as_json`."""
+    """Return the ranges from the form that `AppendTimes.as_json` returns."""
     arrays = {name: np.array(value[name], np.int64) for name in _ARRAYS}
     return AppendTimes(**arrays, until_ms=value["until_ms"], step_ms=value["step_ms"])
 
 
 def append_times(rows: pa.Table, until_ms: int) -> AppendTimes:
-    """Estimate the ranges of a partition from its timestamp counts, in any order.
+    """Estimate a partition's ranges from its timestamp counts, which may be in any order.
 
     `until_ms` is the moment of reading.
     """
@@ -190,7 +193,7 @@ def append_times(rows: pa.Table, until_ms: int) -> AppendTimes:
 
 
 def _steps(offsets: Int64s, times: Int64s, step_ms: int, until_ms: int) -> tuple[Int64s, Int64s]:
-    """Return the running maximum of the times, in whole steps: the offset of each step, and its time."""
+    """Return the running maximum of the times, in whole steps: the offset and the time of each step."""
     by_offset = np.lexsort((times, offsets))
     steps = np.minimum(np.maximum.accumulate(times[by_offset]) // step_ms * step_ms, until_ms)
     is_new = np.append(True, steps[1:] != steps[:-1])[: len(steps)]
@@ -198,9 +201,7 @@ def _steps(offsets: Int64s, times: Int64s, step_ms: int, until_ms: int) -> tuple
 
 
 def _known(rows: pa.Table, until_ms: int) -> tuple[Int64s, Int64s]:
-    """Return the last offset of each minute, and its end, as far as the broker's own times (LogAppendTime) show
-    them.
-    """
+    """Return the last offset and the end of each minute, where the broker's own times (LogAppendTime) show them."""
     its = rows["timestamp_type"].to_numpy() == _BY_BROKER
     places, latest = (rows[name].to_numpy()[its] for name in ("last_offset", "latest"))
     by_place = np.lexsort((latest, places))
@@ -217,13 +218,13 @@ _Points = tuple[Int64s, Int64s]
 def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
     """Return the producers' times that are not ahead, by the lowest explanation and by the opposite one.
 
-    In the opposite explanation being ahead costs three times.
+    In the opposite explanation, being ahead costs three times.
     """
     kinds = rows["kind"].to_numpy().astype(np.int8)
     votes = is_plausible_time(kinds) & (rows["timestamp_type"].to_numpy() != _BY_BROKER)
     first, last, records = (rows[name].to_numpy()[votes] for name in ("first_place", "last_place", "records"))
     earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[votes] for name in ("earliest", "latest"))
-    # A row for several batches counts at both ends, because records between them may contradict it.
+    # A row for several batches counts at both ends, because records between the ends may contradict it.
     ends = last > first
     places, times = np.concatenate((first, last[ends])), np.concatenate((earliest, latest[ends]))
     weights = np.concatenate((np.where(ends, -(-records // 2), records), -(-records[ends] // 2)))
@@ -237,7 +238,7 @@ def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
 
     if not (np.diff(values) < 0).any():  # no time contradicts another time
         return points(np.arange(len(values))), (_NOTHING, _NOTHING)
-    # Fitted in reverse with negated values, so that late times cost three times as much.
+    # Fit in reverse with negated values, so that late times cost three times as much.
     lowest = len(values) - 1 - fit_non_decreasing(-values[::-1], weights[::-1])
     usable = np.flatnonzero(values <= (until_ms + SKEW_MS) // COARSE_MS)
     if len(lowest) == len(values):
@@ -246,7 +247,7 @@ def _believed(rows: pa.Table, until_ms: int) -> tuple[_Points, _Points]:
 
 
 def _ahead(times: Int64s, until_ms: int) -> int:
-    """Return by how much (ms) fitted times exceed the moment of reading, up to a gap of an hour."""
+    """Return the time (ms) by which fitted times exceed the moment of reading, up to a gap of an hour."""
     ordered = np.unique(times)
     beyond = ordered[ordered > until_ms + SKEW_MS]
     before = ordered[ordered <= until_ms + SKEW_MS]
@@ -259,7 +260,7 @@ def _ahead(times: Int64s, until_ms: int) -> int:
 
 
 def _step(times: Int64s) -> int:
-    """Return the accuracy for times (ms) that limits the number of steps."""
+    """Return the accuracy (ms) that limits the number of steps for these times (ms)."""
     span_ms = int(np.ptp(times)) if len(times) else 0
     return max(-(-span_ms // (_MOST_STEPS * _MINUTE_MS)), 1) * _MINUTE_MS
 

@@ -1,4 +1,4 @@
-"""Computes the cells of a profile: a row for each hour, kind of timestamp, producer and distance of a partition."""
+"""Computes the cells of a profile: a row for each of a partition's hours, kinds of times, producers and distances."""
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ LADDER_MS = (
     *(n * _DAY for n in (1, 2, 3, 7, 14, 30, 90, 365, 3650)),
 )
 KAFKA_4_AFTER_MAX_MS = _HOUR
-"""Kafka 4's default (KIP-937)."""
+"""The default in Kafka 4 (KIP-937)."""
 KEYS = (
     "topic",
     "partition",
@@ -75,7 +75,7 @@ def cells_of(
     before_max_ms: int | None,
     read_again: ReadAgain | None = None,
 ) -> pa.Table:
-    """Return a whole partition's counts as cells, and a row without records for each deleted or unreadable range.
+    """Return a partition's counts as cells, and a row without records for each deleted or unreadable range.
 
     For `read_again` see `assess_timestamps`.
     """
@@ -92,12 +92,12 @@ def cells_of(
 def aggregated_rows(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
     """Aggregate assessed rows by `KEYS`.
 
-    `likely_unit` is the unit in which implausible and future times were perhaps written, else null.
+    `likely_unit` is the unit in which implausible and future times were perhaps written, or null.
 
-    `ahead_beyond_ms` is the largest bound of the ladder by which records are certainly ahead of their append; 0 if they
-    are within all bounds. `behind_beyond_ms` is the same for records behind the earliest append. `ahead_at_most_ms` and
-    `behind_at_most_ms` are the largest bounds by which they may be. A time of -1 (no timestamp) is beyond no bound,
-    because no limit rejects it.
+    `ahead_beyond_ms` is the largest bound of the ladder by which records are certainly ahead of their append; it is 0
+    if they are within all bounds. `behind_beyond_ms` is the same for records behind their earliest append.
+    `ahead_at_most_ms` and `behind_at_most_ms` are the largest bounds by which records may be ahead or behind. A time of
+    -1 (no timestamp) is beyond no bound, because no limit rejects it.
     """
     validated = (rows["earliest"].to_numpy() != NO_TIMESTAMP) | (rows["latest"].to_numpy() != NO_TIMESTAMP)
     codes = rows["damage"].to_numpy()
@@ -119,7 +119,7 @@ def aggregated_rows(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
 
 
 def _likely_units(rows: pa.Table, now_ms: int) -> pa.Array:
-    """Return a row's likely unit. A row has numbers of one unit, so its smallest is enough."""
+    """Return each row's likely unit. All numbers in a row have the same unit, so checking the smallest is enough."""
     found = np.full(len(rows), None, "O")
     guessed = np.flatnonzero(np.isin(rows["damage"].to_numpy(), _GUESSED))
     found[guessed] = LikelyUnits(now_ms).names(rows["earliest"].to_numpy()[guessed])
@@ -127,9 +127,9 @@ def _likely_units(rows: pa.Table, now_ms: int) -> pa.Array:
 
 
 def _as_decided(beyond: NDArray[np.int64], is_beyond: NDArray[np.bool_], bound_ms: int) -> NDArray[np.int64]:
-    """Return the steps, corrected so that they agree with the decision about each record for a bound of the ladder.
+    """Return the steps, corrected to agree with the decision about each record for a bound of the ladder.
 
-    The correction is necessary because a row's distance is that of its largest time.
+    The correction is necessary because a row's distance is the distance of its largest time.
     """
     place = int(np.searchsorted(_STEPS, bound_ms))
     if place in (0, len(_STEPS)) or _STEPS[place] != bound_ms:

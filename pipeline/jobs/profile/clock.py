@@ -1,14 +1,15 @@
-"""Computes a partition's clock: the likeliest append time of each record, which a repair writes if a record has no
-usable time. `append_times` bounds its error, and decides which timestamps are invalid.
+"""Computes a partition's clock: the likeliest append time of each record. A repair writes this time to records without
+a usable time. `append_times` bounds the clock's error, and decides which timestamps are invalid.
 
-In the order of a partition's offsets, valid times increase; a time that is ahead or late deviates from its neighbours.
-So a partition's clock is the non-decreasing function that fits its plausible times best (times within ten minutes count
-as equal) and does not exceed the moment of reading; see `fit_non_decreasing`. A number in another unit that converts to
-a plausible time counts as any other, so the clock continues where invalid timestamps begin. Between its points the
-clock is interpolated. It is accurate to about a minute, as fine as the counts.
+In a partition's offset order, valid times increase; a time that is ahead or late deviates from its neighbours. The
+clock is therefore the non-decreasing function that best fits the partition's plausible times and does not exceed the
+moment of reading; see `fit_non_decreasing`. Times within ten minutes of each other count as equal. A number in another
+unit that converts to a plausible time counts like any other time, so the clock continues after the point at which
+invalid timestamps begin. Between its points the clock is interpolated. It is accurate to about a minute, which is the
+resolution of the counts.
 
-It cannot detect late records at the very beginning without contradicting neighbours, and it follows the records' own
-times in a topic that was written by replaying old records.
+The clock cannot detect late records at the very beginning, because no neighbours contradict them. In a topic that was
+written by replaying old records, it follows the records' own times.
 """
 
 import math
@@ -24,7 +25,7 @@ COARSE_MS = 10 * 60_000
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Offsets, ascending, and the time (ms) at each. There is at least one point."""
+    """Offsets in ascending order, and the time (ms) at each offset. There is at least one point."""
 
     offsets: NDArray[np.int64]
     times: NDArray[np.int64]
@@ -42,9 +43,9 @@ class Clock:
 
 
 def simplify_clock(clock: Clock, tolerance_ms: int) -> Clock:
-    """Return a clock with fewer points that differs by at most the tolerance at the old ones.
+    """Return a clock with fewer points that differs from the given clock by at most the tolerance at the old points.
 
-    Steady times need two points, the end of a pause one more.
+    Steady times need two points; the end of a pause needs one more.
     """
     points = list(zip(clock.offsets.tolist(), clock.times.tolist(), strict=True))
     kept, line = [0], _Line(points[0], tolerance_ms)
@@ -64,7 +65,7 @@ def simplify_clock(clock: Clock, tolerance_ms: int) -> Clock:
 
 
 class _Line:
-    """A line from a point (offset, time) through all points it accepted, each within the tolerance."""
+    """A line from a point (offset, time) through all the points that it accepted, each within the tolerance."""
 
     def __init__(self, start: tuple[int, int], tolerance_ms: int) -> None:
         self._start = start
@@ -91,12 +92,12 @@ def clock_of(
     weights: NDArray[np.int64],
     now_ms: int,
 ) -> Clock | None:
-    """Return a clock from rows of plausible times in any order; None if no time is before now."""
+    """Return a clock for rows of plausible times in any order; None if no time is before now."""
     usable = np.flatnonzero(latest <= now_ms + SKEW_MS)
     if not len(usable):
         return None
     order = usable[np.lexsort((earliest[usable], first_offsets[usable]))]
-    # Healthy producers differ by minutes, so a decrease only counts above that.
+    # Even the clocks of healthy producers differ by minutes, so smaller decreases do not count.
     chain = order[fit_non_decreasing(earliest[order] // COARSE_MS, weights[order])]
     offsets = np.concatenate((first_offsets[chain], last_offsets[chain]))
     times = np.concatenate((earliest[chain], latest[chain]))
@@ -110,20 +111,21 @@ _AHEAD_COSTS = 3
 
 
 def fit_non_decreasing(values: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the indices of the times on the best-fitting non-decreasing step function, ascending.
+    """Return the indices of the times on the best-fitting non-decreasing step function, in ascending order.
 
     Each time is on the function, late (below it) or ahead of it. A late time costs its weight, because replays and
-    backfills are common. A time ahead costs three times its weight, because the clock would otherwise be wrong. So
-    increasing times are on the function, a single record ahead deviates, and old records between or after current ones
-    are late.
+    backfills are common. A time that is ahead costs three times its weight, because the clock would otherwise be wrong.
+    Increasing times are therefore on the function, a single record that is ahead deviates, and old records between or
+    after current records are late.
 
-    The best total cost by the function's height is itself non-decreasing. It is stored as its jumps; a new time adds
-    one jump and reduces others, and the changes are recorded to walk back: O(n log n) in total.
+    The lowest total cost for each height of the function is itself non-decreasing in the height. It is stored as a list
+    of jumps. A new time adds one jump and reduces others, and these changes are recorded so that they can be undone in
+    reverse order. The total cost is O(n log n).
     """
     ranks = np.unique(values, return_inverse=True)[1].tolist()
-    heights: list[int] = []  # positions of the jumps, ascending
+    heights: list[int] = []  # positions of the jumps, in ascending order
     jumps: dict[int, int] = {}
-    undone: list[list[tuple[int, int]]] = []  # for each time: a jump's height, and its old size
+    undone: list[list[tuple[int, int]]] = []  # for each time, the height of a jump and its previous size
     for rank, weight in zip(ranks, weights.tolist(), strict=True):
         before = jumps.get(rank, 0)
         if not before:
@@ -131,7 +133,7 @@ def fit_non_decreasing(values: NDArray[np.int64], weights: NDArray[np.int64]) ->
         # Below this time the record is ahead of the function; at this height it is on the function.
         jumps[rank] = before + weight * _AHEAD_COSTS
         changes = [(rank, before)]
-        # Above it the record is late, which reduces the advantage of such heights.
+        # Above this time the record is late, which reduces the advantage of such heights.
         place, left = bisect_right(heights, rank), weight
         end = place
         while left and end < len(heights):

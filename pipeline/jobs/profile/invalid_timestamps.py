@@ -1,4 +1,4 @@
-"""Classifies rows of timestamp counts by the range in which they were appended (`append_times`)."""
+"""Classifies rows of timestamp counts, given the range in which their records were appended (`append_times`)."""
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -19,7 +19,7 @@ _BY_BROKER = 1
 class InvalidTimestampKind(StrEnum):
     """The kinds of invalid timestamps.
 
-    FUTURE is more than after.max ahead of the append, wherever it was in its range. PAST is more than before.max behind
+    FUTURE is more than after.max ahead of the append, at any point of its range. PAST is more than before.max behind
     it. IMPLAUSIBLE is before the epoch.
     """
 
@@ -34,7 +34,7 @@ class InvalidTimestampKind(StrEnum):
 
 
 class UncertainTimestampKind(StrEnum):
-    """Times that are invalid for a part of the range in which they were appended."""
+    """Kinds of times that are invalid for only a part of the range in which they were appended."""
 
     FUTURE = "maybe_future"
     PAST = "maybe_past"
@@ -66,7 +66,7 @@ POSSIBLE_CODES = {
         UncertainTimestampKind.EITHER.value,
     ),
 }
-"""The codes whose records may have this kind of invalid timestamp."""
+"""The codes of records that may have this kind of invalid timestamp."""
 
 ReadAgain = Callable[[int, int, DoubtsOf], pa.Table]
 """Returns the rows of the partition's batches that end in [start, end), separated by their `TimestampDoubt`."""
@@ -79,11 +79,13 @@ def assess_timestamps(
     before_max_ms: int | None,
     read_again: ReadAgain | None = None,
 ) -> pa.Table:
-    """Add columns to each row of a partition's counts: its `damage`, the `hour` (ms) of its earliest append, the end of
-    the hour of its latest one by the partition's own times (`hour_until`), and the distances (ms) from its append:
-    `ahead` and `behind` are the least possible ones, `ahead_at_most` and `behind_at_most` the largest.
+    """Add columns to each row of a partition's counts.
 
-    A row that a bound divides is read again, if possible, and divided. Otherwise its middle decides.
+    `damage` is the row's code. `hour` is the hour (ms) of its earliest append. `hour_until` is the end of the hour of
+    its latest append, by the partition's own times. The other columns are distances (ms) from the append: `ahead` and
+    `behind` are the smallest possible ones, `ahead_at_most` and `behind_at_most` the largest.
+
+    If a bound divides a row, the row is read again and divided, if possible. Otherwise the middle of the row decides.
     """
     bounds = (after_max_ms, before_max_ms)
     rows = _divided(rows, times, bounds, read_again)
@@ -114,7 +116,7 @@ def assess_timestamps(
 
 
 def _add_doubts(kinds: NDArray[np.int32], stamped: NDArray[np.bool_], doubts: NDArray[np.int8]) -> None:
-    """Change the kinds of producers' times in milliseconds for which there is a doubt."""
+    """Change the kind of each producer's time in milliseconds that is in doubt."""
     doubted = (kinds == TimestampKind.MILLISECONDS) & ~stamped & (doubts > 0)
     kinds[doubted] = doubts[doubted] + DOUBTS_FROM
 
@@ -122,7 +124,7 @@ def _add_doubts(kinds: NDArray[np.int32], stamped: NDArray[np.bool_], doubts: ND
 def _divided(
     rows: pa.Table, times: AppendTimes, bounds: tuple[int, int | None], read_again: ReadAgain | None
 ) -> pa.Table:
-    """Return rows with one doubt each, in kinds above `DOUBTS_FROM`."""
+    """Return rows with one doubt each. Their kinds are above `DOUBTS_FROM`."""
     if read_again is None or not len(rows):
         return rows
     corners = [
@@ -161,7 +163,7 @@ def _is_by_broker(rows: pa.Table) -> NDArray[np.bool_]:
 
 
 def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
-    """Return the clock of a partition from all plausible times in its counts, including converted ones."""
+    """Return a partition's clock from all plausible times in its counts, including converted times."""
     kinds = rows["kind"].to_numpy().astype(np.int8)
     plausible = is_plausible_time(kinds)
     first, last, weights = (rows[name].to_numpy()[plausible] for name in ("first_offset", "last_offset", "records"))

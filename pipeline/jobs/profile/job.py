@@ -1,7 +1,7 @@
-"""Runs `sluicegate-spark profile`: counts the records of topics and classifies their timestamps.
+"""Runs `sluicegate-spark profile`: counts the topics' records and classifies their timestamps.
 
-Executors aggregate partitions, in chunks if they are large. Only some rows for each hour pass through Spark, and for
-partitions that are cut a row for each minute and producer.
+Executors aggregate partitions, in chunks if they are large, so only a few rows per hour pass through Spark. For
+partitions in several chunks, executors also send a row per minute and producer.
 """
 
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ from sluicegate.pipeline.source.topics import Topics
 from sluicegate.validation.units import plausible_range
 
 _MOST_PRODUCERS = 5_000
-"""Limit for one topic; a summary with this many is a megabyte."""
+"""The limit for one topic; a summary with this number of producers has a size of one megabyte."""
 
 
 def with_fewer_producers(cells: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, dict[str, int]]:
-    """Set `columns` to null for producers beyond the limit of a topic; also return their number by topic.
+    """Set `columns` to null for the producers beyond a topic's limit, and return their number by topic.
 
-    The producers with most records with invalid timestamps, then those with most records, are kept.
+    The producers with the most invalid timestamps are kept, then those with the most records.
     """
     counted = cells.groupBy("topic").agg(f.count_distinct(*columns).alias("n"))
     counts = {row.topic: row.n for row in counted.collect()}
@@ -100,7 +100,7 @@ def profile(
 ) -> dict[str, Any]:
     """Write the table `hours` and return the summary, which the caller writes.
 
-    `epoch_ms` is None for ten years before now.
+    `epoch_ms` of None means ten years before now.
     """
     results.forget_summary()
     found = results.write_table(HOURS, read_cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
@@ -115,7 +115,7 @@ def profile(
     )
     of_topic: dict[str, list[dict[str, Any]]] = {name: [] for name in topics.names}
     for row in rows:
-        of_topic[row.topic].append(row.asDict())  # a Row searches its names for each field
+        of_topic[row.topic].append(row.asDict())  # looking up a Row's field searches all its names
     return {
         "job": "profile",
         "left_out": list(topics.left_out),
@@ -164,11 +164,11 @@ def _likely_units(rows: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return producers with their invalid timestamps, most records first, without those left out."""
+    """Return the producers with their invalid timestamps, sorted by records, without the omitted producers."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         if row["producer_id"] is None:
-            continue  # left out
+            continue  # an omitted producer
         producer = {name: row[name] for name in _OF_PRODUCER}
         entry = found.setdefault(tuple(producer.values()), producer | {"records": 0, "bytes": 0, "damage": {}})
         entry["records"] += row["records"]
@@ -179,9 +179,10 @@ def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how many records exceed each bound: at least (`beyond`) and at most (`at_most`).
+    """Return the minimum (`beyond`) and the maximum (`at_most`) number of records that exceed each bound.
 
-    `valid_beyond` counts records with valid timestamps that are beyond it by the nearest append that their topic shows.
+    `valid_beyond` counts the records with valid timestamps that exceed the bound, measured from the nearest append that
+    their topic shows.
     """
     found = []
     for side in ("ahead", "behind"):
@@ -211,7 +212,7 @@ class Profile(NotebookResult):
     """The results of a profile.
 
     `summary` is the content of summary.json. `hours` is the table of that name, with rows by topic, partition and hour
-    (ms). `warnings` has a sentence for each omission.
+    (ms). `warnings` contains a sentence for each omission.
     """
 
     summary: dict[str, Any]
@@ -261,6 +262,6 @@ _NOT_KEPT = (
 
 
 def keep_profile(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> None:
-    """Keep the table as `profile_hours`, without the columns of a single profile."""
+    """Keep the table as `profile_hours`, without the columns that only concern one profile."""
     rows = hours.where(IS_CELL).drop(*_NOT_KEPT).withColumn("day", day_of(f.col("hour")))
     tables.replace("profile_hours", rows, "topic", topics)

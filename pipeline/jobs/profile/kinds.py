@@ -1,6 +1,6 @@
-"""Classifies timestamps as arrays, and groups the records of a batch by kind and minute, without a loop over records.
+"""Classifies arrays of timestamps, and groups a batch's records by kind and minute, without a loop over records.
 
-The rules are those of `sluicegate.validation.units` and `odd_units`; tests compare both.
+The rules are those of `sluicegate.validation.units` and `odd_units`; tests compare the results.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,8 +19,8 @@ _EARLIEST_MS = 788_918_400_000  # 1995, as in `sluicegate.validation.units`
 class TimestampKind(IntEnum):
     """The kinds of timestamps.
 
-    MILLISECONDS is valid unchanged, whether late or ahead. IMPLAUSIBLE is before the epoch, either unchanged or, if the
-    number would be far ahead, in micro- or nanoseconds.
+    MILLISECONDS is valid unchanged, whether late or ahead. IMPLAUSIBLE is before the epoch, either unchanged or, for a
+    number that would be far ahead, in micro- or nanoseconds.
     """
 
     MILLISECONDS = 0
@@ -44,9 +44,9 @@ _MEANT = tuple(kind in (TimestampKind.MILLISECONDS, *UNITS) for kind in Timestam
 
 
 class TimestampKinds:
-    """Classifies numbers as of one moment (ms since 1970).
+    """Classifies numbers as of one point in time (ms since 1970).
 
-    Times before `epoch_ms` are implausible; None means ten years before the moment.
+    Times before `epoch_ms` are implausible; None means ten years before that point.
     """
 
     def __init__(self, now_ms: int, epoch_ms: int | None = None) -> None:
@@ -73,12 +73,12 @@ class TimestampKinds:
         return kinds
 
     def all_plausible(self, earliest: int, latest: int) -> bool:
-        """Return whether all times in the range are milliseconds after the epoch and within ten years from now."""
+        """Return whether all times in the range are milliseconds after the epoch and within ten years of now."""
         return self._plausible[0] <= earliest and latest <= self._plausible[1]
 
 
 def is_plausible_time(kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Return whether a number of that kind is a plausible time, unchanged or converted."""
+    """Return whether a number of each kind is a plausible time, either unchanged or converted."""
     return np.asarray(np.array(_MEANT)[kinds])
 
 
@@ -98,14 +98,14 @@ _POSITIVE = range(1, LONG_MAX)
 
 
 class LikelyUnits:
-    """Finds the unit in which implausible numbers were perhaps written, as of one moment (ms since 1970)."""
+    """Finds the unit in which implausible numbers were perhaps written, as of one point in time (ms since 1970)."""
 
     def __init__(self, now_ms: int) -> None:
         self._plausible = likely_range(now_ms)
         self._ranges = [None if unit.is_written_out else self._range_of(unit) for unit in ODD_UNITS]
 
     def units_of(self, numbers: Int64s) -> NDArray[np.int8]:
-        """Return the index in `ODD_UNITS` for each number; -1 for a time in milliseconds, or if no unit fits."""
+        """Return each number's index in `ODD_UNITS`; -1 for a time in milliseconds, or if no unit fits."""
         found = np.full(len(numbers), -1, np.int8)
         earliest, latest = self._plausible
         odd = (numbers > 0) & ((numbers < earliest) | (numbers > latest))
@@ -125,13 +125,11 @@ class LikelyUnits:
         return [names[index] for index in self.units_of(numbers).tolist()]
 
     def _range_of(self, unit: TimeFormat) -> tuple[int, int]:
-        """Return the first and the last number that is a plausible time in the unit. Larger numbers must be later
-        times.
-        """
+        """Return the first and the last number that is a plausible time in the unit. Larger numbers are later times."""
 
         def time_of(number: int) -> int:
             time = unit.time_of(number)
-            assert time is not None  # only written-out dates have gaps
+            assert time is not None  # only units that write out dates have gaps
             return time
 
         earliest, latest = self._plausible
@@ -139,7 +137,7 @@ class LikelyUnits:
         return _POSITIVE[first], _POSITIVE[bisect_right(_POSITIVE, latest, first, key=time_of) - 1]
 
     def _is_written_out(self, unit: TimeFormat, numbers: Int64s) -> NDArray[np.bool_]:
-        """Return which numbers are written-out dates. There are few distinct dates, so each is checked once."""
+        """Return whether each number is a written-out date. There are few distinct dates, so each is checked once."""
         has_time = unit.digits > 8
         dates, places = np.unique(numbers // _TIME_OF_DAY if has_time else numbers, return_inverse=True)
         earliest, latest = self._plausible
@@ -164,7 +162,7 @@ class Groups:
         first = int(minutes.min())
         self._counted: NDArray[np.uint16] | None = None
         if int(kinds.max()) == int(kinds.min()) and int(minutes.max()) - first < 1 << 16:
-            self._counted = (minutes - first).astype(np.uint16)  # sorted by counting, in linear time
+            self._counted = (minutes - first).astype(np.uint16)  # counting sort, in linear time
             self._order = np.argsort(self._counted, kind="stable")
         else:
             self._order = np.lexsort((minutes, kinds))  # stable, so groups keep the records' order
@@ -189,7 +187,7 @@ class Groups:
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the sum of each group's values."""
         if self._counted is not None:
-            sums = np.bincount(self._counted, values)  # exact: a batch's bytes fit in a double
+            sums = np.bincount(self._counted, values)  # exact, because a batch's bytes fit in a double
             found = sums[self._counted[self._order[self._starts]]].astype(np.int64)
         else:
             found = np.add.reduceat(values[self._order].astype(np.int64), self._starts)

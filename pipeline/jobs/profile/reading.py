@@ -1,4 +1,4 @@
-"""Reads a chunk of a partition into timestamp counts: a table that can be combined with those of other chunks."""
+"""Reads a chunk of a partition into timestamp counts, a table that can be combined with the tables of other chunks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,23 +29,23 @@ UNREADABLE = {
     "unreadable_bytes": "stored_bytes",
     "reason": "reason",
 }
-"""Columns and the field of `Unreadable` that each holds."""
+"""Columns, and the field of `Unreadable` that each column contains."""
 NOTE_TYPES = {
     name: pa.string() if name == "reason" else pa.int64() for name in ("missing_from", "missing_to", *UNREADABLE)
 }
 SCHEMA = pa.schema([*timestamp_counts.SCHEMA, *NOTE_TYPES.items(), ("largest", pa.int64())])
-"""The rows of timestamp counts, and rows for gaps (`missing_from`, `missing_to`), the `largest` record or unreadable
-batches; their other columns are null.
+"""The rows of timestamp counts, and rows for gaps (`missing_from`, `missing_to`), for the `largest` record and for
+unreadable batches. In these rows the other columns are null.
 """
 _NOTHING_IS_LARGE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of a chunk, or of all chunks of a partition.
+    """The result of reading a chunk, or all chunks of a partition.
 
-    It has the counts, the offsets that were deleted before they could be read (`missing`), the bytes of the largest
-    record (0 if below the limit), and `unreadable` batches.
+    It consists of the counts, the offsets that were deleted before they could be read (`missing`), the bytes of the
+    largest record (0 if below the limit), and `unreadable` batches.
     """
 
     rows: pa.Table
@@ -55,7 +55,7 @@ class Reading:
 
     @classmethod
     def from_table(cls, found: pa.Table) -> "Reading":
-        """Combine concatenated tables of a partition's chunks in order, as if one task had read the partition."""
+        """Combine the concatenated tables of a partition's chunks in order, as if one task had read the partition."""
         notes = found.filter(pc.is_null(found["kind"]))
         largest = pc.max(notes["largest"]).as_py()
         missing = notes.filter(pc.is_valid(notes["missing_from"])).select(["missing_from", "missing_to"])
@@ -67,7 +67,7 @@ class Reading:
         )
 
     def as_table(self) -> pa.Table:
-        """Return a table for `from_table`."""
+        """Return the table that `from_table` reads."""
         notes = [{"missing_from": first, "missing_to": end} for first, end in self.missing]
         notes += [{"largest": self.largest}] if self.largest else []
         notes += [unreadable_row(each) for each in self.unreadable]
@@ -75,12 +75,12 @@ class Reading:
 
 
 def unreadable_row(each: Unreadable) -> dict[str, Any]:
-    """Return an entry by the names of columns."""
+    """Return an entry as a row, by the names of its columns."""
     return {column: getattr(each, name) for column, name in UNREADABLE.items()}
 
 
 def unreadable_of(row: Mapping[str, Any]) -> Unreadable:
-    """Return the entry of a row made by `unreadable_row`."""
+    """Return the entry in a row that `unreadable_row` made."""
     return Unreadable(**{name: row[column] for column, name in UNREADABLE.items()})
 
 
@@ -92,10 +92,10 @@ def count_timestamps(
     large_bytes: int = _NOTHING_IS_LARGE,
     doubts_of: DoubtsOf | None = None,
 ) -> pa.Table:
-    """Read a chunk; return a table for `Reading.from_table`. Deleted ranges and unreadable batches are skipped and
-    reported.
+    """Read a chunk, and return the table that `Reading.from_table` reads.
 
-    For `doubts_of` see `TimestampCounts`. Raises TopicTrouble and BrokerUnreachable.
+    Deleted ranges and unreadable batches are skipped and reported. For `doubts_of` see `TimestampCounts`. Raises
+    TopicTrouble and BrokerUnreachable.
     """
     whole, largest = chunk.whole, 0
     decoder, rows = BatchDecoder(), TimestampCounts(whole, now_ms, epoch_ms, doubts_of)
@@ -124,7 +124,7 @@ def reader_again(
 ) -> Callable[[int, int, DoubtsOf], pa.Table]:
     """Return the function with which `assess_timestamps` reads a part of a partition again.
 
-    The function raises the errors of `count_timestamps`.
+    The returned function raises the errors of `count_timestamps`.
     """
 
     def read_again(start: int, end: int, doubts_of: DoubtsOf) -> pa.Table:

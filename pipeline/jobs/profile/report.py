@@ -1,4 +1,4 @@
-"""A profile as a report and as a table."""
+"""Presents a profile as a report and as a table."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
 
 
 def _perhaps(damage: Mapping[str, int], at_most: Mapping[str, int]) -> str:
-    """Return a sentence about the kinds with a range of numbers; an empty text if there is none."""
+    """Return a sentence about the kinds for which only a range is known; an empty string if there are none."""
     ranges = {name: most for name, most in at_most.items() if most > damage[name]}
     if not ranges:
         return ""
@@ -89,13 +89,13 @@ def _perhaps(damage: Mapping[str, int], at_most: Mapping[str, int]) -> str:
 
 
 def producer_name(producer: Mapping[str, Any]) -> str:
-    """Return a producer's name from stored data, because clients' names are not stored."""
+    """Return a producer's name, built from stored data, because Kafka does not store clients' names."""
     name = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
     return f"{name}, {'not compressed' if producer['codec'] == 'none' else producer['codec']}"
 
 
 def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return topics sorted by records with invalid timestamps, then by records."""
+    """Return the topics sorted by their number of invalid timestamps, then by their number of records."""
     return sorted(topics, key=lambda name: (-sum(topics[name]["damage"].values()), -topics[name]["records"], name))
 
 
@@ -150,7 +150,7 @@ def _count(topic: Mapping[str, Any], damage: str) -> int | str:
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:
-    """Return omissions: topics, offsets deleted before they could be read, and unreadable batches."""
+    """Return a sentence for each omission: topics, deleted offsets that were not read, and unreadable batches."""
     return [
         *left_out_warnings(summary["left_out"]),
         *deleted_range_sentences(summary),
@@ -224,12 +224,12 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> ReportSectio
 
 
 def _at_least(topic: Mapping[str, Any]) -> str:
-    """Return the prefix for counts by producer if more records are possible; they include only certain kinds."""
+    """Return the prefix for counts by producer if more records are possible, because the counts omit some kinds."""
     return ", at least" if any(most > topic["damage"][name] for name, most in topic["damage_at_most"].items()) else ""
 
 
 def _producers_table(producers: list[dict[str, Any]], at_least: str = "") -> Table:
-    """Return a table of the producers with most invalid timestamps, and one row for the others."""
+    """Return a table of the producers with the most invalid timestamps, with one row for all other producers."""
     worst, others = worst_and_others(producers)
     rows = [_producer(producer_name(p), [p]) for p in worst]
     caption = "Producers"
@@ -255,7 +255,7 @@ def _invalid_records(producer: dict[str, Any]) -> int:
 
 
 def _over_time(results: Results, topic: str) -> list[Plot]:
-    """Return a plot of the records that are dated to the hour; no plot if no record is."""
+    """Return a plot of the records that are dated to the hour; no plot if there are no such records."""
     rows = results.read_table(HOURS).where(f.col("topic") == topic).where(IS_CELL).where("hour = hour_until")
     found = rows.groupBy("hour", "damage").agg(f.sum("records").alias("records")).orderBy("hour").collect()
     if not found:

@@ -1,13 +1,14 @@
-"""Aggregates the records of a partition while they are read: one row for records that are alike and near each other.
+"""Aggregates a partition's records while they are read: similar records that are near each other become one row.
 
-Records are alike if they have the same kind of timestamp, minute (converted from other units; for implausible times the
-number of digits and the likely unit), producer and codec. They are near if they are within the same block of 65,536
-offsets, while plausible times around them are in the same ten minutes, so that each row's position still dates its
-append. Valid records in order become one row for each minute and producer. Batches with widely spread times are
-aggregated in longer spans after a block's share of a million such records.
+Records are similar if they have the same kind of timestamp, producer, codec and minute. The minute is converted from
+other units; for implausible times the number of digits and the likely unit replace it. Records are near each other if
+they are in the same block of 65,536 offsets, and the plausible times around them are in the same ten minutes. The
+position of each row therefore still dates its append. Valid records in order become one row for each minute and
+producer. Batches with widely spread times are aggregated into longer spans once a block has used its share of a million
+such records.
 
-A block's rows depend on nothing outside it. So a partition that is aggregated in several tasks has the same rows as in
-one (`sluicegate.pipeline.source.chunks`).
+A block's rows depend only on the block. A partition that several tasks aggregate therefore has the same rows as a
+partition that one task aggregates (`sluicegate.pipeline.source.chunks`).
 """
 
 from collections.abc import Callable
@@ -37,7 +38,7 @@ MINUTE_MS = 60_000
 _AROUND_MINUTES = 10
 _ROWS_AT_ONCE = 64 * 1024
 _SPANS_A_BATCH = 16
-_MOST_EXACT_ROWS = 1_000_000  # for a partition, about 120 MB; only widely spread times reach this number
+_MOST_EXACT_ROWS = 1_000_000  # per partition, about 120 MB; only widely spread times reach this number
 _LAST_PLAUSIBLE = max(UNITS)
 _DIGITS_APART = 100  # more than the number of likely units
 _UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 2, 64
@@ -66,11 +67,11 @@ SCHEMA = pa.schema(
         ("block", pa.int64()),
     ]
 )
-"""`first_place`, `last_place`: the base offsets of the first and the last batch."""
+"""`first_place` and `last_place` are the base offsets of the first and the last batch."""
 DoubtsOf = Callable[[NDArray[np.int64], int], NDArray[np.int8]]
-"""Returns the `TimestampDoubt` of each time of a batch with this base offset."""
+"""Returns the `TimestampDoubt` of each time in a batch with this base offset."""
 DOUBTS_FROM = len(TimestampKind) - 1
-"""A kind above this is that of a time in milliseconds with a `TimestampDoubt`: the sum of both."""
+"""A higher kind is the sum of this number and the `TimestampDoubt` of a time in milliseconds."""
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class _Row:
 
 
 class _Columns(NamedTuple):
-    """Columns of some records."""
+    """Columns of a group of records."""
 
     kinds: NDArray[np.int8]
     minutes: NDArray[np.int64]
@@ -108,10 +109,10 @@ _Key = tuple[int, int, int, int, str, int]
 
 
 class TimestampCounts:
-    """Counts the records of some blocks of a partition by timestamp. Call `enter`, then add the batch, in order.
+    """Counts the records in some blocks of a partition by timestamp.
 
-    `whole` is the range of the partition that all tasks together read. `doubts_of` separates records by their
-    `TimestampDoubt`, in kinds above `DOUBTS_FROM`.
+    For each batch, in order, call `enter`, then add the batch. `whole` is the range of the partition that all tasks
+    together read. `doubts_of` separates records by their `TimestampDoubt`, in kinds above `DOUBTS_FROM`.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class TimestampCounts:
         self._unlike = 0
 
     def enter(self, last_offset: int) -> None:
-        """Select the block of a batch, by its last offset. Call this before the batch is added."""
+        """Select a batch's block, given the batch's last offset. Call this before adding the batch."""
         block = last_offset // BLOCK_OFFSETS
         if block != self._block:
             self._close()
@@ -143,15 +144,16 @@ class TimestampCounts:
 
     @property
     def expects_alike(self) -> bool:
-        """Return whether to try `add_alike` for the next batch: if it succeeded for recent ones, and occasionally
-        otherwise.
+        """Return whether to try `add_alike` for the next batch.
+
+        It is tried if it succeeded for recent batches, and occasionally otherwise.
         """
         if self._doubts_of is not None:
             return False
         return self._unlike < _UNLIKE_AT_MOST or self._unlike % _TRIED_AGAIN_AFTER == 0
 
     def add_alike(self, facts: BatchFacts, totals: BatchTotals, last_offset: int) -> bool:
-        """Add a whole batch of similar records; return False, without adding it, if they differ."""
+        """Add a whole batch of similar records. If the records differ, return False without adding the batch."""
         minute = totals.earliest // MINUTE_MS
         if minute != totals.latest // MINUTE_MS or not self._kinds.all_plausible(totals.earliest, totals.latest):
             return False
@@ -201,7 +203,7 @@ class TimestampCounts:
         if odd.any():
             minutes[odd] = self._shapes_of(times[odd])
         facts = batch.facts
-        counts_batch = (1, facts.size) if first == 0 else (0, 0)  # a batch's bytes count with its first records
+        counts_batch = (1, facts.size) if first == 0 else (0, 0)  # a batch's bytes are counted with its first records
         self._add_doubts(kinds, times, facts)
         places = np.full(len(times), facts.base_offset, np.int64)
         columns = _Columns(kinds, minutes, times, offsets, key_sizes, sizes, places)
@@ -244,7 +246,7 @@ class TimestampCounts:
         self._around = around
 
     def _add_groups(self, producer: _Producer, columns: _Columns, batches: tuple[int, int]) -> None:
-        """Add groups of records. `batches` has the number of batches and their stored bytes."""
+        """Add groups of records. `batches` contains the number of batches and their stored bytes."""
         groups = Groups(columns.kinds, columns.minutes)
         found = (
             groups.first_of(columns.kinds),
@@ -268,11 +270,11 @@ class TimestampCounts:
             self._put((self._around, kind, minute, *producer), row)
 
     def _shapes_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups of implausible numbers: number of digits and likely unit."""
+        """Return the groups of implausible numbers, by number of digits and likely unit."""
         return np.asarray(np.log10(times).astype(np.int64) * _DIGITS_APART + self._likely_units.units_of(times))
 
     def table(self) -> pa.Table:
-        """Return all rows, roughly in the order of their offsets."""
+        """Return all rows, roughly in offset order."""
         self._close()
         self._pack()
         return pa.Table.from_batches(self._packed, SCHEMA)
@@ -293,7 +295,7 @@ class TimestampCounts:
         row.stored_bytes += more.stored_bytes
         row.earliest = min(row.earliest, more.earliest)
         row.latest = max(row.latest, more.latest)
-        # Collected records may precede those that were added directly.
+        # Collected records may precede records that were added directly.
         row.first_offset = min(row.first_offset, more.first_offset)
         row.last_offset = max(row.last_offset, more.last_offset)
         row.first_place = min(row.first_place, more.first_place)
@@ -307,7 +309,7 @@ class TimestampCounts:
             self._pack()
 
     def _pack(self) -> None:
-        """Convert closed rows to columns, which need a fifth of the memory."""
+        """Convert closed rows to columns, which use a fifth of the memory."""
         if not self._closed:
             return
         rows = [
@@ -330,7 +332,7 @@ def _producer_of(facts: BatchFacts) -> _Producer:
 
 
 def _spans(minutes: NDArray[np.int64], plausible: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the minutes, or longer spans if a batch spreads widely."""
+    """Return the minutes, or longer spans if a batch's times are widely spread."""
     if not plausible.any():
         return minutes
     spread = int(np.ptp(minutes[plausible]))

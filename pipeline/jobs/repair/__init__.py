@@ -1,1 +1,1 @@
-"""Copies a polluted topic to a clean one: the same records in the same order, with corrected timestamps."""
+"""Copies a polluted topic to a clean topic: the same records in the same order, with corrected timestamps."""

@@ -1,4 +1,4 @@
-"""Finds states of a cluster in which no transaction can be committed, before anything is written."""
+"""Finds, before anything is written, states of a cluster in which no transaction can be committed."""
 
 import time
 from collections.abc import Collection
@@ -78,7 +78,7 @@ def _longest_transaction_ms(topics: Topics) -> int | None:
 def replica_obstacles(topics: Topics, names: Collection[str]) -> list[str]:
     """Return a sentence for each existing topic whose brokers reject records because too few replicas are in sync.
 
-    Topics whose settings the login may not read are omitted. Raises CannotWriteTopic if topics cannot be listed.
+    Omits topics with settings that the login may not read. Raises CannotWriteTopic if topics cannot be listed.
     """
     admin = AdminClient(topics.for_librdkafka)
     try:

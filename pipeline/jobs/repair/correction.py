@@ -2,8 +2,8 @@
 
 A number in another unit is converted, unless the result is ahead of both its append and the moment of reading. Zero and
 negative times, and times that are ahead for the whole range of their append, are replaced by the estimated append time.
-Times that are ahead only for a part of that range may be valid. They and implausible times are rewritten only if
-requested by name. Other times stay unchanged.
+Times that are ahead for only a part of that range may be valid. These times and implausible times are rewritten only if
+the user names their kind. Other times stay unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,12 +28,12 @@ NAMES = ("", *INVALID_TIMESTAMPS, UncertainTimestampKind.FUTURE.value)
 _FUTURE, _MAYBE_FUTURE = len(TimestampKind), len(TimestampKind) + 1
 _TIMELESS = [TimestampKind.ZERO, TimestampKind.NEGATIVE, _FUTURE]
 BY_NAME_ONLY = (InvalidTimestampKind.FUTURE.value, InvalidTimestampKind.IMPLAUSIBLE.value)
-"""Kinds with possibly valid times: rewritten only on request, except times that are certainly ahead."""
+"""Kinds that may contain valid times. They are rewritten only on request, except times that are certainly ahead."""
 _ALSO = {InvalidTimestampKind.FUTURE.value: UncertainTimestampKind.FUTURE.value}
 
 
 class RepairHeader(StrEnum):
-    """Headers that are added after a corrected record's own."""
+    """Headers that follow a corrected record's own headers."""
 
     ORIGIN = "sluicegate.origin"  # topic/partition/offset
     TIMESTAMP = "sluicegate.timestamp"  # the original timestamp
@@ -46,12 +46,12 @@ class Rules:
 
     - `now_ms`: the moment of reading, as of which kinds are determined.
     - `keep`: kinds of invalid timestamps that stay unchanged.
-    - `rewrite`: kinds of `BY_NAME_ONLY` that are rewritten.
+    - `rewrite`: kinds in `BY_NAME_ONLY` that are rewritten.
     - `assume_ms`: the append time for partitions without any usable time.
     - `epoch_ms`: earlier times are implausible; None means ten years before `now_ms`.
     - `retention`: the retention of clean topics.
     - `skip_unreadable`: whether to skip batches that cannot be read.
-    - `skip_unwritable`: whether to leave out records with header names that client libraries cannot write.
+    - `skip_unwritable`: whether to skip records with header names that client libraries cannot write.
     """
 
     now_ms: int
@@ -67,10 +67,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """The corrections of some records.
+    """The corrections of a group of records.
 
     For each record there are its `kinds` (an index into `NAMES`; 0 means none), the timestamp `after`, whether it was
-    `solved`, and whether its time may be valid: not certainly ahead, not zero, negative or in another unit.
+    `solved`, and whether its time may be valid, that is, neither certainly ahead, nor zero, negative or in another
+    unit.
     """
 
     kinds: NDArray[np.int8]
@@ -82,10 +83,10 @@ class Corrections:
 def correct_timestamps(
     timestamps: NDArray[np.int64], offsets: NDArray[np.int64], clock: Clock | None, times: AppendTimes, rules: Rules
 ) -> Corrections:
-    """Correct records of one partition in order.
+    """Correct the records of one partition in order.
 
-    `times` has the ranges of their appends. `clock` has the times that are written; None if no neighbour dates their
-    append.
+    `times` contains the ranges in which they were appended. `clock` provides the times to write; None if no neighbour
+    dates the appends.
     """
     kinds = TimestampKinds(rules.now_ms, rules.epoch_ms).kinds_of(timestamps)
     after = timestamps.copy()
@@ -119,12 +120,12 @@ def _with_doubts(kinds: Iterable[str]) -> list[str]:
 
 
 def clock_from(value: Mapping[str, Any] | None) -> Clock | None:
-    """Return the clock from its form in a plan."""
+    """Return the clock in a plan."""
     if value is None:
         return None
     return Clock(np.array(value["offsets"], np.int64), np.array(value["times"], np.int64))
 
 
 def clock_as_plan(clock: Clock | None) -> dict[str, list[int]] | None:
-    """Return the form of a clock in a plan, for `clock_from`."""
+    """Return a clock in the form that a plan contains and `clock_from` reads."""
     return None if clock is None else {"offsets": clock.offsets.tolist(), "times": clock.times.tolist()}

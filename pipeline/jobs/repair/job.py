@@ -64,9 +64,9 @@ _WRITTEN = "topic string, partition bigint, records bigint, corrected bigint"
 class RepairListing:
     """The changes that a repair would make.
 
-    `changes` has rows of the before-and-after table, whose `reason` states why nothing changes. `obstacles` are reasons
-    that prevent the writing. `warnings` are about the clean topics' retention, and about omissions. `omits_records` is
-    whether clean topics get fewer records than their sources have.
+    `changes` contains rows of the before-and-after table, in which `reason` states why nothing changes. `obstacles` are
+    reasons that prevent writing. `warnings` are about the clean topics' retention, and about omissions. `omits_records`
+    is whether clean topics get fewer records than their sources contain.
     """
 
     changes: list[dict[str, Any]]
@@ -76,13 +76,13 @@ class RepairListing:
 
 
 class RepairBegun(PipelineError):
-    """Raised if a repair was begun with another plan, or is unfinished. The text gives a fix."""
+    """Raised if a repair was begun with another plan, or is unfinished. The message gives a fix."""
 
 
 def targets_of(topics: Topics, to: str) -> dict[str, str]:
     """Return the clean topic of each source topic. Raises CannotWriteTopic.
 
-    `to` is the name of clean topics, in which {topic} is replaced by the source's name.
+    `to` is the name of clean topics; {topic} stands for the source topic's name.
     """
     if len(topics.names) > 1 and _TOPIC not in to:
         raise CannotWriteTopic(f"several topics cannot be written to one topic {to}; use {_TOPIC} in --to")
@@ -119,9 +119,9 @@ def write_plan(
 
 
 def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> RepairPlan | None:
-    """Return the plan in the folder; None if there is none by these rules. The moment of the rules is ignored.
+    """Return the plan in the folder; None if it contains none with these rules. The rules' `now_ms` is ignored.
 
-    Raises RepairBegun if the plan is about other topics, or was begun by other rules.
+    Raises RepairBegun if the plan is about other topics, or if the repair was begun with other rules.
     """
     if not results.has(PLAN):
         return None
@@ -174,7 +174,7 @@ def _write_obstacles(topics: Topics, plan: RepairPlan) -> list[str]:
 
 
 def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
-    """Return the earliest and the latest corrected time in each clean topic, by source.
+    """Return the earliest and the latest corrected time in each clean topic, by source topic.
 
     Only records with invalid timestamps count.
     """
@@ -198,7 +198,7 @@ def write_clean_topics(
 ) -> list[RepairedPartition]:
     """Write the clean topics and wait until readers see all records. Resumes a killed run. Raises CannotWriteTopic."""
     check_no_obstacles(listing)
-    # if the disk is full, this fails before a topic is created
+    # If the disk is full, this fails before a topic is created.
     results.stage_text(PLAN, replace(plan, begun=True).as_json())
     found = create_clean_topics(plan, topics)
     results.publish(PLAN)
@@ -220,8 +220,8 @@ def summary_of(
 ) -> dict[str, Any]:
     """Return the summary. `written` is None for a dry run.
 
-    In the summary, `valid_looking` is the number of changed records whose times may be valid, and `keep` and `rewrite`
-    are the kinds of these options.
+    In the summary, `valid_looking` is the number of changed records whose times may be valid. `keep` and `rewrite` are
+    the kinds that these options name.
     """
     topics: Mapping[str, dict[str, Any]] = {
         source: {"to": to, "offsets": 0, "records": 0, "repaired": {}, "undiagnosed": {}, "valid_looking": 0}
@@ -252,18 +252,17 @@ def summary_of(
 
 
 class UnknownTimestampKind(ValueError):
-    """Raised for an unknown kind of timestamp, or a kind for which the treatment is not available. The text lists valid
-    kinds.
-    """
+    """Raised for an unknown kind of timestamp, or for a kind without this treatment. The message lists valid kinds."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repair(NotebookResult):
     """The results of a repair.
 
-    `summary` is the content of summary.json. `repairs` has a row for each record with an invalid timestamp, before and
-    after, with `solved` if it changes. `undiagnosed` has the records that stay unchanged. `obstacles` has a sentence
-    for each reason that prevents the writing. `warnings` are about the clean topics' retention, and about omissions.
+    `summary` is the content of summary.json. `repairs` contains a row for each record with an invalid timestamp, with
+    the timestamps before and after, and `solved` if it changes. `undiagnosed` contains the records that stay unchanged.
+    `obstacles` contains a sentence for each reason that prevents writing. `warnings` are about the clean topics'
+    retention, and about omissions.
     """
 
     summary: dict[str, Any]
@@ -294,10 +293,10 @@ def check_timestamp_kinds(keep: Collection[str], rewrite: Collection[str]) -> No
 def propose_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
-    """Make a new plan and list its changes. No topic is written.
+    """Make a new plan and list its changes. Writes no topic.
 
-    `targets` has the clean topic of each source topic. Missing ACLs that only writing needs are obstacles. Raises
-    RepairBegun, and CannotWriteTopic if ACLs for reading are missing.
+    `targets` maps each source topic to its clean topic. If ACLs that only writing requires are missing, they are listed
+    as obstacles. Raises RepairBegun, and CannotWriteTopic if ACLs for reading are missing.
     """
     required_acls.check(required_acls.missing_acl_sentences(topics, required_acls.acls_for_reading(topics.names)))
     plan = write_plan(spark, topics, results, targets, rules)
@@ -310,10 +309,9 @@ def propose_repair(
 def write_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
-    """Write the clean topics by the proposed plan of the same rules, or by a new one. Resumes a killed run.
+    """Write the clean topics with the proposed plan for the same rules, or with a new plan. Resumes a killed run.
 
-    If there are no invalid timestamps and no omissions, no clean topic is written. Raises RepairBegun and
-    CannotWriteTopic.
+    Writes no clean topic if there are no invalid timestamps and no omissions. Raises RepairBegun and CannotWriteTopic.
     """
     needed = [*required_acls.acls_for_reading(topics.names), *required_acls.acls_for_clean_topics(topics, targets)]
     required_acls.check(required_acls.missing_acl_sentences(topics, needed))

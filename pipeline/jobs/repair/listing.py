@@ -1,4 +1,4 @@
-"""Lists every record that a repair changes or leaves invalid, and unreadable batches, before anything is written."""
+"""Lists, before anything is written, unreadable batches and every record that a repair changes or leaves invalid."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -23,7 +23,7 @@ from sluicegate.pipeline.source.tasks import map_in_tasks, tasks_at_most
 from sluicegate.pipeline.source.topics import Topics
 
 _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
-_PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # both are reported as obstacles
+_PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # obstacles report both
 DDL = (
     "topic string, partition int, offset bigint, producer_id bigint, damage string, before bigint, after bigint, "
     "solved boolean, may_be_valid boolean, unwritable boolean"
@@ -33,8 +33,8 @@ DDL = (
 def list_invalid_timestamps(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
     """Return a row for each record with an invalid timestamp in the plan's ranges.
 
-    `after` equals `before` if the timestamp was not `solved`. Other records have a row without a kind (`damage`) if
-    they are `unwritable`: client libraries cannot write the name of a header.
+    `after` equals `before` if the timestamp was not `solved`. There is also a row without a kind (`damage`) for each
+    `unwritable` record that has a valid timestamp, but a header name that client libraries cannot write.
     """
     options = source_options({**topics.options, "columns": _COLUMNS, **_PASSES_OVER})
 
@@ -48,7 +48,7 @@ def list_invalid_timestamps(spark: SparkSession, topics: Topics, plan: RepairPla
 
 
 def _rows_to_list(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatch:
-    """Return the rows of one Arrow batch."""
+    """Return the rows for one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
     found = correct_timestamps(before, offsets, plan.clock, plan.times, plan.rules)
     unwritable = have_unwritable_headers(batch["headers_binary"])
@@ -67,9 +67,9 @@ def _rows_to_list(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatc
 
 
 def timestamp_changes(listed: DataFrame) -> list[dict[str, Any]]:
-    """Return the changes by topic, producer, kind and whether they may be valid.
+    """Return the changes, grouped by topic, producer, kind and whether the times may be valid.
 
-    Each has counts, times and an example.
+    Each change contains counts, times and an example.
     """
     grouped = (
         listed.where(f.col("damage").isNotNull())
@@ -88,7 +88,7 @@ def timestamp_changes(listed: DataFrame) -> list[dict[str, Any]]:
 
 
 def have_unwritable_headers(headers: pa.ListArray) -> NDArray[np.bool_]:
-    """Return which records have a header name that is not UTF-8 or contains a zero byte. Names are bytes."""
+    """Return whether each record has a header name that is not UTF-8 or contains a zero byte. Names are bytes."""
     found = np.zeros(len(headers), np.bool_)
     names = headers.flatten().field("key")
     if not _are_plain(names):
@@ -109,9 +109,7 @@ UNREADABLE_DDL = "topic string, partition int, first_offset bigint, last_offset 
 
 
 def unreadable_batches(spark: SparkSession, topics: Topics, plan: RepairPlan) -> DataFrame:
-    """Return the stored bytes of each unreadable batch in the plan's ranges. Batches that were deleted since are
-    missing.
-    """
+    """Return the stored bytes of each unreadable batch in the plan's ranges, except batches deleted since."""
     options = source_options(topics.options)
 
     def list_batches_of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Finds obstacles that would stop a repair halfway, before anything is written. Each has a fix."""
+"""Finds, before anything is written, obstacles that would stop a repair halfway. Each obstacle includes a fix."""
 
 from collections.abc import Mapping
 
@@ -43,7 +43,7 @@ def unwritable_record_sentences(listed: DataFrame) -> list[str]:
 
 
 def unreadable_batch_obstacles(plan: RepairPlan) -> list[str]:
-    """Return a sentence for each range of corrupt batches, unless they are skipped."""
+    """Return a sentence for each range of corrupt batches, unless the repair skips them."""
     if plan.rules.skip_unreadable:
         return []
     return [
@@ -53,7 +53,7 @@ def unreadable_batch_obstacles(plan: RepairPlan) -> list[str]:
 
 
 def skipped_batch_warnings(plan: RepairPlan) -> list[str]:
-    """Return a warning for each range of corrupt batches that is skipped."""
+    """Return a warning for each range of corrupt batches that the repair skips."""
     if not plan.rules.skip_unreadable:
         return []
     return [
@@ -71,7 +71,7 @@ def _unreadable(plan: RepairPlan) -> list[str]:
 def records_rejected_by_targets(
     plan: RepairPlan, sources: Mapping[str, RepairTopicSettings], targets: Mapping[str, RepairTopicSettings]
 ) -> list[str]:
-    """Return a sentence about records that a clean topic would reject. `targets` has the existing clean topics."""
+    """Return a sentence about records that a clean topic would reject. `targets` contains the existing clean topics."""
     found = []
     for each in plan.partitions:
         source = sources[each.source.of.topic]
@@ -99,10 +99,10 @@ def records_rejected_by_targets(
 def target_time_warnings(
     plan: RepairPlan, targets: Mapping[str, RepairTopicSettings], changed: Mapping[str, tuple[int, int]]
 ) -> list[str]:
-    """Return a sentence for each existing clean topic that would replace times, or reject some.
+    """Return a sentence for each existing clean topic that would replace or reject some times.
 
-    `changed` has, by source topic, the earliest and the latest time (ms) of its records with invalid timestamps after
-    the repair.
+    `changed` maps each source topic to the earliest and the latest corrected time (ms) of its records with invalid
+    timestamps.
     """
     found = []
     for name, to in plan.targets.items():
@@ -132,7 +132,7 @@ def target_time_warnings(
 def retention_warnings(
     plan: RepairPlan, sources: Mapping[str, RepairTopicSettings], targets: Mapping[str, RepairTopicSettings]
 ) -> list[str]:
-    """Return a warning for each clean topic that would delete records, or that deletes no records."""
+    """Return a warning for each clean topic whose retention would delete records, or that never deletes records."""
     found = []
     for name, to in plan.targets.items():
         outdated = sum(each.contents.outdated for each in plan.partitions if each.to == to)
@@ -157,9 +157,9 @@ def retention_warnings(
 
 
 def missing_offsets(plan: RepairPlan, begins: Mapping[str, int], reached: Mapping[str, int]) -> list[str]:
-    """Return a sentence for offsets of the plan that were deleted before they were written.
+    """Return a sentence for offsets of the plan that were deleted before the repair wrote them.
 
-    Both mappings are by partition name.
+    The keys of both mappings are partition names.
     """
     found = []
     for each in plan.partitions:

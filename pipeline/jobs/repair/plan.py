@@ -1,4 +1,4 @@
-"""Writes and reads the plan of a repair, which is stored first so that a resumed repair makes the same decisions."""
+"""Writes and reads a repair plan. The plan is stored first, so that a resumed repair makes the same decisions."""
 
 import json
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ from sluicegate.pipeline.source.decoding import Unreadable
 
 
 class PlanTooOld(PipelineError):
-    """Raised if the plan lacks fields that this release needs. The text gives a fix."""
+    """Raised if the plan lacks fields that this release needs. The message gives a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairPartition:
-    """The plan for one range: copy the offsets to the partition of the same number in the topic `to`.
+    """The plan for one range: copy its records to the partition with the same number in the topic `to`.
 
-    `contents` describes the records of the range. `codec` compresses the copies.
+    `contents` describes the range's records. `codec` compresses the copies.
     """
 
     source: OffsetRange
@@ -38,9 +38,9 @@ class RepairPartition:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """The plan of a repair. `targets` has the clean topic of each source topic.
+    """The plan of a repair. `targets` maps each source topic to its clean topic.
 
-    `begun` is whether something may have been written by this plan.
+    `begun` is whether a run may have written something according to this plan.
     """
 
     targets: dict[str, str]
@@ -50,7 +50,7 @@ class RepairPlan:
 
     @property
     def plan_id(self) -> str:
-        """Return an id that equal plans share."""
+        """Return an id that is the same for equal plans."""
         return sha256(replace(self, begun=False).as_json().encode()).hexdigest()[:16]
 
     @property
@@ -59,7 +59,7 @@ class RepairPlan:
         return self.rules.skip_unreadable and any(each.contents.unreadable for each in self.partitions)
 
     def as_json(self) -> str:
-        """Return JSON for `plan_from`."""
+        """Return the plan as JSON, which `plan_from` reads."""
         return json.dumps(
             {
                 "targets": self.targets,

@@ -1,4 +1,4 @@
-"""A repair's changes as a report and as a table."""
+"""Presents a repair's changes as a report and as a table."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from sluicegate.validation.units import likely_unit
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
-    """Return the conclusion for all topics, dry run or not."""
+    """Return the conclusion for all topics, for a dry run or a repair."""
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
     repaired, left = (counts_by_kind(topics, what) for what in ("repaired", "undiagnosed"))
@@ -179,7 +179,7 @@ def _producer_name(producer_id: int) -> str:
 
 
 def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
-    """Return the reason why the records of a row stay unchanged; None if they change."""
+    """Return the reason why a row's records stay unchanged; None if they change."""
     if row["solved"]:
         return None
     damage = row["damage"]
@@ -201,7 +201,7 @@ def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
 
 
 def first_lines(summary: dict[str, Any]) -> list[str]:
-    """Return sentences about changes and unchanged records, first about records that look valid."""
+    """Return sentences about changed and unchanged records, beginning with records that look valid."""
     topics = summary["topics"].values()
     valid = _valid_looking(summary)
     records = sum(topic["records"] for topic in topics)
@@ -222,7 +222,7 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:
-    """Return sentences about valid-looking changes, warnings and obstacles."""
+    """Return sentences about changed records that look valid, about warnings and about obstacles."""
     valid = _valid_looking(summary)
     would = "have changed" if summary["applied"] else "would change"
     reason = " (their times are not certainly ahead; requested by --rewrite)" if valid else ""
@@ -238,7 +238,7 @@ def _valid_looking(summary: dict[str, Any]) -> int:
 
 
 def counts_by_kind(topics: Any, what: str) -> dict[str, int]:
-    """Return counts by kind, over all topics of a summary. `what` is `repaired` or `undiagnosed`."""
+    """Return a summary's counts by kind, over all topics. `what` is `repaired` or `undiagnosed`."""
     found: dict[str, int] = {}
     for topic in topics:
         for damage, count in topic[what].items():

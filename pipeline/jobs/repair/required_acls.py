@@ -1,4 +1,4 @@
-"""Lists the ACLs that a repair needs, and finds those that its login lacks."""
+"""Lists the ACLs that a repair requires, and finds those that its login lacks."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -10,17 +10,17 @@ _NO_NAME = "NAME"
 
 
 def acl_for_progress(group_id: str, prefix: str = "") -> RequiredAcl:
-    """Return the ACL to store progress in a group. For `prefix` see `RequiredAcl`."""
+    """Return the ACL that allows storing progress in a group. For `prefix` see `RequiredAcl`."""
     return RequiredAcl(Resource.GROUP, group_id, BrokerOperation.READ, prefix)
 
 
 def acl_for_transactions(group_id: str, prefix: str = "") -> RequiredAcl:
-    """Return the ACL to a group's transactional ids, one for each partition."""
+    """Return the ACL for a group's transactional ids, one for each partition."""
     return RequiredAcl(Resource.TRANSACTIONAL_ID, f"{group_id}.0", BrokerOperation.WRITE, prefix or f"{group_id}.")
 
 
 def acls_for_reading(topics: Iterable[str]) -> list[RequiredAcl]:
-    """Return the ACLs to read topics and their settings."""
+    """Return the ACLs that allow reading topics and their settings."""
     return [
         RequiredAcl(Resource.TOPIC, name, each)
         for name in topics
@@ -29,12 +29,12 @@ def acls_for_reading(topics: Iterable[str]) -> list[RequiredAcl]:
 
 
 def acls_for_writing(topics: Collection[str]) -> list[RequiredAcl]:
-    """Return the ACLs to write to topics."""
+    """Return the ACLs that allow writing to topics."""
     return [RequiredAcl(Resource.TOPIC, name, BrokerOperation.WRITE) for name in topics]
 
 
 def acls_for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[RequiredAcl]:
-    """Return the ACLs to create missing clean topics and to write to all."""
+    """Return the ACLs that allow creating missing clean topics and writing to all of them."""
     with topics.cluster() as cluster:
         there = cluster.topic_ids(targets.values())
     found: list[RequiredAcl] = []

@@ -1,4 +1,4 @@
-"""Reads the settings of topics that concern a repair: those of the source, and those of its clean topic."""
+"""Reads the settings of source topics and clean topics that concern a repair."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from sluicegate.pipeline.writing.record_writer import ROOM_BYTES
 T = TypeVar("T")
 SECONDS = 30
 CLEAN = "{topic}-clean"
-"""Default name of a clean topic; {topic} is replaced by the polluted one's."""
+"""Default name of a clean topic; {topic} stands for the polluted topic's name."""
 _PAUSE_SECONDS = 0.1
 _NOT_KNOWN_YET = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION}
@@ -22,7 +22,7 @@ _NOT_KNOWN_YET = frozenset(
 _OWN = 1  # set for this topic, not a default
 _LONG_MAX = str(2**63 - 1)
 _NOT_CARRIED = frozenset({"message.timestamp.type"})  # a clean topic keeps the producer's times
-# The records were accepted before, so the source's limits on times no longer apply.
+# The source accepted the records before, so its limits on times no longer apply.
 _UNLIMITED_TIMES = {"message.timestamp.before.max.ms": _LONG_MAX, "message.timestamp.after.max.ms": _LONG_MAX}
 _NOTHING_IS_DELETED = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -36,7 +36,7 @@ class Retention(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RepairTopicSettings:
-    """A topic's settings. `values` has all effective settings, and `own` the names of those set on the topic itself."""
+    """A topic's settings. `values` contains all effective settings, and `own` the names of the topic's own settings."""
 
     values: dict[str, str]
     own: frozenset[str]
@@ -48,7 +48,7 @@ class RepairTopicSettings:
 
     @property
     def retention_ms(self) -> int | None:
-        """Return the retention in ms; None if records are not deleted by age."""
+        """Return the retention in ms; None if the topic does not delete records by age."""
         age = int(self.values["retention.ms"])
         return age if age >= 0 and "delete" in self.values["cleanup.policy"] else None
 
@@ -60,11 +60,11 @@ class RepairTopicSettings:
 
     @property
     def is_compacted(self) -> bool:
-        """Return whether records need keys."""
+        """Return whether the topic is compacted, so that its records need keys."""
         return "compact" in self.values["cleanup.policy"]
 
     def for_clean(self, retention: Retention, largest_record: int) -> dict[str, str]:
-        """Return the settings of a clean topic for records of up to that many bytes."""
+        """Return the settings of a clean topic for records of up to `largest_record` bytes."""
         carried = {name: self.values[name] for name in self.own - _NOT_CARRIED}
         added = _UNLIMITED_TIMES if retention is Retention.AS_SOURCE else _UNLIMITED_TIMES | _NOTHING_IS_DELETED
         found = carried | {name: value for name, value in added.items() if name in self.values}
@@ -86,7 +86,7 @@ def settings_of(admin: AdminClient, topic: str) -> RepairTopicSettings:
 
 
 def topic_id_of(admin: AdminClient, topic: str) -> str:
-    """Return the topic's id, which is new if the topic is created again. Raises KafkaException."""
+    """Return the topic's id, which changes when the topic is deleted and created again. Raises KafkaException."""
 
     def ask() -> str:
         (future,) = admin.describe_topics(TopicCollection([topic])).values()
@@ -96,7 +96,7 @@ def topic_id_of(admin: AdminClient, topic: str) -> str:
 
 
 def retry_until_known(ask: Callable[[], T]) -> T:
-    """Retry until the broker knows a new topic, and that it leads one of its partitions. Raises KafkaException."""
+    """Retry until the broker knows a new topic and that it leads one of its partitions. Raises KafkaException."""
     end = time.monotonic() + SECONDS
     while True:
         try:

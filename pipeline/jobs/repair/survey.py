@@ -1,4 +1,4 @@
-"""Surveys a partition before anything is written: its clock, and the contents of its clean topic."""
+"""Surveys a partition before anything is written: its clock, and the future contents of its clean topic."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -39,11 +39,11 @@ class PartitionContents:
     - `records`: the number of records.
     - `null_keys`: the number of records without a key.
     - `outdated`: the number of records whose corrected times exceed the source's retention.ms.
-    - `largest`: the bytes of the largest record; 0 if none may be too large.
-    - `may_shrink`: whether the source is compacted, so that records may be gone at the next reading.
-    - `unreadable`: unreadable batches, whose records are not counted.
-    - `earliest`, `latest`: times (ms) of the records with valid timestamps and of those in another unit; 0 if there are
-      none.
+    - `largest`: the bytes of the largest record; 0 if no record may be too large.
+    - `may_shrink`: whether the source is compacted, so that the next reading may find fewer records.
+    - `unreadable`: unreadable batches. Their records are not counted.
+    - `earliest`, `latest`: the range of times (ms) of records whose timestamps are valid or in another unit; 0 if there
+      are no such records.
     """
 
     records: int = 0
@@ -60,8 +60,8 @@ class PartitionContents:
 class PartitionSurvey:
     """The survey of a partition.
 
-    `start` is the start of the range, after the records that retention deleted meanwhile. `clock` is None if there is
-    no usable time. `codec` is the codec of most records. `times` has the ranges of the appends.
+    `start` is the start of the range, after the records that retention has deleted meanwhile. `clock` is None if there
+    is no usable time. `codec` is the codec of most records. `times` contains the ranges of the appends.
     """
 
     start: int
@@ -81,8 +81,7 @@ def survey(
 ) -> dict[TopicPartition, PartitionSurvey]:
     """Survey the ranges that are not empty.
 
-    `settings` are the sources' settings. `large_bytes` is the size from which a record may be too large for the clean
-    topic.
+    `settings` are the sources' settings. A record of `large_bytes` or more may be too large for the clean topic.
     """
     options = source_options(topics.options)
 
@@ -137,7 +136,7 @@ def survey(
 
 
 def _span(rows: pa.Table, latest_ms: int) -> tuple[int, int]:
-    """Return the range of times that stay or are converted. Later times are certainly ahead, and listed."""
+    """Return the range of the times that stay or are converted. Later times are certainly ahead, and are listed."""
     kinds = rows["kind"].to_numpy().astype(np.int8)
     times = in_milliseconds(rows["latest"].to_numpy(), kinds)
     usable = is_plausible_time(kinds) & (times <= latest_ms)
@@ -146,7 +145,7 @@ def _span(rows: pa.Table, latest_ms: int) -> tuple[int, int]:
 
 
 def _before(rows: pa.Table, clock: Clock | None, moment_ms: int) -> int:
-    """Return the number of records with a corrected time before a moment, to the minute."""
+    """Return the number of records with a corrected time before `moment_ms`, rounded to the minute."""
     kinds = rows["kind"].to_numpy().astype(np.int8)
     times = in_milliseconds(rows["latest"].to_numpy(), kinds)
     if clock is not None:

@@ -1,4 +1,4 @@
-"""Creates the clean topic like the polluted one, or checks an existing one before anything is written."""
+"""Creates a clean topic with the polluted topic's settings, or checks an existing one before anything is written."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ _WHAT_IS_COMMITTED = {"isolation.level": "read_committed", "enable.partition.eof
 
 @dataclass(frozen=True, slots=True)
 class CleanTopic:
-    """A clean topic, with the group of its repair's progress and its maximum batch size in bytes."""
+    """A clean topic, the group that stores its repair's progress, and its maximum batch size in bytes."""
 
     group_id: str
     largest_message: int
@@ -63,11 +63,11 @@ def source_settings(topics: Topics) -> dict[str, RepairTopicSettings]:
 
 
 def target_obstacles(plan: RepairPlan, topics: Topics) -> list[str]:
-    """Return sentences about obstacles that would stop `prepare`.
+    """Return a sentence for each obstacle that would stop `create_clean_topics`.
 
-    These are clean topics that cannot be created (brokers check this without creating anything), have another number of
-    partitions, collide with each other, or were written by others. Missing ACLs are not included;
-    `required_acls.missing_acl_sentences` returns these.
+    Obstacles are clean topics that cannot be created (brokers check this without creating anything), have a different
+    number of partitions, collide with each other, or were written by others. Missing ACLs are not included; see
+    `required_acls.missing_acl_sentences`.
     """
     client = topics.for_librdkafka
     admin = AdminClient(client)
@@ -92,7 +92,7 @@ def target_obstacles(plan: RepairPlan, topics: Topics) -> list[str]:
 
 
 def _collisions(targets: Iterable[str]) -> list[str]:
-    """Return clean topics of which only one can be created, because Kafka's metrics use the same name for . and _."""
+    """Return clean topics of which only one can be created, because Kafka's metrics treat . and _ in names as equal."""
     by_name: dict[str, list[str]] = {}
     for to in targets:
         by_name.setdefault(to.replace(".", "_"), []).append(to)
@@ -114,7 +114,7 @@ def _other_partitions(to: str, there: Any, source: str, metadata: Any) -> list[s
 
 
 def create_clean_topics(plan: RepairPlan, topics: Topics) -> dict[str, CleanTopic]:
-    """Create missing clean topics. Raises CannotWriteTopic if one has records that this plan did not write."""
+    """Create missing clean topics. Raises CannotWriteTopic if a topic contains records that this plan did not write."""
     client = topics.for_librdkafka
     admin = AdminClient(client)
     try:
@@ -153,8 +153,9 @@ def _target(admin: AdminClient, to: str) -> CleanTopic:
 
 
 def group_of(target: str, topic_id: str) -> str:
-    """Return the group of a repair's progress. A topic that is created again has a new id, and therefore a new
-    group.
+    """Return the group that stores a repair's progress.
+
+    A topic that is created again has a new id, and therefore a new group.
     """
     return f"sluicegate-repair.{target}.{topic_id}"
 
@@ -162,7 +163,7 @@ def group_of(target: str, topic_id: str) -> str:
 def _create(
     admin: AdminClient, plan: RepairPlan, source: str, to: str, metadata: Any, *, only_validate: bool = False
 ) -> None:
-    """Create a clean topic, or check whether it could be created. Raises KafkaException."""
+    """Create a clean topic, or only check whether it could be created. Raises KafkaException."""
     largest = max((each.contents.largest for each in plan.partitions if each.to == to), default=0)
     settings = settings_of(admin, source).for_clean(plan.rules.retention, largest)
     replicas = len(metadata.partitions[0].replicas)
@@ -171,12 +172,12 @@ def _create(
     try:
         made.result(SECONDS)
     except KafkaException as error:
-        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # a run that was just killed has created the topic
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # a run that has just been killed created the topic
             raise
 
 
 def log_starts(plan: RepairPlan, topics: Topics) -> dict[str, int]:
-    """Return the current log start of the plan's partitions, by partition name."""
+    """Return the current log start offsets of the plan's partitions, by partition name."""
     with topics.cluster() as cluster:
         found = cluster.offsets([each.source.of for each in plan.partitions], EARLIEST, committed=True)
     return {str(of): offset for of, offset in found.items()}
@@ -185,7 +186,10 @@ def log_starts(plan: RepairPlan, topics: Topics) -> dict[str, int]:
 def _checked_ours(
     plan: RepairPlan, client: Mapping[str, str], source: str, to: str, group_id: str
 ) -> dict[str, int] | str:
-    """Return the progress of a source's partitions, by partition name, or why the clean topic is not this plan's."""
+    """Return the progress of a source's partitions by partition name.
+
+    If the clean topic does not belong to this plan, return the reason instead.
+    """
     mine: list[RepairPartition] = [each for each in plan.partitions if each.source.of.topic == source]
     with progress_group(group_id, client) as consumer:
         begun = progress_in(consumer, [each.source.of for each in mine])
@@ -202,7 +206,7 @@ def _checked_ours(
 def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
     """Return whether a reader would find records.
 
-    Offsets do not show this, because a run that ended before its first commit used some.
+    Offsets do not show this, because a run that ended before its first commit has also used offsets.
     """
     consumer = Consumer({**client, "group.id": group_id, **_WHAT_IS_COMMITTED})
     try:
@@ -221,7 +225,7 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
                 return True
             if error.code() == KafkaError._PARTITION_EOF:
                 left.discard(message.partition())
-                end = time.monotonic() + SECONDS  # aborted records are also fetched
+                end = time.monotonic() + SECONDS  # the consumer also fetches aborted records
             elif not error.retriable():
                 raise KafkaException(error)
         return False
@@ -230,7 +234,7 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
 
 
 def _used(consumer: Consumer, to: str) -> list[ClientPartition]:
-    """Return a topic's partitions with used offsets, each from its beginning."""
+    """Return a topic's partitions with used offsets, each positioned at its beginning."""
     places = {p: ClientPartition(to, p) for p in retry_until_known(partial(_metadata, consumer, to)).partitions}
     ask = consumer.get_watermark_offsets
     bounds = {p: retry_until_known(partial(ask, place, SECONDS)) for p, place in places.items()}

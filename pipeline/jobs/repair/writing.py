@@ -21,7 +21,7 @@ _COLUMNS = "key,value,offset,timestamp,headers_binary"
 
 @dataclass(frozen=True, slots=True)
 class RepairedPartition:
-    """Counts of one task."""
+    """The counts of one task."""
 
     topic: str
     partition: int
@@ -59,7 +59,7 @@ class _Writer:
     """Writes Arrow rows in transactions. `records` is the number of rows read; `left_out` of them were not written."""
 
     def __init__(self, plan: RepairPartition, target: Transactions, before: WriteProgress) -> None:
-        """Start after `before`, the progress of earlier runs."""
+        """Start after `before`, which is the progress of earlier runs."""
         self._plan = plan
         self._before = before
         self._target = target
@@ -69,7 +69,7 @@ class _Writer:
         self.corrected = self.left_out = 0
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> None:
-        """Write all rows and commit the end of the range."""
+        """Write all rows, then commit the end of the range."""
         self._target.begin()
         for batch in batches:
             for start in range(0, len(batch), MOST_RECORDS // 10):

@@ -1,6 +1,4 @@
-"""Represents a record of a dead-letter topic: the original record, its destination, and the reason for its
-rejection.
-"""
+"""Represents a record in a dead-letter topic: the original record, its destination, and why it was rejected."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,18 +8,20 @@ from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader
 
 Header = tuple[str, bytes | None]
-"""A name that is not UTF-8 is decoded with "surrogateescape" (PEP 383); `encode_headers` returns the same bytes."""
+"""A header's name and value. A name that is not UTF-8 is decoded with "surrogateescape" (PEP 383), so that
+`encode_headers` returns the same bytes.
+"""
 RawHeaders = tuple[tuple[bytes, bytes | None], ...]
 _ESCAPED = "surrogateescape"
 
 
 class NoDeadLetter(Exception):
-    """Raised if a record lacks the headers of a dead letter. The text names the missing headers."""
+    """Raised if a record lacks the headers of a dead letter. The message names the missing headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayRecord:
-    """A record to write. `timestamp` is in ms, as on the wire. None is a null key, value or header value."""
+    """A record to write. `timestamp` is in ms, as on the wire. None represents a null key, value or header value."""
 
     timestamp: int
     key: bytes | None
@@ -33,7 +33,7 @@ class ReplayRecord:
 class DeadLetter:
     """A dead letter, stored at `offset` of `kept_in`.
 
-    `record` is the record as its producer wrote it for `partition` of `topic`. `reason` and `rules` are those of the
+    `record` is the record as its producer wrote it to `partition` of `topic`. `reason` and `rules` are those of the
     proxy's rejection. `proxy_headers` are the headers that the proxy added.
     """
 
@@ -64,10 +64,10 @@ def dead_letter(
     value: bytes | None,
     headers: Sequence[Mapping[str, bytes | None]] | None,
 ) -> DeadLetter:
-    """Return the dead letter of a row of the raw source; `headers` is its `headers_binary`. Raises NoDeadLetter.
+    """Return the dead letter in a row of the raw source; `headers` is its `headers_binary`. Raises NoDeadLetter.
 
-    A record that was quarantined twice has the proxy's headers twice. Only the last ones count as the proxy's, and the
-    earlier ones as the record's own.
+    A record that was quarantined twice has two sets of the proxy's headers. Only the last set counts as the proxy's;
+    the earlier one counts as the record's own headers.
     """
     own, added = split_headers(raw_headers(headers))
     proxy_headers = decode_headers(added)
@@ -87,17 +87,17 @@ def dead_letter(
 
 
 def raw_headers(headers: Sequence[Mapping[str, bytes | None]] | None) -> RawHeaders:
-    """Return the headers of a row of the raw source from its `headers_binary`."""
+    """Return a row's headers from the raw source's column `headers_binary`."""
     return tuple((each["key"] or b"", each["value"]) for each in headers or ())
 
 
 def decode_headers(headers: RawHeaders) -> tuple[Header, ...]:
-    """Return headers with names as text."""
+    """Return headers with names as strings."""
     return tuple((name.decode(errors=_ESCAPED), value) for name, value in headers)
 
 
 def encode_headers(headers: Sequence[Header]) -> RawHeaders:
-    """Return headers with names as bytes. Raises UnicodeEncodeError for a name with other surrogates."""
+    """Return headers with names as bytes. Raises UnicodeEncodeError if a name contains other surrogates."""
     return tuple((name.encode(errors=_ESCAPED), value) for name, value in headers)
 
 

@@ -1,9 +1,9 @@
-"""Decides whether a dead letter is written back, corrected or unchanged, or remains, with the reason.
+"""Decides for a dead letter whether it is written back, corrected or unchanged, or remains, with the reason.
 
 The user's function, named as `module:function`, corrects dead letters. It receives a DeadLetter and returns the record
-to write, or None to leave it:
+to write, or None to leave the letter in its topic:
 
-def in_euros(letter: DeadLetter) -> ReplayRecord | None:
+    def in_euros(letter: DeadLetter) -> ReplayRecord | None:
         return replace(letter.record, value=...)
 """
 
@@ -29,11 +29,11 @@ Correct = Callable[[DeadLetter], ReplayRecord | None]
 
 
 class NoFunction(Exception):
-    """Raised if the named function does not exist. The text gives the reason and a fix."""
+    """Raised if the named function does not exist. The message gives the reason and a fix."""
 
 
 class FunctionFails(Exception):
-    """Raised if the function raised an error, or returned an invalid record. The text names the dead letter."""
+    """Raised if the function raised an error, or returned an invalid record. The message names the dead letter."""
 
 
 @lru_cache(maxsize=1)
@@ -55,7 +55,7 @@ def function_named(name: str) -> Correct:
 
 
 def correct_letter(name: str, letter: DeadLetter) -> ReplayRecord | None:
-    """Return the result of the function for a dead letter. Raises FunctionFails, whose text has no record contents."""
+    """Return the function's result for a dead letter. Raises FunctionFails, without record contents in its message."""
     try:
         found = function_named(name)(letter)
     except NoFunction:
@@ -96,7 +96,7 @@ def _is_name(text: str) -> bool:
 
 
 class RemainingReason(StrEnum):
-    """Reasons why a dead letter is not written back, in addition to those for which the proxy rejects records."""
+    """Reasons why a dead letter is not written back, in addition to the reasons for which the proxy rejects records."""
 
     NO_DEAD_LETTER = "not_a_dead_letter"
     WHOLE_BATCH = "whole_batch_rejected"
@@ -111,7 +111,7 @@ class RemainingReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The decision to write the letter back as `record`. `corrected` is whether `record` differs from the original."""
+    """The decision to write the letter back as `record`. `corrected` is whether it differs from the original record."""
 
     record: ReplayRecord
     corrected: bool
@@ -119,7 +119,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class RemainingLetter:
-    """The decision not to write the letter back. `reason` is a code, `message` a sentence without record contents."""
+    """The decision not to write the letter back. `reason` is a code; `message` a sentence without record contents."""
 
     reason: str
     message: str
@@ -127,10 +127,10 @@ class RemainingLetter:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """How dead letters are corrected and validated.
+    """The configuration for correcting and validating dead letters.
 
-    `partitions` has the number of partitions of each existing topic. `by` is the name of the user's function, or None.
-    `now_ms` is the moment as of which times are validated.
+    `partitions` contains the number of partitions of each existing topic. `by` is the name of the user's function, or
+    None. `now_ms` is the time against which timestamps are validated.
     """
 
     policies: Policies
@@ -140,7 +140,7 @@ class Validation:
 
 
 class ReplayDecider:
-    """Decides about the records of one partition of a dead-letter topic, in order."""
+    """Decides about the records in one partition of a dead-letter topic, in order."""
 
     def __init__(self, validation: Validation) -> None:
         self._asked = validation
@@ -177,7 +177,7 @@ class ReplayDecider:
         return Replayed(found, found != letter.record)
 
     def _validated(self, letter: DeadLetter, record: ReplayRecord) -> ReplayRecord | RemainingLetter:
-        """Return the record as the proxy would forward it."""
+        """Return the record as the proxy would forward it, or the reason why the letter remains."""
         to = TopicPartition(letter.topic, letter.partition)
         if to not in self._validators:
             self._validators[to] = PartitionValidator(to, self._rulebook, self._asked.policies.limits)

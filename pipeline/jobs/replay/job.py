@@ -1,6 +1,4 @@
-"""Runs `sluicegate-spark replay`: decides about each dead letter, and with --apply writes the good ones to their
-topics.
-"""
+"""Runs `sluicegate-spark replay`: decides about each dead letter, and with --apply writes accepted letters back."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -49,19 +47,20 @@ _ALL, BACK, REMAINING = "cells", "replays", "remaining"
 _AT_ONCE = 4  # writing a small partition mostly waits for coordinators
 _WRITTEN = "to string, to_partition bigint, records bigint, last bigint"
 _MOST_REMAINING = 200
-"""Number of those in the summary; the table lists all."""
+"""The maximum number of remaining letters in the summary; the table contains all of them."""
 _PLACE = ("topic", "partition", "offset")
 _ACLS_MISSING, _UNFINISHABLE = "ACLs are missing", "the replay could not be finished"
 RemainingOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], RemainingRanges]
-"""Returns what is not replayed of the ranges, by the groups of their progress."""
+"""Returns the part of the ranges that is not replayed yet, by the groups that store the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayWork:
     """The work of a replay.
 
-    `letters` are the source of dead letters, `ranges` the ranges to read, some of which may be empty. `groups` are the
-    groups of the progress. `called` is what messages call a record. `warnings` has a sentence for each warning.
+    `letters` is the source of dead letters. `ranges` are the ranges to read, some of which may be empty. `groups` are
+    the groups that store the progress. `called` is the word for a record in messages. `warnings` contains a sentence
+    for each warning.
     """
 
     topics: Topics
@@ -80,8 +79,8 @@ class ReplayWork:
 class ReplayListing:
     """The decisions of a replay.
 
-    `plans` has what to write. `back` and `remaining` are rows of the tables. `before` has the remaining rows of earlier
-    runs.
+    `plans` contains what to write. `back` and `remaining` are rows of the tables. `before` contains the remaining rows
+    of earlier runs.
     """
 
     plans: list[ReplayPartition]
@@ -155,7 +154,7 @@ def _only_if_none(found: list[str], why: str) -> tuple[str, ...]:
 
 
 def list_decisions(spark: SparkSession, work: ReplayWork) -> ReplayListing:
-    """Write the tables `replays` and `remaining`. Raises the errors of deciding."""
+    """Write the tables `replays` and `remaining`. Raises the errors of `ReplayDecider.decide`."""
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
     rows = results.write_table(_ALL, decide_letters(spark, work.letters, wanted, work.validation))
@@ -195,7 +194,7 @@ def write_listed(spark: SparkSession, work: ReplayWork, listing: ReplayListing) 
 
 
 def _hidden(topics: Topics, written: Sequence[ReplayedPartition]) -> Callable[[], list[str]]:
-    """Return a function that returns a sentence for each partition where readers do not see all written records."""
+    """Return a function that returns a sentence for each partition in which readers do not see all written records."""
     ends: dict[TopicPartition, int] = {}
     for each in written:
         of = TopicPartition(each.to, each.to_partition)
@@ -257,8 +256,8 @@ def _as_dicts(rows: DataFrame) -> list[dict[str, Any]]:
 class Replay(NotebookResult):
     """The results of a replay.
 
-    `summary` is the content of summary.json. `replays` has a row for each record that is written back, before and
-    after. `remaining` has the other records with their reasons. `warnings` has a sentence for each warning.
+    `summary` is the content of summary.json. `replays` contains a row for each record that is written back, before and
+    after. `remaining` contains the other records and their reasons. `warnings` contains a sentence for each warning.
     """
 
     summary: dict[str, Any]
@@ -276,9 +275,9 @@ class Replay(NotebookResult):
 
 
 def propose_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Replay:
-    """List what would be written back. No topic is written.
+    """List the records that a replay would write back. Writes no topic.
 
-    Raises CannotWriteTopic, NoFindings, and the errors of deciding.
+    Raises CannotWriteTopic, NoFindings, and the errors of `ReplayDecider.decide`.
     """
     work = dry_run_work(spark, topics, results, request)
     results.forget_summary()
@@ -286,7 +285,10 @@ def propose_replay(spark: SparkSession, topics: Topics, results: Results, reques
 
 
 def write_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Replay:
-    """Write records back. Resumes a killed run. Raises CannotWriteTopic, NoFindings, and the errors of deciding."""
+    """Write records back. Resumes a killed run.
+
+    Raises CannotWriteTopic, NoFindings, and the errors of `ReplayDecider.decide`.
+    """
     work = applied_work(spark, topics, results, request)
     results.forget_summary()
     listing = list_decisions(spark, work)

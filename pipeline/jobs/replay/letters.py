@@ -1,4 +1,4 @@
-"""Reads dead letters to replay, in order, from dead-letter topics or other sources."""
+"""Reads the dead letters to replay, in order, from dead-letter topics or other sources."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _NAMES = _COLUMNS.split(",")
 class LetterBatch:
     """Consecutive records, each with its offset. `size` is the total number of bytes.
 
-    A record that is not a dead letter has the reason why it remains.
+    For a record that is not a dead letter, the batch contains the reason why the record remains.
     """
 
     records: list[tuple[int, DeadLetter | RemainingLetter]]
@@ -28,24 +28,24 @@ class LetterBatch:
 
 
 class LetterSource(Protocol):
-    """A source of dead letters, which is sent to executors. `group` is the prefix of the groups of the progress."""
+    """A source of dead letters, which Spark sends to executors. `group` is the prefix of the progress groups."""
 
     @property
     def group(self) -> str: ...
 
     def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
-        """Yield the dead letters of a range in order. Raises the errors of reading."""
+        """Yield a range's dead letters in order. Raises the errors of reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterTopic:
-    """All records of dead-letter topics. `options` are those of the raw source."""
+    """All records in dead-letter topics. `options` are the options of the raw source."""
 
     options: Mapping[str, str]
     group: str = DEAD_LETTER_GROUP
 
     def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
-        """Yield the dead letters of a range in order. Raises the errors of reading."""
+        """Yield a range's dead letters in order. Raises the errors of reading."""
         reading = source_options({**self.options, "subscribe": wanted.of.topic, "columns": _COLUMNS})
         for batch in read_rows(reading, wanted):
             for start in range(0, len(batch), _ROWS):

@@ -26,26 +26,26 @@ from sluicegate.validation.dispositions.quarantine import DeadLetterHeader
 _COLUMNS = "key,value,offset,timestamp,timestamp_type,headers_binary"
 _AT_ONCE = 5_000
 _NEAR_OFFSETS = 10_000
-"""Records closer than this are read together; another fetch costs as much as reading the gap."""
-_APPENDED = 1  # the value of timestamp_type
+"""Records closer than this are read together, because another fetch costs as much as reading the gap."""
+_APPENDED = 1  # the value of timestamp_type for LogAppendTime
 
 
 class NoFindings(PipelineError):
-    """Raised if the folder has no audit that a replay can use. The text gives a fix."""
+    """Raised if the folder contains no audit that a replay can use. The message gives a fix."""
 
 
 class ListedRecords:
-    """The records in an audit's table `samples`. For `group` see LetterSource."""
+    """The records in an audit's table `samples`. For `group` see `LetterSource`."""
 
     group = LISTED_GROUP
 
     def __init__(self, options: Mapping[str, str], listed: Broadcast[dict[TopicPartition, pa.Table]]) -> None:
-        """Take the options of the raw source and, as `listed`, the result of `listed_records_in`."""
+        """Take the raw source's options and, as `listed`, the result of `listed_records_in`."""
         self._options = {**options, "columns": _COLUMNS, "failOnDataLoss": "false"}
         self._listed = listed
 
     def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
-        """Yield the listed records of a range in order. Raises the errors of reading."""
+        """Yield a range's listed records in order. Raises the errors of reading."""
         listed = self._listed.value[wanted.of]
         first, end = np.searchsorted(listed["offset"].to_numpy(), [wanted.start, wanted.end])
         rows = listed.slice(first, end - first)
@@ -61,7 +61,7 @@ class ListedRecords:
         return LetterBatch([(row["offset"], _letter(of, row, stored.get(row["offset"]))) for row in rows], size)
 
     def _stored(self, of: TopicPartition, offsets: Sequence[int]) -> tuple[dict[int, dict[str, Any]], int]:
-        """Return the stored rows of the offsets, and their bytes."""
+        """Return the stored rows at the offsets, and their total size in bytes."""
         reading = source_options({**self._options, "subscribe": of.topic})
         found, size = dict[int, dict[str, Any]](), 0
         for batch in read_rows(reading, OffsetRange(of, offsets[0], offsets[-1] + 1)):
@@ -72,10 +72,10 @@ class ListedRecords:
 
 
 def listed_records_in(results: Results, topics: Sequence[str]) -> dict[TopicPartition, pa.Table]:
-    """Return the records that the folder's audit lists for the topics, by partition in the order of offsets.
+    """Return the records that the folder's audit lists for the topics, by partition and in offset order.
 
-    Columns: `offset`, `timestamp` (ms; null if a whole batch is bad), `reason`, `rules` (names with commas, or null)
-    and `diagnosis`. Raises NoFindings.
+    Columns: `offset`, `timestamp` (ms; null if a whole batch is bad), `reason`, `rules` (names separated by commas, or
+    null) and `diagnosis`. Raises NoFindings.
     """
     _check(results, topics)
     rows = results.read_table(RowKind.SAMPLES.value).where(f.col("topic").isin(*topics))
@@ -99,9 +99,9 @@ def listed_records_in(results: Results, topics: Sequence[str]) -> dict[TopicPart
 
 
 def ranges_of(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """Return the range from the first to the last listed record of each partition.
+    """Return, for each partition, the range from the first to the last listed record.
 
-    Raises NoFindings if a partition is shorter.
+    Raises NoFindings if a partition ends before its last listed record.
     """
     ends = {each.of: each.end for each in there}
     found = []
@@ -117,7 +117,7 @@ def ranges_of(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetR
 
 
 def skipped_record_sentences(listed: Mapping[TopicPartition, pa.Table], ranges: Sequence[OffsetRange]) -> list[str]:
-    """Return a sentence for each partition with listed records before these ranges, which an earlier replay handled."""
+    """Return a sentence for each partition in which an earlier replay handled listed records before these ranges."""
     counts = {each.of: int((listed[each.of]["offset"].to_numpy() < each.start).sum()) for each in ranges}
     return [
         f"{each.of}: {counts[each.of]:,} listed records before offset {each.start} were handled by an earlier "
@@ -142,7 +142,7 @@ def _check(results: Results, topics: Sequence[str]) -> None:
 
 
 def _runs(offsets: NDArray[np.int64], whole: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Yield start and length of each run of nearby records. Records of bad batches are separate runs."""
+    """Yield the start and the length of each run of nearby records. Records of bad batches are separate runs."""
     far = np.diff(offsets) > _NEAR_OFFSETS
     cuts = np.flatnonzero(far | (whole[1:] != whole[:-1])) + 1
     starts = np.concatenate(([0], cuts)) if len(offsets) else cuts

@@ -1,4 +1,4 @@
-"""Lists the decision about every dead letter of some ranges before anything is written."""
+"""Lists the decision about every dead letter in some ranges before anything is written."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,8 +16,8 @@ DDL = (
     "topic string, partition int, offset bigint, to_topic string, to_partition int, kept_for string, before bigint, "
     "after bigint, corrected boolean, reason string, reported string"
 )
-"""`reason` and `reported` are null for records that are written back. `before` and `after` are times in ms. `kept_for`:
-why the proxy rejected the record.
+"""`reason` and `reported` are null for records that are written back. `before` and `after` are times in ms. `kept_for`
+is the reason for which the proxy rejected the record.
 """
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
@@ -26,7 +26,7 @@ _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for f
 def decide_letters(
     spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange], validation: Validation
 ) -> DataFrame:
-    """Return a row for each record. Its tasks raise FunctionFails and CannotBeValidated."""
+    """Return a row for each record. The frame's tasks raise FunctionFails and CannotBeValidated."""
 
     def decide_letters_of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         decider = ReplayDecider(validation)

@@ -1,4 +1,4 @@
-"""Finds the places of dead letters, and their destination topics."""
+"""Finds where dead letters are stored, and their destination topics."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 DEAD_LETTER, FOUND_RECORD = "dead letter", "listed record"
-"""Names of a record in messages."""
+"""The words for a record in messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place of dead letters.
+    """A place that stores dead letters.
 
-    `letters` is the source of the letters, `ranges` are the ranges to read, and `called` is what messages call a
-    letter. `targets` returns the destination topics of the letters in some ranges. `skipped_record_sentences` returns a
-    sentence for each partition with letters before these ranges.
+    `letters` is the source of the letters, `ranges` are the ranges to read, and `called` is the word for a letter in
+    messages. `targets` returns the destination topics of the letters in given ranges. `skipped_record_sentences`
+    returns a sentence for each partition with letters before these ranges.
     """
 
     letters: LetterSource
@@ -47,7 +47,7 @@ class Location:
 
 
 def dead_letter_location(topics: Topics) -> Location:
-    """Return the location of all records of dead-letter topics. None of them is written to one of these topics."""
+    """Return the location of all records in dead-letter topics. No letter is written to one of these topics."""
     letters = DeadLetterTopic(topics.options)
     return Location(
         letters,
@@ -59,7 +59,7 @@ def dead_letter_location(topics: Topics) -> Location:
 
 
 def listed_record_location(spark: SparkSession, topics: Topics, folder: str) -> Location:
-    """Return the location of the records that the folder's audit lists. Each is written to its own topic.
+    """Return the location of the records that the folder's audit lists. Each record is written to its own topic.
 
     Raises NoFindings and TopicRecreated.
     """
@@ -80,9 +80,9 @@ _DEFAULT_BATCH_BYTES = 1_048_588  # a broker's default, if its settings cannot b
 
 @dataclass(frozen=True, slots=True)
 class DestinationTopics:
-    """Existing destination topics: their number of `partitions`, and their `settings` if they can be read.
+    """The existing destination topics: their number of `partitions`, and their `settings` if the login can read them.
 
-    `warnings` has a sentence for each topic with unreadable settings.
+    `warnings` contains a sentence for each topic with unreadable settings.
     """
 
     partitions: Mapping[str, int]
@@ -91,13 +91,13 @@ class DestinationTopics:
 
     @property
     def batch_bytes(self) -> int:
-        """Return the maximum batch size (bytes) that all of them accept."""
+        """Return the maximum batch size (bytes) that all topics accept."""
         sizes = [its.max_message_bytes for its in self.settings.values() if its.max_message_bytes is not None]
         return min([_DEFAULT_BATCH_BYTES, *sizes])
 
 
 def destinations_named_in(spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange]) -> set[str]:
-    """Return the destination topics of dead letters in the ranges."""
+    """Return the destination topics of the dead letters in the ranges."""
 
     def destinations_of_range(wanted: OffsetRange) -> Iterable[pa.RecordBatch]:
         names = {
@@ -117,7 +117,7 @@ def destinations_named_in(spark: SparkSession, letters: LetterSource, ranges: Se
 
 
 def origins_of(topics: Topics, names: Collection[str]) -> DestinationTopics:
-    """Return the destination topics among `names` that exist. Raises CannotWriteTopic if topics cannot be listed."""
+    """Return the existing destination topics among `names`. Raises CannotWriteTopic if topics cannot be listed."""
     try:
         known = AdminClient(topics.for_librdkafka).list_topics(timeout=SECONDS).topics
     except KafkaException as error:

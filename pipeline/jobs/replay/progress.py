@@ -1,9 +1,9 @@
-"""Stores the progress of a replay: a group's offsets, and notes in the folder of results.
+"""Stores the progress of a replay as a group's offsets, and as notes in the folder for results.
 
-The offsets are committed with the written records, as in a repair. Each run lists the records that it leaves in
-`runs/N`. There it also notes where it began, just before it writes, and where it ended. It has handled everything
-before the start of the next run, so the next run lists later entries again. A broker deletes a group's offsets after a
-while (`offsets.retention.minutes`); then the notes show which ranges ended.
+The offsets are committed together with the written records, as in a repair. Each run lists the records that it leaves
+in `runs/N`. There it also notes where it begins, just before it writes, and where it ended. The run has handled
+everything before the start of the next run, so the next run lists later entries again. A broker deletes a group's
+offsets after a while (`offsets.retention.minutes`); then the notes show which ranges have ended.
 """
 
 import json
@@ -25,12 +25,13 @@ from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import transactions
 
 DEAD_LETTER_GROUP, LISTED_GROUP = "sluicegate-replay", "sluicegate-replay-found"
-"""Prefixes of groups: for dead letters, and for records listed by an audit."""
+"""Prefixes of groups: for dead letters, and for records that an audit listed."""
 
 
 def groups_of(topics: Topics, begins: str = DEAD_LETTER_GROUP) -> dict[str, str]:
-    """Return the group of each source topic. A topic that is created again gets another group. Raises
-    CannotWriteTopic.
+    """Return the group of each source topic. Raises CannotWriteTopic.
+
+    A topic that is created again gets a different group.
     """
     admin = AdminClient(topics.for_librdkafka)
     try:
@@ -41,14 +42,14 @@ def groups_of(topics: Topics, begins: str = DEAD_LETTER_GROUP) -> dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class RemainingRanges:
-    """The remainder of the ranges, and a sentence for each partition that lost records before a replay read them."""
+    """The rest of the ranges, and a sentence for each partition that lost records before a replay read them."""
 
     ranges: list[OffsetRange]
     missing: tuple[str, ...] = ()
 
 
 def committed_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> RemainingRanges:
-    """Return the remainder of the ranges without disturbing a running replay. Raises CannotWriteTopic."""
+    """Return the rest of the ranges, without disturbing a running replay. Raises CannotWriteTopic."""
     client = {**topics.for_librdkafka, "isolation.level": "read_uncommitted"}  # do not wait for open transactions
     found: dict[TopicPartition, WriteProgress] = {}
     try:
@@ -61,9 +62,9 @@ def committed_remainder(topics: Topics, groups: Mapping[str, str], ranges: Seque
 
 
 def settled_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> RemainingRanges:
-    """Return the remainder of the ranges after the transaction of a killed run is committed or aborted.
+    """Return the rest of the ranges after a killed run's transaction was committed or aborted.
 
-    A running replay is fenced and ends. Raises CannotWriteTopic.
+    Fences a running replay, which then ends. Raises CannotWriteTopic.
     """
     reached: dict[TopicPartition, int] = {}
     for each in ranges:
@@ -75,7 +76,7 @@ def settled_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequenc
 
 
 def writing_of(topics: Topics, groups: Mapping[str, str], of: TopicPartition, largest_batch: int = 1 << 20) -> Writing:
-    """Return how a partition's records are written.
+    """Return the settings for writing a partition's records.
 
     `largest_batch` is the maximum batch size (bytes) of all destination topics.
     """
@@ -83,16 +84,14 @@ def writing_of(topics: Topics, groups: Mapping[str, str], of: TopicPartition, la
 
 
 def _is_whole(groups: Mapping[str, str]) -> bool:
-    """Return whether ranges are whole partitions. Ranges of an audit begin and end at listed records."""
+    """Return whether the ranges are whole partitions. The ranges of an audit begin and end at listed records."""
     return not any(group_id.startswith(f"{LISTED_GROUP}.") for group_id in groups.values())
 
 
 def _remaining_of(
     ranges: Sequence[OffsetRange], reached: Mapping[TopicPartition, int], *, is_whole: bool
 ) -> RemainingRanges:
-    """Return the remainder of each range, also if it is empty. Raises CannotWriteTopic if a log ends before its
-    progress.
-    """
+    """Return the rest of each range, even if it is empty. Raises CannotWriteTopic if a log ends before its progress."""
     for each in ranges:
         if reached.get(each.of, 0) > each.end and is_whole:
             raise CannotWriteTopic(
@@ -118,7 +117,7 @@ _REMAINING = "remaining"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The run with this `number` in a folder. It counts after it has begun to write."""
+    """The run with this `number` in a folder. A run counts once it has begun to write."""
 
     results: Results
     number: int
@@ -128,22 +127,23 @@ class Run:
         return f"{_FOLDER}/{self.number}"
 
     def list_remaining(self, rows: DataFrame) -> DataFrame:
-        """Write the records that this run leaves."""
+        """Write the list of the records that this run leaves."""
         return self.results.write_table(f"{self._path}/{_REMAINING}", rows)
 
     def begin(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> None:
-        """Note that writing begins. `groups` distinguish topics of the same name."""
+        """Note that writing begins. `groups` distinguish topics with the same name."""
         places = [[groups[r.of.topic], r.of.topic, r.of.partition, r.start] for r in ranges]
         self.results.write_text(f"{self._path}/{_BEGUN}", json.dumps(places) + "\n")
 
     def end(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> None:
-        """Note that all ranges are done."""
+        """Note that all ranges have been processed."""
         places = [[groups[r.of.topic], r.of.partition, r.end] for r in ranges]
         self.results.write_text(f"{self._path}/{_ENDED}", json.dumps(places) + "\n")
 
     def unfinished_ranges(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> list[OffsetRange]:
-        """Return the ranges without those that earlier runs in this folder ended, even if a broker has deleted the
-        offsets.
+        """Return the ranges that earlier runs in this folder have not completed.
+
+        This works even if a broker has deleted the offsets.
         """
         ends: dict[tuple[str, int], int] = {}
         for number in range(self.number):
@@ -154,7 +154,7 @@ class Run:
         return [replace(r, start=max(r.start, min(r.end, end))) for r, end in zip(ranges, reached, strict=True)]
 
     def remaining_before(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> DataFrame | None:
-        """Return what earlier runs of this run's topics left before these ranges; None if they left nothing.
+        """Return the records before these ranges that earlier runs on the same topics left; None if there are none.
 
         Raises EarlierBuild.
         """
@@ -176,7 +176,7 @@ class Run:
 
 
 def next_run(results: Results) -> Run:
-    """Return the run with the first number that no earlier run began with."""
+    """Return a run with the lowest number with which no earlier run has begun."""
     number = 0
     while results.has(f"{_FOLDER}/{number}/{_BEGUN}"):
         number += 1

@@ -18,7 +18,7 @@ from sluicegate.pipeline.runs.results import REPORT, Results
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
-    """Return the conclusion for all dead-letter topics, dry run or not."""
+    """Return the conclusion for all dead-letter topics, for a dry run or a replay."""
     topics = summary["topics"].values()
     records, back, corrected, remaining = (
         sum(topic[name] for topic in topics) for name in ("records", "replayed", "corrected", "remaining")
@@ -90,7 +90,7 @@ def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
 
 
 def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
-    """Write the report: the decisions, then the records that remain."""
+    """Write the report: the decisions, then the remaining records."""
     shown, rest = cut_rows(_rows(summary), "summary.json")
     sections = [ReportSection("Decisions", tables=[Table(rest, _HEADS, shown)])]
     if summary["remaining_records"]:

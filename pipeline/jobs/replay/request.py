@@ -17,7 +17,7 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 
 
 class FixTimes(StrEnum):
-    """Corrections of times out of bounds, like `fix` in the proxy's file."""
+    """Ways to correct times that are out of bounds, like `fix` in the proxy's file."""
 
     NOW = "now"
     CLAMP = "clamp"
@@ -29,9 +29,9 @@ class FixTimes(StrEnum):
 class ReplayRequest:
     """The arguments of a replay.
 
-    `fix` and `by` determine the corrections; see `replay_policies` and `function_named`. `now_ms` is the moment as of
-    which times are validated. `findings` is the folder of an audit whose bad records are read from the topics
-    themselves; None means that the topics contain dead letters.
+    `fix` and `by` determine the corrections; see `replay_policies` and `function_named`. `now_ms` is the time against
+    which timestamps are validated. `findings` is the folder of an audit; the replay reads the bad records that it lists
+    from the topics themselves. None means that the topics contain dead letters.
     """
 
     config: Config
@@ -45,7 +45,7 @@ class ReplayRequest:
 def replay_request(
     policies: Path, fix: FixTimes | None, by: str | None, headers: Headers, now_ms: int, findings: str | None
 ) -> ReplayRequest:
-    """Check the arguments and return the request. `policies` is the proxy's file.
+    """Check the arguments and return the request. `policies` is the proxy's configuration file.
 
     Raises ConfigError, RuleUnusable and NoFunction.
     """
@@ -58,11 +58,10 @@ def replay_request(
 
 
 def replay_policies(config: Config, settings: Mapping[str, ClusterSettings], fix: Fix | None) -> Policies:
-    """Return the file's policies, in which every violation is rejected. `fix`, if given, replaces all fixes in the
-    file.
+    """Return the file's policies, changed to reject every violation. `fix`, if given, replaces all fixes in the file.
 
     A topic with quarantine has no fix, because only rejected records are quarantined. A replay does not quarantine, so
-    the fix of `defaults` also applies to dead letters. No policy only observes, so bad records remain.
+    the fix in `defaults` also applies to dead letters. No policy only observes, so bad records remain.
     """
     found = policies_of(config, settings)
     rejecting: dict[str, Any] = {"mode": None}

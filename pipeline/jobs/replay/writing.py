@@ -1,4 +1,4 @@
-"""Writes the dead letters of a partition to their topics exactly once, as a task of a replay."""
+"""Writes a partition's dead letters to their topics exactly once, as a task of a replay."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 
 class Headers(StrEnum):
-    """The headers of a record that is written back: only its own, or also those that the proxy added after them."""
+    """The headers of a record that is written back: only its own, or also the headers that the proxy added."""
 
     OWN = "own"
     ALL = "all"
@@ -23,7 +23,7 @@ class Headers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplayPartition:
-    """The listing of a range, with the number of `records` and the offsets of the `remaining` ones.
+    """The result of listing a range: the number of `records` and the offsets of the `remaining` records.
 
     `plan_id` is the id of this listing.
     """
@@ -36,7 +36,7 @@ class ReplayPartition:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPartition:
-    """How many records one task wrote to one partition. `last` is the offset of the last one."""
+    """The number of records that one task wrote to one partition. `last` is the offset of the last record."""
 
     to: str
     to_partition: int
@@ -65,7 +65,7 @@ def write_back(
 
 
 def _before(plan: ReplayPartition, target: Transactions) -> WriteProgress:
-    """Return the progress of an earlier attempt of this task, because Spark repeats failed tasks."""
+    """Return the progress of this task's earlier attempt, because Spark repeats failed tasks."""
     found = target.before()
     if found is None or found.reached <= plan.source.start:
         return WriteProgress(plan.source.start, 0, plan.plan_id)
@@ -77,7 +77,7 @@ def _before(plan: ReplayPartition, target: Transactions) -> WriteProgress:
 
 
 class _Writer:
-    """Writes in transactions. `rest` is the range to write. `written` has the records by partition."""
+    """Writes records in transactions. `rest` is the range to write. `written` counts the records by partition."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class _Writer:
         self.written: dict[TopicPartition, int] = {}
 
     def write(self, found: Iterator[LetterBatch]) -> None:
-        """Write all records that are not `remaining`, and commit the end of the range."""
+        """Write all records that are not `remaining`, then commit the end of the range."""
         self._target.begin()
         for some in found:
             for offset, letter in some.records:

@@ -1,7 +1,8 @@
-"""Runs `sluicegate-spark verify`: checks that two topics have the same records in order, except for declared repairs.
+"""Runs `sluicegate-spark verify`: checks that two topics contain the same records in the same order.
 
-First each partition is compared with the partition of the same number by fingerprints of its blocks, which moves almost
-no data between executors. Only if these differ, records are compared one by one, by key and position within the key.
+Declared repairs may differ. First, each partition is compared with the partition of the same number by the fingerprints
+of their blocks, which moves almost no data between executors. Only if the fingerprints differ are records compared one
+by one, by key and position within the key.
 """
 
 from dataclasses import dataclass, replace
@@ -48,11 +49,11 @@ _SMALLEST, _LARGEST = {"earliest": "known", "least": "estimated"}, {"latest": "k
 
 
 class PlanMismatch(PipelineError):
-    """Raised if the plan is about other topics. The text names them."""
+    """Raised if the folder contains no plan, or a plan about other topics. The message names the folder."""
 
 
 def plan_in(results: Results, source: str, target: str) -> RepairPlan:
-    """Return the plan of the repair in this folder. Raises PlanMismatch."""
+    """Return the repair plan in this folder. Raises PlanMismatch."""
     if not results.has(PLAN):
         raise PlanMismatch(f"{results.path(PLAN)} does not exist: set --plan to the --out of the repair")
     plan = plan_from(results.read_text(PLAN))
@@ -67,7 +68,7 @@ def verify(
 ) -> dict[str, Any]:
     """Compare a topic with `target`, write the table `differences` if they differ, and return the summary.
 
-    With a plan, only the records in it are compared, and declared repairs are checked against it.
+    With a plan, only the records in the plan are compared, and declared repairs are checked against the plan.
     """
     results.forget_summary()
     source = replace(
@@ -114,10 +115,11 @@ def verify(
 
 
 def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
-    """Return fingerprints for each block of 65,536 records of a partition.
+    """Return fingerprints for each block of 65,536 records in a partition.
 
-    They are ordered hashes of its contents, its repairs, the number of records with a repair's headers (`declared`),
-    and the range of known times (`earliest`, `latest`) and of estimates (`least`, `most`).
+    A fingerprint consists of order-dependent hashes of the block's contents, its repairs, the number of records with a
+    repair's headers (`declared`), and the range of known times (`earliest`, `latest`) and of estimates (`least`,
+    `most`).
     """
     hashed = rows.select(
         "partition",
@@ -164,9 +166,10 @@ def _by_place(blocks: list[dict[str, Any]]) -> dict[tuple[int, int], tuple[int, 
 
 
 def _differences(theirs: DataFrame, ours: DataFrame) -> DataFrame:
-    """Compare record by record.
+    """Compare the topics record by record.
 
-    Returns the records that one topic has more often, and those whose position among the records of their key differs.
+    Returns the records that occur more often in one topic, and the records whose position among the records with the
+    same key differs.
     """
     both = _numbered(theirs, "source").join(
         _numbered(ours, "target"), ["keyless", "key_hash", "held", "copy"], "full_outer"
@@ -187,7 +190,7 @@ def _differences(theirs: DataFrame, ours: DataFrame) -> DataFrame:
 
 
 def _wrong_repairs(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> DataFrame | None:
-    """Return repairs that are wrong under any plan; None if there are none."""
+    """Return the repairs that are wrong under any plan; None if there are none."""
     outside = out_of_bounds(ours, blocks, now_ms)
     if not any(block["wrong"] for block in blocks):
         return outside
@@ -223,9 +226,9 @@ def _numbered(rows: DataFrame, side: str) -> DataFrame:
 class Verification(NotebookResult):
     """The results of a comparison.
 
-    `is_same` is whether both topics have the same records, ignoring declared repairs. `summary` is the content of
-    summary.json. `differences` are by partition and offset of either topic; None if there are none. `warnings` has a
-    sentence for each omission.
+    `is_same` is whether both topics contain the same records, ignoring declared repairs. `summary` is the content of
+    summary.json. `differences` are by partition and offset of either topic; None if there are none. `warnings` contains
+    a sentence for each omission.
     """
 
     is_same: bool
@@ -245,7 +248,7 @@ class Verification(NotebookResult):
 def run_verify(
     spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: RepairPlan | None
 ) -> Verification:
-    """Compare and write all results."""
+    """Compare the topics and write all results."""
     results.forget_summary()
     results.remove(DIFFERENCES)  # written by an earlier run
     summary = verify(spark, source, target, results, now_ms, plan)

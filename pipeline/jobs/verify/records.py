@@ -1,4 +1,7 @@
-"""Makes the records of two topics comparable: without a repair's headers, and with the timestamps before the repair."""
+"""Makes the records of two topics comparable.
+
+To do so, it removes a repair's headers and restores the timestamps from before the repair.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ _ADDED = (RepairHeader.ORIGIN, RepairHeader.TIMESTAMP, RepairHeader.KIND)
 
 
 class TopicChangedMeanwhile(Exception):
-    """Raised if a topic changed after its records were counted. The text has the place and a fix."""
+    """Raised if a topic changed after its records were counted. The message names the place and gives a fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,11 @@ class _Numbered:
 
 
 def records_of(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange], source: str) -> DataFrame:
-    """Return the records with the columns partition, offset, key, value, timestamp, `all` (headers, names as bytes),
-    ordinal (position in the partition's range), `whole` (hash of everything that a client wrote), and the contents of
-    the last three headers: `declared` (whether they are of a repair of the topic `source`), `before` (ms), `kind`,
+    """Return the records, with columns for the comparison.
+
+    The columns are partition, offset, key, value, timestamp, `all` (headers, with names as bytes), ordinal (position in
+    the partition's range), `whole` (a hash of everything that a client wrote), and the contents of the last three
+    headers: `declared` (whether they come from a repair of the topic `source`), `before` (ms), `kind`,
     `origin_partition` and `origin_offset`.
     """
     rows = _in_their_order(spark, topics, ranges)
@@ -61,7 +66,7 @@ def records_of(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange
 
 
 def unchanged_records(records: DataFrame) -> DataFrame:
-    """Return comparable records with all headers.
+    """Return comparable records with all their headers.
 
     The columns are partition, offset, key, value, headers, original (timestamp, ms), repair (kind, null here),
     timestamp, ordinal and declared.
@@ -70,10 +75,10 @@ def unchanged_records(records: DataFrame) -> DataFrame:
 
 
 def records_before_repair(records: DataFrame) -> DataFrame:
-    """Return records as `unchanged_records` does, but `declared` records without the headers of the repair.
+    """Return records as `unchanged_records` does, but remove the repair's headers from `declared` records.
 
-    They also have the repair's kind, origin_partition and origin_offset. Other headers with those names are a record's
-    own.
+    Adds the columns kind, origin_partition and origin_offset of the repair. Other headers with these names are the
+    record's own.
     """
     own = f.slice("all", 1, f.greatest(f.size("all") - len(_ADDED), f.lit(0)))
     declared = f.col("declared")
@@ -86,7 +91,7 @@ def records_before_repair(records: DataFrame) -> DataFrame:
 
 
 def are_writable() -> Column:
-    """Return whether client libraries can write all header names of the records of `records_of`."""
+    """Return whether client libraries can write all header names of a record that `records_of` returned."""
 
     def is_writable(header: Column) -> Column:
         return f.is_valid_utf8(header["key"].cast("string")) & ~f.contains(header["key"], f.lit(b"\0"))
@@ -100,7 +105,7 @@ def _comparable(records: DataFrame, headers: Column, original: Column, repair: C
 
 
 def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange]) -> DataFrame:
-    """Number records where they are read.
+    """Number the records where they are read.
 
     Small partitions share tasks, because a task costs as much as reading thousands of records.
     """
@@ -123,7 +128,7 @@ def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[Offset
 
 
 def _numbered(spark: SparkSession, options: SourceOptions, partitions: Sequence[Sequence[Chunk]]) -> list[_Numbered]:
-    """Count the records before each chunk, because offsets have gaps. Partitions that are not cut are not counted."""
+    """Count the records before each chunk, because offsets have gaps. Partitions with one chunk are not counted."""
     counted = [chunk.range for its in partitions for chunk in its[:-1]]
     counts: dict[OffsetRange, int] = {}
     if counted:
@@ -147,7 +152,7 @@ def _numbered(spark: SparkSession, options: SourceOptions, partitions: Sequence[
 
 
 def content_hash(*more: Column) -> Column:
-    """Return a 64-bit hash of the fields that must be equal."""
+    """Return a 64-bit hash of the fields that must be equal in both topics."""
     return f.xxhash64("key", f.col("key").isNull(), "value", f.col("value").isNull(), "headers", "original", *more)
 
 
@@ -169,12 +174,12 @@ def _is_repair(own: Column, values: Mapping[RepairHeader, Column], topic: str) -
 
 
 def without_copied_declarations(target: DataFrame, source: DataFrame) -> DataFrame:
-    """Return the target's records, `declared` only if the source has no identical record, headers included.
+    """Return the target's records, `declared` only if the source contains no identical record, including headers.
 
-    The source may have records with a repair's headers: from a clean topic that was written back or took the source's
-    name. Their copies look like repairs of this run; only the source shows that they existed before. Both frames are of
-    `records_of`. If the target has more identical records than the source, those at the same positions are the source's
-    own, or else the last ones, because records that are written back come last.
+    The source may contain records with a repair's headers, because a clean topic was written back to it or took its
+    name. Copies of these records look like repairs of this run, and only the source shows that they existed before.
+    Both frames come from `records_of`. If the target contains more identical records than the source, those at the same
+    positions are the source's own, or else the last ones, because records that are written back come last.
     """
     carried = source.where("declared")
     places = carried.select("partition", "ordinal", "whole", f.lit(1).alias("in_place"))

@@ -29,7 +29,7 @@ _TIMELESS = (
 
 
 def unit_is_wrong() -> Column:
-    """Return whether the corrected time of a repair differs from the conversion of its unit."""
+    """Return whether a repair's corrected time differs from the result of converting its unit."""
     meant = (
         f.when(f.col("repair") == TimeUnit.SECONDS.value, f.col("original") * 1000)
         .when(f.col("repair") == TimeUnit.MICROSECONDS.value, f.expr("original div 1000"))
@@ -39,7 +39,7 @@ def unit_is_wrong() -> Column:
 
 
 def wrongly_converted(ours: DataFrame) -> DataFrame:
-    """Return the repairs with a wrong conversion, by their positions in both topics."""
+    """Return the wrongly converted repairs, by their positions in both topics."""
     return ours.where(unit_is_wrong()).select(*_PLACE)
 
 
@@ -49,14 +49,14 @@ def is_timeless() -> Column:
 
 
 def is_plausible_time(now_ms: int) -> Column:
-    """Return whether the time bounds estimates."""
+    """Return whether the time is plausible enough to bound estimates."""
     return ~is_timeless() & f.col("timestamp").between(_EARLIEST_MS, now_ms + _HOUR_MS)
 
 
 def out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> DataFrame | None:
     """Return estimates outside the range of their partition's known times; None if there are none.
 
-    `blocks` have the ranges of both (see `sluicegate.pipeline.jobs.verify.job`).
+    `blocks` contain the ranges of both (see `sluicegate.pipeline.jobs.verify.job`).
     """
     by_partition: dict[int, list[dict[str, Any]]] = {}
     for block in blocks:

@@ -1,4 +1,4 @@
-"""A comparison as a report and as a table."""
+"""Presents a comparison as a report and as a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -51,7 +51,7 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
-    """Write the report with the first differences."""
+    """Write the report, which shows the first differences."""
     sections = [ReportSection("Counts", tables=[Table("", ("count of", "records"), _rows(summary))])]
     if summary["samples"]:
         heads = [name.replace("_", " ") for name in summary["samples"][0]]

@@ -1,7 +1,7 @@
-"""Writes one micro-batch into the tables. Repeating it changes nothing.
+"""Writes one micro-batch into the tables. Repeating a batch changes nothing.
 
-Each batch has its own folder, which replaces what a killed run left. Windows are summed over all batches when they are
-read, so a late event still counts in its window.
+Each batch has its own folder, which replaces the results of a killed run. Windows are summed over all batches when they
+are read, so a late event still counts in its window.
 """
 
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ def write_batch(
     """Write a batch.
 
     `window` is the length of windows as a Spark interval. An event is late if it is more than `late_after_seconds`
-    older than `before`, the latest time of earlier batches; None means that no event is late.
+    older than `before`, the latest time in earlier batches; None means that no event is late.
     """
     kept = events.persist()
     try:
@@ -48,13 +48,13 @@ def write_batch(
 
 
 def windows_of(spark: SparkSession, results: Results, number: int) -> DataFrame:
-    """Return the amounts that one batch adds to its windows."""
+    """Return the counts that one batch adds to its windows."""
     return spark.read.parquet(_folder(results, WINDOWS, number))
 
 
 @dataclass
 class Offender:
-    """The sums of one client, topic and reason over all batches."""
+    """The sums for one client, topic and reason over all batches."""
 
     events: int = 0
     records: int = 0
@@ -65,7 +65,7 @@ class Offender:
 
 
 class ViolationTotals:
-    """The sums of all batches. They are kept so that the next batch need not read earlier ones again."""
+    """The sums over all batches. They are kept so that the next batch does not read earlier batches again."""
 
     def __init__(self) -> None:
         self._offenders: dict[tuple[str | None, ...], Offender] = {}
@@ -75,7 +75,7 @@ class ViolationTotals:
 
     @classmethod
     def of_batches_before(cls, results: Results, number: int | None) -> "ViolationTotals":
-        """Return the sums of the batches before a number; None means all batches."""
+        """Return the sums over the batches before the given number; None means all batches."""
         found = cls()
         if results.has(WINDOWS):
             found._add(_before(results.read_table(WINDOWS), number), _before(results.read_table(BAD_LINES), number))
@@ -92,11 +92,11 @@ class ViolationTotals:
 
     @property
     def windows(self) -> int:
-        """Return the number of windows, each of a client, topic and reason."""
+        """Return the number of windows, each for a client, topic and reason."""
         return len(self._windows)
 
     def offenders(self) -> list[dict[str, Any]]:
-        """Return the sums by client, topic and reason, most events first."""
+        """Return the sums by client, topic and reason, sorted by number of events, largest first."""
         rows = [dict(zip(_OF_WINDOW[1:], key, strict=True)) | asdict(each) for key, each in self._offenders.items()]
         return sorted(rows, key=lambda row: (-row["events"], *(row[name] or "" for name in _OF_WINDOW[1:])))
 

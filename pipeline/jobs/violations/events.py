@@ -13,13 +13,13 @@ from sluicegate.validation.outcome import Outcome
 
 
 def events_from_files(spark: SparkSession, path: str, files_a_batch: int) -> DataFrame:
-    """Return a stream of the lines of files in a folder or glob. The files must be complete."""
+    """Return a stream of the lines in the files of a folder or glob. The files must be complete."""
     lines = spark.readStream.format("text").option("maxFilesPerTrigger", files_a_batch).load(path)
     return _events(lines.select(f.col("value").alias("line")))
 
 
 def events_from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> DataFrame:
-    """Return a stream of the values of topics, for a query with an interval as its trigger."""
+    """Return a stream of the topics' values, for a query with an interval as its trigger."""
     records = (
         spark.readStream.format("sluicegate")
         .options(**topics.options, columns="value", startingOffsets="earliest")
@@ -30,9 +30,9 @@ def events_from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int)
 
 
 def _events(lines: DataFrame) -> DataFrame:
-    """Return the columns of an event, with `time` as a timestamp.
+    """Return an event's columns, with `time` as a timestamp.
 
-    `line` is set if it is not an event of this version. Only events of rejected batches are kept.
+    `line` is set if the line is not an event of this version. Only events of rejected batches are kept.
     """
     parsed = lines.select("line", event_of_line("line").alias("event"))
     moment = f.try_to_timestamp("event.time")
@@ -49,13 +49,13 @@ _READ = "files.json"
 
 
 class ReadFiles:
-    """Remembers the length of each file at its first reading, between runs.
+    """Remembers, between runs, the length of each file at its first reading.
 
     Spark reads a file only once, so it would silently miss lines that are added later.
     """
 
     def __init__(self, spark: SparkSession, path: str, results: Results) -> None:
-        """Read the current lengths. `path` is a folder, a file or a glob, as Spark reads it."""
+        """Read the current lengths. `path` is a folder, a file or a glob, in the forms that Spark accepts."""
         self._path = java_classes(spark).org.apache.hadoop.fs.Path(path)
         self._files = self._path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
         self._results = results
@@ -63,7 +63,7 @@ class ReadFiles:
         self._read = self._lengths() | self._read
 
     def grown(self) -> list[str]:
-        """Return files that are longer than when they were read. Call this when a run ends."""
+        """Return the files that have grown since they were read. Call this when a run ends."""
         lengths = self._lengths()
         self._read = lengths | self._read
         self._results.write_text(_READ, json.dumps(self._read, indent=2) + "\n")

@@ -15,7 +15,7 @@ from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.runs.tables import Tables, batch_name
 
 CHECKPOINT = "checkpoint"
-_LOOK_SECONDS = 1  # the interval at which signals are checked, because they do not end Spark's own wait
+_LOOK_SECONDS = 1  # the interval for checking signals, which do not end Spark's own wait
 
 
 def run(
@@ -31,9 +31,9 @@ def run(
 ) -> None:
     """Process the existing events or, with `follow`, continue until a signal. Resumes a killed run.
 
-    With `follow` a batch begins every `every_seconds`. `after_batch` receives the sums of all batches, which are read
-    once and then updated. `tables` is where windows are also kept, or None. Raises Interrupted after a signal, when the
-    current batch is complete.
+    With `follow`, a batch begins every `every_seconds`. `after_batch` receives the sums over all batches, which are
+    read once and then updated. If `tables` is not None, windows are also kept there. After a signal, raises Interrupted
+    when the current batch is complete.
     """
     so_far: list[ViolationTotals] = []
     taking, is_over = threading.Lock(), threading.Event()
@@ -86,7 +86,7 @@ def _until_stopped(query: StreamingQuery) -> int | None:
 
 
 def stream_in(results: Results) -> str:
-    """Return the query's id, which is stable between runs."""
+    """Return the query's id, which is the same in every run."""
     return str(json.loads(results.read_text(f"{CHECKPOINT}/metadata"))["id"])
 
 

@@ -1,4 +1,4 @@
-"""Violations as a report and as a table."""
+"""Presents violations as a report and as a table."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from sluicegate.pipeline.runs.results import REPORT, Results
 
 
 def client_name(client_id: str | None) -> str:
-    """Return a client's name in a printable form."""
+    """Return a client's name in printable form."""
     return printable(client_id or "(no client id)")
 
 
@@ -37,7 +37,7 @@ def rejected_by_client(summary: Mapping[str, Any]) -> Counter[str]:
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
-    """Return the conclusion for all events so far."""
+    """Return the conclusion for all events that have been processed."""
     by_client = rejected_by_client(summary)
     total = sum(by_client.values())
     if not total:
@@ -100,7 +100,7 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
-    """Write the report with a plot of the worst clients."""
+    """Write the report with a plot of the clients with the most violations."""
     clients = rejected_by_client(summary)
     worst = clients.most_common(WORST)
     of = f", the {WORST} with most of {len(clients):,}" if len(clients) > WORST else ""

@@ -1,4 +1,4 @@
 """Implements `sluicegate-spark watch`, which keeps profiles and violations up to date.
 
-It reports when a producer's invalid timestamps begin.
+The job reports when a producer's invalid timestamps begin.
 """

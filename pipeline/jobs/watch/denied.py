@@ -1,6 +1,6 @@
-"""Tracks the topics of a watch that its login may not read.
+"""Tracks the topics in a watch that its login may not read.
 
-The watch continues with the other topics, and reads a topic again when the login may.
+The watch continues with the other topics, and reads a denied topic again as soon as the login may read it.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class DeniedTopics:
         return replace(self._topics, names=names)
 
     def find(self, topics: Topics) -> bool:
-        """Find which of the topics are denied, after an error; return whether there is a new one.
+        """Find the denied topics after an error, and return whether there is a new one.
 
         Raises BrokerUnreachable.
         """
@@ -52,7 +52,10 @@ class DeniedTopics:
         return bool(found)
 
     def readable_topics(self) -> Topics:
-        """Return the readable topics that exist. Raises TopicTrouble, BrokerUnreachable, ClusterLoginRejected."""
+        """Return the existing topics that the login may read.
+
+        Raises TopicTrouble, BrokerUnreachable and ClusterLoginRejected.
+        """
         while True:
             topics = self.readable()
             try:

@@ -1,6 +1,6 @@
 """Converts findings about producers to rows of a table, to lines, and to JSON for a webhook.
 
-They contain no record contents, and no names except those of the topic and of rules in the configuration file.
+They contain no record contents, and no names except those of topics and of rules in the configuration file.
 """
 
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ _NO_ID = -1
 def finding_row(finding: WatchFinding, batch: str, reported_at: int) -> dict[str, Any]:
     """Return the finding as a row.
 
-    `id` stays the same when a batch is repeated, so a receiver can detect duplicates.
+    A repeated batch produces the same `id`, so that a receiver can detect duplicates.
     """
     known_by = (finding.topic, finding.producer_id, finding.about, finding.change, finding.what)
     return {

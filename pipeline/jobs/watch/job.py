@@ -1,9 +1,9 @@
 """Runs `sluicegate-spark watch`, which processes new records in batches.
 
-Batches are planned here and not by Spark's streaming, because a batch needs aggregates and not rows: chunks of
-partitions are aggregated and validated where they are read, as in the other jobs. A batch's rows have its name and
-replace rows of the same name. It is done when the progress says so; a batch of a killed run or lost executors is
-repeated.
+The watch plans batches itself instead of using Spark's streaming, because a batch needs aggregates and not rows. As in
+the other jobs, executors aggregate and validate chunks of partitions where they read them. A batch's rows contain its
+name and replace rows with the same name. A batch is done when the progress includes it; a batch of a killed run or of
+lost executors is repeated.
 """
 
 import json
@@ -57,7 +57,7 @@ _INVALID_TIMESTAMPS = frozenset(kind.value for kind in InvalidTimestampKind)
 _MOST_RECENT, _MOST_OWED = 100, 1000
 
 _MarkKey = tuple[str, int, FindingSubject, str]
-"""(topic, producer id, about, what)"""
+"""(topic, producer id, subject, what)"""
 _SideKey = tuple[str, int, FindingSubject]
 """(topic, producer id, side)"""
 
@@ -66,8 +66,8 @@ _SideKey = tuple[str, int, FindingSubject]
 class WatchSubject:
     """The subject of a watch.
 
-    `policies` is None if nothing is audited. An invalid timestamp has ended when its producer wrote for `quiet_ms`
-    without it. `at_most` is the maximum number of offsets of a batch.
+    `policies` is None if nothing is audited. A kind of invalid timestamp has ended when its producer has written for
+    `quiet_ms` without it. `at_most` is the maximum number of offsets in a batch.
     """
 
     topics: Topics
@@ -109,7 +109,7 @@ class Watch:
     def batch(self) -> list[dict[str, Any]] | None:
         """Process new records and return the findings; None if there are no new records.
 
-        Raises TopicChanged, DifferentWatch, BadTables and the errors of reading. It can be called again afterwards.
+        Raises TopicChanged, DifferentWatch, BadTables and the errors of reading. It can be called again after an error.
         """
         cells, states, chunks = self._read_new()
         if cells is None:
@@ -145,7 +145,7 @@ class Watch:
         return [*taken, *self._denied.take_notices()]
 
     def send_findings(self) -> str | None:
-        """Send unsent findings to the webhook; return None, or the reason why this failed."""
+        """Send unsent findings to the webhook. Return None, or the reason why sending failed."""
         owed = self._progress.owed
         if self._webhook is None or not owed:
             return None
@@ -156,7 +156,7 @@ class Watch:
         return trouble
 
     def summary(self) -> dict[str, Any]:
-        """Return the sums of all batches and the latest findings."""
+        """Return the sums over all batches and the latest findings."""
         topics = self._watching.topics
         return {
             "job": "watch",
@@ -168,9 +168,10 @@ class Watch:
         }
 
     def _read_new(self) -> tuple[DataFrame | None, PartitionStates, Sequence[WatchChunk]]:
-        """Return the rows of new records (None if there are none) and the state of topics.
+        """Return the rows for new records (None if there are none) and the topics' state.
 
-        If a topic is deleted meanwhile, the rows are dropped, because another topic with its name may have been read.
+        If a topic is deleted meanwhile, its rows are dropped, because they may come from another topic with the same
+        name.
         """
         while True:
             topics = self._denied.readable()
@@ -198,7 +199,7 @@ class Watch:
                     return cells, states, chunks
 
     def _learn(self, topics: Topics, ids: Mapping[str, str]) -> None:
-        """Update which topics exist and which were created again."""
+        """Record which topics exist and which were created again."""
         known = self._progress.ids
         for name in topics.names:
             if name not in ids:
@@ -234,7 +235,7 @@ class Watch:
         self._replace(FINDINGS, self._spark.createDataFrame(found, findings.DDL), name, is_empty=not found)
 
     def _replace(self, what: str, rows: DataFrame, name: str, *, is_empty: bool) -> None:
-        """Replace rows. Empty rows matter only if the batch may have been begun before, by this or by a killed run."""
+        """Replace the batch's rows. Empty rows matter only if this run or a killed run may have begun it before."""
         if self._is_again or not is_empty:
             dated = rows.withColumn("day", day_of(f.col("hour"))).withColumn("batch", f.lit(name))
             self._tables.replace(f"watch_{what}", dated, "batch", [name])
@@ -256,7 +257,7 @@ def _added_up(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
     )
     found: dict[str, list[dict[str, Any]]] = {what: [] for what in COLUMNS}
     for row in cells.groupBy("what", *_KNOWN_BY).agg(f.sum(counted).alias("counted"), *hours).collect():
-        found[row.what].append(row.asDict())  # a Row searches its names for each field
+        found[row.what].append(row.asDict())  # looking up a Row's field searches all its names
     return found
 
 
@@ -302,7 +303,7 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
         topic["records"] += row["counted"]
         if damage in _INVALID_TIMESTAMPS:
             topic["damage"][damage] = topic["damage"].get(damage, 0) + row["counted"]
-        at_most = topic.setdefault("damage_at_most", {})  # the progress of earlier releases has none
+        at_most = topic.setdefault("damage_at_most", {})  # the progress of earlier releases lacks this entry
         for name, codes in POSSIBLE_CODES.items():
             if damage in codes:
                 at_most[name] = at_most.get(name, 0) + row["counted"]
@@ -312,7 +313,7 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
     for what in (MISSING, UNREADABLE):
         for row in sums[what]:
             topic = found.setdefault(row["topic"], _nothing())
-            # the progress of earlier releases has no unreadable count
+            # The progress of earlier releases has no count of unreadable records.
             topic[what] = topic.get(what, 0) + row["counted"]
     return found
 

@@ -24,8 +24,8 @@ from sluicegate.pipeline.source.topics import Topics
 class Watched(NotebookResult):
     """The results of a watch.
 
-    `summary` is the content of summary.json. `new` has the findings of this call, as rows. Other fields are the tables
-    of all batches; sum their counts by topic and hour. `warnings` has a sentence for each omission.
+    `summary` is the content of summary.json. `new` contains the findings of this call, as rows. The other fields are
+    the tables of all batches; sum their counts by topic and hour. `warnings` contains a sentence for each omission.
     """
 
     summary: dict[str, Any]
@@ -42,7 +42,7 @@ class Watched(NotebookResult):
 
 
 def policies_for(topics: Topics, config: Config | None) -> tuple[Policies | None, list[str]]:
-    """Return the policies of a configuration file and the cluster's current settings; None without a file.
+    """Return the policies for a configuration file and the cluster's current settings; None if there is no file.
 
     Also returns warnings about unreadable settings.
     """
@@ -55,14 +55,14 @@ def policies_for(topics: Topics, config: Config | None) -> tuple[Policies | None
 def watch_in(
     spark: SparkSession, watching: WatchSubject, results: Results, kept: TableLocation, webhook: Webhook | None
 ) -> tuple[Watch, Tables]:
-    """Return the watch of a folder and its tables. Raises DifferentWatch and BadTables."""
+    """Return a folder's watch and its tables. Raises DifferentWatch and BadTables."""
     tables = tables_in(spark, kept)
     stream = stream_id(results, {"tables": kept.where, "format": kept.format.value})
     return Watch(spark, watching, results, tables, stream, webhook), tables
 
 
 def watch_existing(watch: Watch, tables: Tables, warnings: list[str]) -> Watched:
-    """Process everything that exists now, and return the results."""
+    """Process all existing records, and return the results."""
     new: list[dict[str, Any]] = []
     while (found := watch.batch()) is not None:
         new += found
@@ -73,7 +73,7 @@ def watch_existing(watch: Watch, tables: Tables, warnings: list[str]) -> Watched
 
 
 def schema_of(what: str) -> str:
-    """Return the schema of a table, as Spark's DDL."""
+    """Return a table's schema as Spark DDL."""
     if what == FINDINGS:
         return f"{findings.DDL}, day date"
     kinds = dict(field.split() for field in DDL.split(", "))

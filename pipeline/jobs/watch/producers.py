@@ -1,9 +1,10 @@
 """Tracks the known state of each producer, so that each beginning, change and end is reported once.
 
-A producer is an id in a topic; clients without idempotence share the id -1. A mark of a producer is an invalid
-timestamp or a violation. It begins when it is first seen, and has ended when its producer has written for a while
-without it, whenever in their ranges (`append_times`) the last record with it and the last one without it were appended.
-A producer's distance is the largest bound of the profile's ladder that half of its valid records exceed.
+A producer is a producer id in a topic; clients without idempotence share the id -1. A producer's mark is a kind of
+invalid timestamp or a violation. The mark begins with the first record that shows it. It has ended when its producer
+has written for a while without it, wherever in their ranges (`append_times`) the last record with the mark and the last
+record without it were appended. A producer's distance is the largest bound of the profile's ladder that half of its
+valid records exceed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +19,7 @@ _MOST_PRODUCERS = 50_000
 _FORGOTTEN_AFTER_MS = 30 * 86_400_000
 _LEAST_DISTANCE_MS = 60_000  # the accuracy of append times
 _LEAST_RECORDS = 10
-_NEAR = 1  # in steps of the ladder, because a distance at a bound alternates
+_NEAR = 1  # in steps of the ladder, because a distance close to a bound switches between two steps
 
 
 class FindingSubject(StrEnum):
@@ -31,7 +32,7 @@ class FindingSubject(StrEnum):
 
 
 class FindingState(StrEnum):
-    """The change that a finding reports."""
+    """The change of state that a finding reports."""
 
     BEGAN = "began"
     CHANGED = "changed"
@@ -40,10 +41,10 @@ class FindingState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """The number of `records` of a producer with a mark (`what`) in one batch.
+    """The number of a producer's `records` with a mark (`what`) in one batch.
 
-    The first of them was appended between the hours (ms) `first_hour` and `first_until`, the last between `last_hour`
-    and `last_until`.
+    The first of these records was appended between the hours (ms) `first_hour` and `first_until`, the last between
+    `last_hour` and `last_until`.
     """
 
     topic: str
@@ -75,8 +76,8 @@ class DistanceCounts:
 class WatchFinding:
     """A finding to report.
 
-    `hour` (ms) is when the mark was first seen, or last seen if it has ended. It was seen by `hour_until` at the
-    latest.
+    `hour` (ms) is the hour in which the mark was first seen, or last seen if it has ended. The mark was seen by
+    `hour_until` at the latest.
     """
 
     topic: str
@@ -98,28 +99,28 @@ class _Known:
 
 
 class Producers:
-    """The producers of all topics that wrote most recently."""
+    """The producers in all topics that wrote most recently."""
 
     def __init__(self, quiet_ms: int, most: int = _MOST_PRODUCERS) -> None:
-        """Take the time (ms) after which a mark of a producer that still writes has ended."""
+        """Take the time (ms) after which a mark has ended if its producer still writes."""
         self._quiet_ms = quiet_ms
         self._most = most
         self._known: dict[tuple[str, int], _Known] = {}
 
     @classmethod
     def of_rows(cls, rows: Iterable[list[Any]], quiet_ms: int) -> "Producers":
-        """Return the state from `rows`."""
+        """Return the producers that `rows` describe."""
         found = cls(quiet_ms)
         for topic, producer_id, marks, distances, last_hour in rows:
             found._known[topic, producer_id] = _Known(marks, distances, last_hour)
         return found
 
     def rows(self) -> list[list[Any]]:
-        """Return the state for JSON."""
+        """Return the state as rows for JSON."""
         return [[*producer, its.marks, its.distances, its.last_hour] for producer, its in sorted(self._known.items())]
 
     def take(self, seen: Iterable[Occurrence], distances: Iterable[DistanceCounts]) -> list[WatchFinding]:
-        """Return the new findings of a batch."""
+        """Return the new findings in a batch."""
         found: list[WatchFinding] = []
         touched: dict[tuple[str, int], None] = {}
         for each in sorted(seen, key=lambda one: (one.topic, one.producer_id, one.first_hour, one.about, one.what)):
@@ -146,8 +147,8 @@ class Producers:
         marks[seen.what] = max(marks.get(seen.what, 0), seen.last_until)
         if not is_new:
             return []
-        # A producer usually has one kind of invalid timestamp at a time, so another one is a change. Violations are
-        # independent of each other.
+        # A producer usually has one kind of invalid timestamp at a time, so a different kind is a change. Violations
+        # are independent of each other.
         changed = seen.about is FindingSubject.INVALID_TIMESTAMP and before
         change = (FindingState.CHANGED, ", ".join(before)) if changed else (FindingState.BEGAN, "")
         about = (seen.topic, seen.producer_id, seen.about)

@@ -1,6 +1,6 @@
 """Stores the progress of a watch in a file after each batch.
 
-Batches after it are repeated, and replace the results of a killed run.
+A restarted watch repeats the batches after the stored one, and replaces the results of a killed run.
 """
 
 import json
@@ -19,20 +19,18 @@ _KEPT = 3
 
 
 class DifferentWatch(PipelineError):
-    """Raised if the folder belongs to a watch with other tables, or if another process uses it. The text gives
-    a fix.
-    """
+    """Raised if the folder belongs to a watch with other tables, or is in use. The message gives a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchProgress:
-    """The progress after batch `number`, which is -1 before the first.
+    """The progress after batch `number`, which is -1 before the first batch.
 
-    - `producers`: rows of their state.
-    - `owed`: findings that are not yet sent to the webhook.
+    - `producers`: rows with the producers' state.
+    - `owed`: findings that have not yet been sent to the webhook.
     - `recent`: the latest findings.
     - `topics`: sums by topic.
-    - `ids`: the ids, by name, of the topics that places and producers belong to.
+    - `ids`: the ids, by name, of the topics to which places and producers belong.
     """
 
     number: int = -1
@@ -44,7 +42,7 @@ class WatchProgress:
     ids: dict[str, str] = field(default_factory=dict)
 
     def of_topics(self, ids: Mapping[str, str]) -> "WatchProgress":
-        """Return the progress without places and producers of topics with another id. An id of "" is unknown."""
+        """Return the progress without the places and producers of topics with another id. An id of "" is unknown."""
         others = {name for name, its in ids.items() if its and self.ids.get(name, its) != its}
         return replace(
             self,
@@ -98,7 +96,7 @@ def note_sent(results: Results, number: int) -> None:
 def stream_id(results: Results, kept: Mapping[str, str]) -> str:
     """Return the watch's id, which is created when its folder is first used. Raises DifferentWatch.
 
-    `kept` has the location and format of its tables, which must not change.
+    `kept` contains the location and the format of the watch's tables, which must not change.
     """
     if not results.has(_BEGUN):
         results.write_text(_BEGUN, json.dumps({"id": token_hex(3), **kept}) + "\n")

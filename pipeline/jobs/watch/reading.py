@@ -1,8 +1,8 @@
-"""Plans and reads the chunks of a batch of a watch. They are aggregated as in a profile, and validated as in an audit.
+"""Plans and reads the chunks of a watch's batch. They are aggregated as in a profile, and validated as in an audit.
 
-A chunk is a range of a partition, and the moments between which it was appended. Records after the previously known end
-were appended since the watch read it. So a watch that has caught up knows what a profile has to estimate. Its ranges of
-append times are the profile's, limited to these moments. Executors read the chunks.
+A chunk is a range of a partition, with the two times between which it was appended. Records after the previously known
+end were appended after the watch read that end. A watch that has caught up therefore knows what a profile has to
+estimate. Its ranges of append times are the profile's ranges, limited to these times. Executors read the chunks.
 """
 
 import time
@@ -34,7 +34,7 @@ _ATTEMPTS = 3
 
 
 class TopicChanged(PipelineError):
-    """Raised if a topic ends before the offset that was read. The text names the topic and a fix."""
+    """Raised if a topic ends before an offset that the watch has read. The message names the topic and gives a fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class WatchedOffset:
 
 @dataclass(frozen=True, slots=True)
 class WatchChunk:
-    """The range that one task reads, which was appended between two moments (ms)."""
+    """The range that one task reads, which was appended between two times (ms)."""
 
     wanted: OffsetRange
     after_ms: int
     until_ms: int
 
     def limited(self, estimated: AppendTimes) -> AppendTimes:
-        """Return the ranges in which the records were appended, limited to the chunk's moments."""
+        """Return the ranges in which the records were appended, limited to the chunk's times."""
         return estimated.within(self.after_ms, self.until_ms)
 
 
@@ -62,8 +62,9 @@ class WatchChunk:
 class PartitionStates:
     """The state of all partitions, determined between `begun_ms` and `ended_ms`.
 
-    It has their start and end for readers, and those without open transactions, whose records would be older than they
-    look. `ids` has the ids of existing topics by name, or "" if a broker has none.
+    `starts` and `ends` are the partitions' first and end offsets for readers. `settled` are the partitions without open
+    transactions; in the others, records become visible later than they were appended. `ids` contains the ids of
+    existing topics by name, or "" if a broker does not support topic ids.
     """
 
     begun_ms: int
@@ -76,7 +77,7 @@ class PartitionStates:
     def chunks(self, places: Mapping[TopicPartition, WatchedOffset], at_most: int) -> list[WatchChunk]:
         """Return the new ranges.
 
-        If there are more than `at_most` offsets, they are divided in proportion to what remains of each partition.
+        If there are more than `at_most` offsets, each partition gets a share in proportion to its unread records.
         Raises TopicChanged.
         """
         for of, place in sorted(places.items()):
@@ -101,7 +102,7 @@ class PartitionStates:
         return [WatchChunk(wanted, after, self.ended_ms) for wanted, after in left]
 
     def place_after(self, chunk: WatchChunk) -> WatchedOffset:
-        """Return where the next chunk begins."""
+        """Return the place at which the next chunk begins."""
         of, end = chunk.wanted.of, chunk.wanted.end
         knows = end == self.ends[of] and of in self.settled
         return WatchedOffset(end, self.begun_ms if knows else chunk.after_ms)
@@ -163,9 +164,10 @@ _HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class WatchBounds:
-    """The bounds as for a profile, in ms.
+    """The bounds of a watch in ms, with the same meaning as in a profile.
 
-    They are the limit of `future`, the limit of `past` (None for none), and the epoch (None for ten years before now).
+    They are the limit for `future`, the limit for `past` (None means no limit), and the epoch (None means ten years
+    before now).
     """
 
     after_max_ms: int
@@ -199,10 +201,9 @@ def reader(
 
 
 def _validated(options: SourceOptions, chunk: WatchChunk, policies: Policies, times: AppendTimes) -> pa.Table:
-    """Return violations, without uncertain ones, and without fields that a proxy masks, because hashed ones look the
-    same.
+    """Return the certain violations, except those of fields that a proxy masks, because hashed fields look the same.
 
-    A batch in two chunks is validated with the later one. Deleted ranges are reported by the first reading.
+    A batch in two chunks is validated with the later chunk. The first reading reports deleted ranges.
     """
     wanted, appended = chunk.wanted, append_time_lookup(times)
     validator = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
@@ -238,7 +239,7 @@ def _unreadable_rows(chunk: WatchChunk, found: Sequence[Unreadable]) -> pa.Table
 
 
 def _laid_out(rows: pa.Table, what: str) -> pa.Table:
-    """Return rows with all columns of `SCHEMA`. Missing columns are null."""
+    """Return the rows with all columns of `SCHEMA`. Missing columns are null."""
     count, wanted = len(rows), {"hour_until", *(name.strip() for name in COLUMNS[what].split(","))}
     columns = [
         pa.array([what] * count)

@@ -1,4 +1,4 @@
-"""Shows a watch as a report: topics' contents, and what producers began or changed, newest first."""
+"""Presents a watch as a report: the topics' contents, and what producers began or changed, newest first."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ _FOUND = ("hour", "topic", "producer", "finding", "records")
 
 
 def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
-    """Write the report, topics with the most invalid timestamps first."""
+    """Write the report. Topics with the most invalid timestamps come first."""
     topics = sorted(summary["topics"].items(), key=lambda item: (-sum(item[1]["damage"].values()), item[0]))
     rows = [
         (
@@ -102,7 +102,7 @@ def _findings(summary: Mapping[str, Any]) -> Table:
 
 
 def _counts_by_kind(topic: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts by kind of invalid timestamp. A kind that is only possible has the count 0."""
+    """Return the counts by kind of invalid timestamp. A kind of which all occurrences are uncertain has the count 0."""
     counts: dict[str, int] = dict.fromkeys(topic.get("damage_at_most", {}), 0)
     counts |= topic["damage"]
     return counts

@@ -19,7 +19,7 @@ _OK, _NOT_OK = 200, 300
 
 
 class BadWebhook(ValueError):
-    """Raised if the address is invalid. The text gives the reason without the address, which may be secret."""
+    """Raised if the address is invalid. The message gives the reason without the address, which may be secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Webhook:
     timeout_seconds: float = _TIMEOUT_SECONDS
 
     def send(self, watch: str, findings: Sequence[dict[str, Any]]) -> str | None:
-        """Send all findings, a hundred in each request; return None, or the reason why this failed."""
+        """Send all findings, a hundred per request. Return None, or the reason why sending failed."""
         for start in range(0, len(findings), _AT_ONCE):
             body = {"version": 1, "watch": watch, "findings": findings[start : start + _AT_ONCE]}
             problem = self._post(json.dumps(body).encode())
@@ -40,7 +40,7 @@ class Webhook:
         return None
 
     def _post(self, body: bytes) -> str | None:
-        """Post a request; return None, or the reason why it failed."""
+        """Post a request. Return None, or the reason why it failed."""
         headers = {"Content-Type": "application/json", "User-Agent": "sluicegate-watch"}
         tls = ssl.create_default_context() if is_https(self.url) else None
         try:

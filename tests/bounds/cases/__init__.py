@@ -1,4 +1,4 @@
-"""All cases, by name, in the order of the table; cases that share a proxy are adjacent."""
+"""Lists all cases by name, in the order of the table. Cases that share a proxy are adjacent."""
 
 from tests.bounds.case import Case
 from tests.bounds.cases.allowed import ALLOWED

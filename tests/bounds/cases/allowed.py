@@ -1,4 +1,4 @@
-"""Inputs right below each limit: they cost the most, because larger ones are rejected at once."""
+"""Inputs right below each limit, which cost the most, because larger inputs are rejected at once."""
 
 from tests.bounds import hostile_batches as hostile
 from tests.bounds.case import MIB, Case, CaseSize, Sends, send_one_piece

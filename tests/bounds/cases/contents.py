@@ -1,4 +1,4 @@
-"""Keys and values that cost rules much time and memory, valid and invalid ones."""
+"""Keys and values, valid and invalid, for which rules use much time and memory."""
 
 import time
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def _case(topic: str, what: str, make: Callable[[int], bytes], records: int = 1)
         send_one_piece(produce_request_with_contents),
         CaseSize(2_000_000, connections=2, seconds=15),
         CaseSize(8_000_000, connections=4, seconds=60),
-        beside=RULES_PROCESS_BYTES,  # starts with the first value that may be costly
+        beside=RULES_PROCESS_BYTES,  # the rules process starts with the first value that may be costly
         config=_CONFIG,
     )
 

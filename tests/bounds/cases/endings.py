@@ -1,4 +1,4 @@
-"""Connections that must end: closes that wait for readers, garbage from clients and brokers."""
+"""Connections that must end: closes that wait for readers, and invalid bytes from clients and brokers."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Memory that inputs can occupy: frames, caches, headers, responses, names."""
+"""Inputs that occupy memory: frames, caches, headers, responses, names."""
 
 import random
 import string

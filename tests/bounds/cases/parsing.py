@@ -1,4 +1,4 @@
-"""Requests that are slow to parse: varints, tags, counts, names."""
+"""Requests that are slow to parse, because of their varints, tags, counts or names."""
 
 import os
 

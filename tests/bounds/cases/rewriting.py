@@ -1,4 +1,4 @@
-"""Batches that cost much where records are rewritten or copied: marks, fixes, masks, quarantine, headers in rules."""
+"""Batches for which rewriting or copying records is costly: marks, fixes, masks, quarantine, headers in rules."""
 
 import os
 import time
@@ -11,7 +11,7 @@ from tests.bounds.case import RULES_PROCESS_BYTES, Case, CaseSize, send_one_piec
 from tests.bounds.frames import sized_produce_request
 from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD, Rec, batch, identical_records, varint
 
-_LATE = 10**15  # ms; no bound accepts it
+_LATE = 10**15  # in ms; no bound accepts it
 _SECRET = b'{"mail":"a@b"}'
 _MARK = b"sluicegate.reason"
 _HEADER_RULE = {"name": "traced", "headers": {"required": ["trace"], "patterns": {"h": "*"}, "max_size": "10MB"}}

@@ -1,4 +1,4 @@
-"""Rules and schemas that need much time for a few bytes; clients without such rules notice nothing."""
+"""Rules and schemas for which a few bytes take much time. Clients without such rules do not notice it."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""Values that are expensive to search for sensitive fields, in each format; other clients notice nothing."""
+"""Values in each format that are expensive to search for sensitive fields. Other clients do not notice it."""
 
 import time
 from random import Random
@@ -14,9 +14,9 @@ _SCHEMAS: dict[Format, dict[str, str]] = {
     Format.AVRO: {"file": str(SCHEMAS / "sensitive.avsc"), "format": "avro"},
     Format.PROTOBUF: {"file": str(SCHEMAS / "sensitive.proto"), "format": "protobuf", "message": "Person"},
 }
-_KEY_FILE = SCHEMAS / "lists.json"  # any other file of 16 bytes or more
+_KEY_FILE = SCHEMAS / "lists.json"  # any existing file of 16 bytes or more
 _TOKENS_OF_LONG = 4
-"""The factor by which values of many short tokens are shorter."""
+"""The factor by which values with many short tokens are shorter."""
 _RATIO = 800
 
 

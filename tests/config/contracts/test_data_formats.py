@@ -1,4 +1,4 @@
-"""One contract over the same data in JSON, Avro and Protobuf: each rule has the same verdicts in each format.
+"""One contract validates the same data in JSON, Avro and Protobuf: each rule has the same verdicts in each format.
 
 fastavro and Google's protobuf write the data.
 """

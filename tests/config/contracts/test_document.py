@@ -1,4 +1,4 @@
-"""A contract is read as the standard's own package reads it. Content that the standard does not allow is an error."""
+"""A contract is parsed as the standard's own package does it. Content that the standard does not allow is an error."""
 
 from pathlib import Path
 

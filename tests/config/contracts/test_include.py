@@ -1,5 +1,4 @@
-"""The key `contracts` adds entries for topics with the rules and owners of contracts, and reports mistakes in
-contracts."""
+"""The key `contracts` adds topic entries with the contracts' rules and owners, and reports mistakes in contracts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Statements of a contract about one record become rules, or are reported as having no effect."""
+"""A contract's statements about one record become rules, or are reported as having no effect."""
 
 import json
 from pathlib import Path

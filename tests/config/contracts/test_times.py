@@ -1,4 +1,5 @@
-"""Times of a contract. Java's DateTimeFormatter, which the standard refers to, is the oracle for formats."""
+"""Times in a contract are parsed correctly. For formats, the oracle is Java's DateTimeFormatter, to which the standard
+refers."""
 
 import json
 from collections.abc import Callable

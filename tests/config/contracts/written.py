@@ -1,4 +1,4 @@
-"""Writes contracts and configurations that name them."""
+"""Writes contracts, and configurations that name them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A hanging file system blocks no caller. Reading has a deadline, starts no second thread, and resumes afterwards."""
+"""A hanging file system blocks no caller. Reading has a deadline, starts no second thread, and resumes later."""
 
 import threading
 import time

@@ -1,5 +1,5 @@
-"""Only regular files are read, without waiting for other kinds. During a replacement, either the old or the new file is
-read."""
+"""Only regular files are read, without waiting for other kinds of files. During a replacement, either the old or the
+new file is read."""
 
 import os
 import socket

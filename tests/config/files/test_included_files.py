@@ -1,4 +1,5 @@
-"""If files of `topic_files` and `contracts` vanish, their last policies are kept unless another file has them now."""
+"""If files in `topic_files` and `contracts` disappear, their last policies stay in force unless another file contains
+them now."""
 
 import shutil
 from pathlib import Path
@@ -51,7 +52,7 @@ def folder(tmp_path: Path) -> Folder:
 
 def test_a_vanished_file_keeps_its_entries_at_their_place_until_it_is_back(folder: Folder) -> None:
     folder.remove("a.yaml")
-    for _ in range(2):  # also with the next reload
+    for _ in range(2):  # also after the next reload
         assert folder.read() == ["payments*", "ledger", "orders"]
         assert folder.missing == {"a.yaml": ["payments*", "ledger"]}
 
@@ -178,7 +179,7 @@ def test_exemptions_and_quotas_of_a_vanished_file_are_kept_and_may_move(tmp_path
     assert folder.loaded is not None
     assert (len(folder.loaded.config.exempt), len(folder.loaded.config.quotas)) == (1, 1)
 
-    folder.write("b.yaml", lists)  # a second quota of the same name would be an error
+    folder.write("b.yaml", lists)  # a second quota with the same name would be an error
     assert (folder.read(), folder.missing) == (["t1"], {"a.yaml": ["t1"]})
     assert (len(folder.loaded.config.exempt), len(folder.loaded.config.quotas)) == (1, 1)
 

@@ -1,4 +1,4 @@
-"""`topic_files` reads entries of topics from further files, and reports mistakes in them with file, key and line."""
+"""`topic_files` reads topics' entries from additional files, and reports mistakes in them with file, key and line."""
 
 from pathlib import Path
 

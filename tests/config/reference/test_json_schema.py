@@ -1,4 +1,4 @@
-"""The JSON Schema of the configuration: compared with examples and with the model."""
+"""The configuration's JSON Schema agrees with examples and with the model."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A pattern that is reported as within a scope matches no name outside of the scope, in every spelling."""
+"""A pattern that is reported as within a scope matches no name outside the scope, in every spelling."""
 
 from itertools import product
 
@@ -45,7 +45,7 @@ def test_a_pattern_within_a_scope_matches_no_other_topic(pattern: str, scope: li
         inside = set().union(*map(names_matched_by_re2, scope))
         names = names_matched_by_re2(pattern)
     except ValueError:
-        return  # no pattern
+        return  # not a valid pattern
     if is_within(pattern, scope):
         assert names <= inside
 
@@ -90,7 +90,7 @@ def test_a_part_of_a_scope_is_within_it(scope: str, pattern: str) -> None:
         ("payments.[ab]", "payments.?"),
         ("payments.[ab]", "payments.[bc]"),
         ("*.payments", "*payments"),
-        ("payments.*", "/payments.*/"),  # the dot is any character
+        ("payments.*", "/payments.*/"),  # the dot stands for any character
         ("payments.*", r"/payments\..*|orders/"),
         ("payments.*", r"/payments\.?.*/"),
         ("payments.*", r"/(payments\.)?.*/"),
@@ -99,7 +99,7 @@ def test_a_part_of_a_scope_is_within_it(scope: str, pattern: str) -> None:
         ("payments.*", r"/(payments\.x[|]|orders)/"),
         ("payments-*", r"/payments[-.]x/"),
         ("*.payments", r"/eu\.payments/"),  # the pattern is within the scope, but only prefixes are proven
-        (r"/payments\..*/", "payments.*"),  # the same
+        (r"/payments\..*/", "payments.*"),  # likewise
         (r"/payments\.(eu|us)/", "payments.asia"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rules map subjects as Kafka's own SslPrincipalMapper does."""
+"""Rules map subjects exactly as Kafka's own SslPrincipalMapper does."""
 
 import random
 from base64 import b64decode, b64encode

@@ -1,4 +1,4 @@
-"""Numbers with and without units."""
+"""Numbers are parsed and shown with and without units."""
 
 import pytest
 
@@ -108,7 +108,7 @@ def test_list_items_from_the_environment_keep_their_order() -> None:
         (340, "340 ms"),
         (5_500, "5 s 500 ms"),
         (60_000, "1 min"),
-        (7_230_000, "2 h"),  # plus 30 s, which are left out because only the two largest units are shown
+        (7_230_000, "2 h"),  # plus 30 s, which are omitted because only the two largest units are shown
         (7_500_000, "2 h 5 min"),
         (86_400_000, "1 d"),
         (2**63 - 1, "106751991167 d 7 h"),

@@ -1,4 +1,4 @@
-"""Operators' patterns: globs match like fnmatch, and patterns that RE2 rejects have a readable error."""
+"""Operators' patterns are compiled: globs match as in fnmatch, and patterns that RE2 rejects cause a readable error."""
 
 import re
 from fnmatch import translate

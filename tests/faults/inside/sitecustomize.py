@@ -1,7 +1,7 @@
-"""Loaded by every Python process with this folder on its path; the proxy itself is unaware of it.
+"""Loaded by every Python process that has this folder on its path; the proxy's own code does not refer to it.
 
-On SIGUSR2 it writes the counts of objects that belong to connections to a file. On SIGUSR1 the proxy's clock jumps by
-the milliseconds in a file.
+On SIGUSR2, it writes the counts of objects that belong to connections to a file. On SIGUSR1, the proxy's clock jumps by
+the number of milliseconds in a file.
 """
 
 import asyncio

@@ -1,1 +1,1 @@
-"""Coverage-guided fuzzing: targets that take arbitrary bytes, and the corpus of earlier runs."""
+"""Defines coverage-guided fuzzing: targets that accept arbitrary bytes, and the corpus of earlier runs."""

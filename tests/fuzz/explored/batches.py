@@ -1,4 +1,4 @@
-"""Arbitrary records with correct size and CRC: the slow path accepts everything that the fast path accepts."""
+"""For arbitrary records with correct size and CRC, the slow path accepts all that the fast path accepts."""
 
 import struct
 from time import thread_time

@@ -15,7 +15,7 @@ from tests.proxy.session.playbook import NOW, Playbook
 _MOST_BYTES = 32 * 1024
 _LONGEST_PIECE = 700
 _MOST_SINGLE_BYTES = 2048
-# All work runs inline, whatever it costs, because work outside the event loop would change the order of responses.
+# All work runs inline, at any cost, because work outside the event loop would change the order of responses.
 _UNHURRIED = patch.multiple(
     sluicegate.proxy.scheduling.scheduler, _LOOP_REQUEST_SECONDS=60.0, _LOOP_MAKING_SECONDS=60.0
 )

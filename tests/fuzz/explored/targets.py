@@ -1,4 +1,4 @@
-"""All targets, each with its seeds and its corpus."""
+"""Lists all targets, each with its seeds and its corpus."""
 
 from collections.abc import Callable
 from pathlib import Path

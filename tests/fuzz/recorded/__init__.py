@@ -1,1 +1,1 @@
-"""Recorded streams of real clients, byte for byte (`python -m tests.fuzz.recorded.record`)."""
+"""Contains recorded streams of real clients, byte for byte (`python -m tests.fuzz.recorded.record`)."""

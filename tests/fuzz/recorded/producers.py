@@ -1,6 +1,7 @@
-"""Real clients that write a few records with a codec and one fixed timestamp, so that no clock affects their bytes.
+"""Runs real clients that write a few records with a codec and one fixed timestamp, so that no clock affects their
+bytes.
 
-`python -m tests.fuzz.recorded.producers LIBRARY BOOTSTRAP TOPIC CODEC TIME` runs a Python library; Java's producer is
+`python -m tests.fuzz.recorded.producers LIBRARY BOOTSTRAP TOPIC CODEC TIME` runs a Python library. Java's producer is
 tests/integration/JavaProducer.java.
 """
 
@@ -14,7 +15,7 @@ import kafka
 
 _SECONDS = 60
 _LINGER_MS = 500
-# Similar, so that they compress well, and with the fields that rules check.
+# The values are similar, so that they compress well, and contain the fields that rules check.
 VALUES = [b'{"n": %d, "s": "text", "l": ["a", "b"]}' % i for i in range(3)]
 KEY = b"key"
 HEADERS = [("h", b"v"), ("empty", b"")]

@@ -1,7 +1,8 @@
 """Records the bytes that real clients send to real brokers, through a relay: `python -m tests.fuzz.recorded.record`.
 
-It rewrites `streams.zip`: for each client and codec the connection with the records, from its first byte to the end of
-its last small frame. Requires `make kafka`; Go and Node.js clients are recorded if `make clients` built them.
+The script rewrites `streams.zip`, which contains for each client and codec the connection that sent the records, from
+its first byte to the end of its last small frame. Requires `make kafka`. Go and Node.js clients are recorded if `make
+clients` built them.
 """
 
 import subprocess

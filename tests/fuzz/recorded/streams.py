@@ -1,4 +1,4 @@
-"""The recorded streams, and the batches in them."""
+"""Reads the recorded streams, and the batches in them."""
 
 import struct
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.proxy.session.playbook import NOW
 
 STREAMS = Path(__file__).with_name("streams.zip")
 MOMENT = NOW
-"""The timestamp of all records, except from clients that cannot set it."""
+"""The timestamp of all records, except those from clients that cannot set it."""
 
 _PRODUCE, _MOST_PARTITIONS = 0, 100
 _MAGIC_AT, _CRC_AT, _COVERED_AT, _TIMES_AT, _HEADER_BYTES = 16, 17, 21, 27, 61

@@ -1,4 +1,4 @@
-"""Compares every message schema, in every version, with Kafka's Java classes: both directions, byte for byte."""
+"""Every message schema agrees with Kafka's Java classes, in every version and in both directions, byte for byte."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,4 @@
-"""Compares messages with kio, a second independent implementation: it reads our bytes and writes the same bytes."""
+"""Messages agree with kio, a second independent implementation, which reads our bytes and writes the same bytes."""
 
 import random
 from io import BytesIO
@@ -41,7 +41,7 @@ def test_kio_reads_and_writes_the_same_bytes(name: str, schema: MessageSchema) -
     compared = 0
     for version in schema.versions:
         if release_of(name, version) == KAFKA_OLD:
-            continue  # kio has the messages of Kafka 4
+            continue  # kio contains the messages of Kafka 4
         try:
             entity = kio_type(name, version)
         except UnknownEntity:

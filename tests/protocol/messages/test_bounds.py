@@ -1,4 +1,4 @@
-"""Schemas check limits before they allocate, and raise only MalformedMessage."""
+"""Schemas check limits before they allocate memory, and raise only MalformedMessage."""
 
 import random
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The client's messages of a login equal the examples of the RFCs."""
+"""The client's login messages equal the examples in the RFCs."""
 
 import base64
 import hashlib

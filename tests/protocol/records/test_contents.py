@@ -1,4 +1,4 @@
-"""Only wanted parts of records are extracted, unchanged, with any codec and any boundary of pieces."""
+"""Only the wanted parts of records are extracted, unchanged, with any codec and any piece boundaries."""
 
 import random
 

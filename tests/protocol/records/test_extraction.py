@@ -1,4 +1,4 @@
-"""Extracted records equal those of an independent writer, with any codec and any boundary of pieces."""
+"""Extracted records equal those of an independent writer, with any codec and any piece boundaries."""
 
 import pytest
 from hypothesis import given

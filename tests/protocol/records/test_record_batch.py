@@ -1,4 +1,4 @@
-"""Compares the hand-written reader of batch headers with struct, for any value of any field."""
+"""The hand-written reader of batch headers agrees with struct, for any value of any field."""
 
 from hypothesis import given
 from hypothesis import strategies as st

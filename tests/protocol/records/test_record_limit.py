@@ -1,4 +1,4 @@
-"""The record limit counts the records that a request's batches state."""
+"""The record limit applies to the number of records that a request's batch headers state."""
 
 import pytest
 

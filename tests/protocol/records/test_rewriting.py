@@ -1,4 +1,4 @@
-"""Rewriting changes only times, values and headers of records, as an independent writer shows."""
+"""Rewriting changes only records' times, values and headers, as an independent writer shows."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The stand-in for a rejected batch has no records, and the fields that brokers check earlier."""
+"""The stand-in for a rejected batch contains no records, but the fields that brokers check before records."""
 
 import pytest
 

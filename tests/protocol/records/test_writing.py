@@ -1,4 +1,4 @@
-"""A written batch equals that of an independent writer."""
+"""A written batch equals the batch of an independent writer."""
 
 from hypothesis import given
 from hypothesis import strategies as st

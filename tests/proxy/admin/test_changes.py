@@ -1,4 +1,4 @@
-"""The parameters of POST /api/reload, and what it returns."""
+"""POST /api/reload validates its parameters and returns the result."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The admin endpoint has the right responses and address, and no client can block it."""
+"""The admin endpoint sends the right responses at the right address, and no client can block it."""
 
 import gzip
 import os
@@ -28,12 +28,13 @@ from tests.broker.child_processes import killed_with_parent
 
 _PATIENCE_SECONDS = 60
 _MUCH_SECONDS = 2
-"""The maximum CPU time (s) for one response; time in which a busy machine runs other processes does not count."""
+"""The maximum CPU time (s) for one response. It excludes time in which a busy machine runs other processes."""
 
 
 @pytest.fixture(autouse=True)
 def _long_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the deadline longer than the test's timeout, so that a request that waits for another connection fails."""
+    """Make the deadline longer than the test's timeout, so that a request that waits for another connection fails the
+    test."""
     monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 10 * _PATIENCE_SECONDS)
 
 
@@ -211,7 +212,7 @@ def test_a_slowly_sent_admin_request_is_closed_at_its_deadline(
     monkeypatch.setattr(admin_connections, "DEADLINE_SECONDS", 0.5)
     begin = time.monotonic()
     with open_socket(server) as connection, pytest.raises(OSError, match=r"reset|[Bb]roken pipe"):
-        while time.monotonic() - begin < _PATIENCE_SECONDS:  # a deadline for each byte would never end it
+        while time.monotonic() - begin < _PATIENCE_SECONDS:  # a deadline per byte would never end the wait
             connection.sendall(b"G")
             threading.Event().wait(0.02)
 

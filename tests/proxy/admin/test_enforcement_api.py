@@ -1,4 +1,4 @@
-"""The parameters of POST /api/suspend and /api/resume, and what they return."""
+"""POST /api/suspend and /api/resume validate their parameters and return the result."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ NO_SCOPES = (
     "all=true&topic=&",
     "topic=a&topic=b&",
 )
-"""Beginnings of a query that name neither one topic nor all topics."""
+"""The beginnings of queries that name neither one topic nor all topics."""
 
 TOPICS = KnownTopics(
     lambda: load_text(SMALLEST + "topics: [{match: in-a-policy}, {match: 'any*'}]"),

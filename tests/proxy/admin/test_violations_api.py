@@ -1,4 +1,4 @@
-"""The parameters of GET /api/violations, and its responses."""
+"""GET /api/violations validates its parameters and returns the violations."""
 
 import json
 

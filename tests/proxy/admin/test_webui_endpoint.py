@@ -1,4 +1,4 @@
-"""The admin endpoint serves the web UI to slow readers, crowds, and users without access."""
+"""The admin endpoint serves the web UI to slow readers and to crowds, and protects it from users without access."""
 
 import http.client
 import json

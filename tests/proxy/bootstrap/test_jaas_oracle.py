@@ -1,4 +1,4 @@
-"""Login modules in files of properties, read as Java's `Properties` and Kafka's own parser read them."""
+"""Login modules in properties files are parsed as Java's `Properties` and Kafka's own parser do it."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""`sluicegate version` prints the facts that a bug report needs."""
+"""`sluicegate version` prints the facts that a bug report requires."""
 
 import subprocess
 from importlib.metadata import version

@@ -1,4 +1,4 @@
-"""The HTML report of `dead-letters show` loads nothing, and shows texts of strangers as text."""
+"""The HTML report of `dead-letters show` loads nothing, and shows text from strangers as text."""
 
 from html.parser import HTMLParser
 from typing import Any

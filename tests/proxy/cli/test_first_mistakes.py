@@ -1,4 +1,4 @@
-"""Mistakes during the first setup have messages with what happened, where, and what to do."""
+"""Mistakes during the first setup cause messages that state what happened, where, and what to do."""
 
 import asyncio
 import errno

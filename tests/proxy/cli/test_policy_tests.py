@@ -1,4 +1,4 @@
-"""`sluicegate test`: cases that pass and fail, their outcomes, mistakes in files, and JUnit XML."""
+"""`sluicegate test` reports passing and failing cases, their outcomes, mistakes in files, and JUnit XML."""
 
 from pathlib import Path
 from xml.etree import ElementTree as Xml

@@ -1,4 +1,4 @@
-"""The options of the command line describe a record."""
+"""The command line's options describe a record."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`sluicegate try` prints the error that a client gets, and the line of the configuration that causes it."""
+"""`sluicegate try` prints the error that a client gets, and the line in the configuration that causes it."""
 
 import pytest
 

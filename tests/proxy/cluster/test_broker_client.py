@@ -1,4 +1,4 @@
-"""For the proxy's own requests, the outcome is a response or a message, whatever the server does."""
+"""The proxy's own requests end with a response or a message, whatever the server does."""
 
 import asyncio
 import base64
@@ -252,7 +252,7 @@ SALT = base64.b64encode(bytes(16)).decode()
         ",,,,",
         "e=other-error",
         None,
-        f"r={{nonce}},s={SALT},i=4096",  # the final message has a wrong signature
+        f"r={{nonce}},s={SALT},i=4096",  # the final message contains a wrong signature
     ],
 )
 async def test_a_hostile_scram_server_is_rejected_with_a_short_error(
@@ -279,7 +279,7 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
     hashing = hashlib.pbkdf2_hmac
 
     def slow_hash(*arguments: object) -> bytes:
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(2)  # the event loop runs meanwhile
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(2)  # the event loop runs in the meantime
         seen.append(monotonic())
         return hashing(*arguments)
 

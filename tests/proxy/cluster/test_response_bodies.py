@@ -1,4 +1,4 @@
-"""Responses with bytes after their end, as some brokers send them, and broken responses."""
+"""Responses may be followed by bytes, as some brokers send them; broken responses are errors."""
 
 from collections.abc import Callable
 from functools import partial

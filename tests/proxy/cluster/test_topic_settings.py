@@ -1,4 +1,4 @@
-"""Topic settings from brokers of every kind: working ones, silent ones, and brokers that fail because of one topic."""
+"""Topic settings are read from brokers of every kind: working, silent, and failing because of one topic."""
 
 import asyncio
 import tracemalloc
@@ -79,7 +79,7 @@ async def test_without_a_broker_the_files_settings_apply_and_no_client_waits() -
             await asker.wait_until_known(topic)
 
     assert [line["event"] for line in lines] == [USING_FILE]
-    assert asker.settings.settings_pending(["a", "b", "c"]) is None  # nobody waits
+    assert asker.settings.settings_pending(["a", "b", "c"]) is None  # no batch waits
     asker.settings.close()
 
 

@@ -1,4 +1,4 @@
-"""`sluicegate demo` works in a terminal and in a pipe, reports a port in use, and ends at Ctrl-C."""
+"""`sluicegate demo` works in a terminal and in a pipe, reports a port in use, and ends on Ctrl-C."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-c", "from sluicegate.proxy.cli.main import main; ma
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """Environment variables that give the demo free ports."""
+    """Return environment variables that give the demo free ports."""
     first = free_ports(8)
     return os.environ | {
         "SLUICEGATE__LISTEN__BOOTSTRAP": f"127.0.0.1:{first}",
@@ -37,7 +37,7 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture
 def terminal(environment: dict[str, str]) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
-    """The demo, running in a terminal of 80 columns."""
+    """Yield the demo, running in a terminal of 80 columns."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
     demo = subprocess.Popen(

@@ -1,4 +1,5 @@
-"""Names that a certificate covers; OpenSSL, by Python's ssl, decides what a client accepts."""
+"""The names that a certificate covers are recognized. OpenSSL, through Python's ssl, shows which names a client
+accepts."""
 
 import ssl
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Mechanisms that sign a host name are reported, because clients sign for the proxy's."""
+"""Mechanisms that sign a host name are reported, because clients sign the proxy's host name."""
 
 import pytest
 

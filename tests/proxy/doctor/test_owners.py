@@ -1,4 +1,4 @@
-"""The owners of topics in the results of `doctor`, and entries without one."""
+"""The results of `doctor` contain the owners of topics, and report entries without an owner."""
 
 import pytest
 

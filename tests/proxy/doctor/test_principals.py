@@ -1,4 +1,4 @@
-"""The doctor compares brokers' settings with a declaration of principals. Names are those of Kafka and Strimzi."""
+"""The doctor compares brokers' settings with a declaration of principals. The names are those of Kafka and Strimzi."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The doctor checks the topics of the shared state, their writers and the snapshot file."""
+"""The doctor checks the topics of the shared state, their writers, and the snapshot file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -83,7 +83,7 @@ def test_a_topic_that_one_broker_can_lose_is_a_warning_and_one_that_cannot_be_wr
 
 
 def test_a_history_that_is_compacted_or_shorter_than_what_is_shown_is_a_warning() -> None:
-    several = replace(GOOD_HISTORY, partitions=3)  # entries have ids and times, so their order does not matter
+    several = replace(GOOD_HISTORY, partitions=3)  # entries contain ids and times, so their order does not matter
     assert {each.level for each in check_topic(HISTORY, several)} == {Level.OK}
     assert "keeps only one" in result_with(HISTORY, GOOD_HISTORY, Level.WARNING, cleanup_policy="compact")
     assert "kept for less" in result_with(HISTORY, GOOD_HISTORY, Level.WARNING, retention_ms="86400000")

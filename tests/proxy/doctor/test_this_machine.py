@@ -1,4 +1,4 @@
-"""`sluicegate doctor` without a cluster: files, descriptors, names, ports, and a running proxy."""
+"""`sluicegate doctor` works without a cluster: it checks files, descriptors, names, ports, and a running proxy."""
 
 import http.server
 import json
@@ -139,7 +139,7 @@ def test_a_running_proxy_is_recognised_whatever_its_listener_requires(listen: di
     for key in ("listen.bootstrap", "admin.listen"):
         assert found[key]["level"] == "ok", found
         assert "in use by a running proxy of this configuration" in found[key]["found"]
-    assert found["advertised address"]["level"] in ("ok", "warning")  # broker-1.test does not resolve
+    assert found["advertised address"]["level"] in ("ok", "warning")  # broker-1.test cannot be resolved
 
 
 def test_a_port_with_another_certificate_is_not_the_proxys(tmp_path: Path) -> None:

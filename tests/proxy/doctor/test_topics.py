@@ -1,4 +1,4 @@
-"""The doctor reports differences between file and cluster, and missing permissions, with what to do."""
+"""The doctor reports differences between file and cluster, and missing permissions, each with what to do."""
 
 import pytest
 

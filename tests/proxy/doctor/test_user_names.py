@@ -1,5 +1,4 @@
-"""The doctor reports user names that look like tokens or account keys, if the configuration declares them as
-principals."""
+"""The doctor reports declared principals that look like tokens or account keys."""
 
 import asyncio
 import json
@@ -18,9 +17,9 @@ _DECLARED = SMALLEST.replace("listen: {", "listen: {user_name_is_principal: [PLA
 @pytest.mark.parametrize(
     "name",
     [
-        "token",  # IBM Event Streams, and many token services
+        "token",  # used by IBM Event Streams and many token services
         "$ConnectionString",  # Azure Event Hubs
-        "$accessToken",  # Strimzi, OAuth over PLAIN
+        "$accessToken",  # Strimzi, for OAuth over PLAIN
         "ABCDEFGHIJ234567",  # Confluent Cloud
         "AKIAIOSFODNN7EXAMPLE",  # AWS
         "tenancy/user@example.com/ocid1.streampool.oc1.iad.aaaa",  # OCI Streaming

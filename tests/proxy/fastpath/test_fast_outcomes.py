@@ -1,4 +1,4 @@
-"""Batches of the fast path count by the broker's response, like those of the slow path."""
+"""Batches on the fast path are counted by the broker's response, like batches on the slow path."""
 
 import pytest
 

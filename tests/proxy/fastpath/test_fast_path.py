@@ -72,7 +72,7 @@ class RespondingPlaybook:
 
     def _response(self, piece: int) -> bool:
         self.playbook.loop.run_steps()
-        client = self.playbook.session.client  # on a busy machine the thread validates more requests
+        client = self.playbook.session.client  # on a busy machine, the thread validates more requests
         self.playbook.loop.until(lambda: PauseReason.VALIDATING not in client.pause_reasons)
         sent, answers = self.playbook.broker.sent, b""
         begun = self._seen
@@ -271,7 +271,7 @@ def test_rules_accept_valid_records_and_reject_others() -> None:
     assert ordinary is not None
 
     play.run(_json(1, b"{}") + _json(2, b'{"a": 1}'), 1 << 20, 1 << 20)
-    assert ordinary.requests == 1  # the slow path validated the first one and taught the topic
+    assert ordinary.requests == 1  # the slow path validated the first request and learned the topic
     _, client = play.run(_json(3, b'{"a": 1,}') + _json(4, b"[]"), 1 << 20, 1 << 20)
 
     assert ordinary.requests == 2
@@ -357,7 +357,7 @@ def test_without_fast_path_memory_the_slow_path_gathers() -> None:
         True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="640000"
     )
     play.run(_good(9, 1), 1 << 20, 1 << 20)
-    frame = _good(9, 2, size=20_000)  # a sixteenth of the total is 40,000
+    frame = _good(9, 2, size=20_000)  # a sixteenth of the total budget is 40,000
     ordinary = play.playbook.parts.ordinary
     assert ordinary is not None
 

@@ -1,4 +1,4 @@
-"""Violation events like those of the proxy."""
+"""Builds violation events like those of the proxy."""
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import EventNumbering, ViolationEvent, violation_event

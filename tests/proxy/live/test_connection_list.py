@@ -35,7 +35,7 @@ def test_a_connection_has_the_owner_of_its_client() -> None:
         return connections_of([play.session], owners)["listed"][0]["owner"]
 
     assert owner_of_first_connection() == {"team": "billing", "contact": "#billing"}
-    play.session.identity.doubt = UnverifiedReason.UNDECLARED_CLAIM  # another principal may use it
+    play.session.identity.doubt = UnverifiedReason.UNDECLARED_CLAIM  # another client may use the principal's name
     assert owner_of_first_connection() == {"team": "shop", "contact": None}
     play.session.identity.client_id = None
     assert owner_of_first_connection() is None

@@ -1,4 +1,4 @@
-"""The live view: a stored violation is small, and has the contents of one record at most."""
+"""In the live view, a stored violation is small, and contains the contents of at most one record."""
 
 import json
 

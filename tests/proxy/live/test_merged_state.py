@@ -1,4 +1,4 @@
-"""The states of several proxies are combined like that of one proxy."""
+"""The states of several proxies are combined into a state like that of one proxy."""
 
 from dataclasses import replace
 from threading import Lock

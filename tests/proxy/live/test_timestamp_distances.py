@@ -1,4 +1,5 @@
-"""Both paths count the distances of batches from now equally, each batch once, and rejected ones separately."""
+"""Both paths count batches by their distance from now in the same way, each batch once, and rejected batches
+separately."""
 
 import pytest
 
@@ -87,4 +88,4 @@ def test_traffic_is_counted_on_both_paths(has_fast_path: bool) -> None:
     flow = play.parts.view.flow()
 
     assert (flow.requests, flow.records, flow.rejected) == (5, 15, 0)
-    assert 0.7 * sent < flow.size < sent  # heads of requests that the fast path takes are not counted
+    assert 0.7 * sent < flow.size < sent  # heads of requests on the fast path are not counted

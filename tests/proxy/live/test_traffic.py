@@ -1,4 +1,4 @@
-"""The traffic of topics and clients: 15 minutes of counts, in bounded memory, summed over processes."""
+"""The traffic of topics and clients is counted for 15 minutes, in bounded memory, and summed over processes."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from sluicegate.proxy.live.traffic import BINS, Traffic, sum_of_histories
 from tests.proxy.live.events import NOW
 
 BEGIN = NOW - NOW % 10_000
-"""The time at which a bin begins."""
+"""A time at which a bin begins."""
 
 
 def test_counts_are_kept_by_10_s_and_a_pause_counts_as_zero() -> None:

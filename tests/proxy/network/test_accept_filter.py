@@ -1,4 +1,4 @@
-"""The connection rate of one address, with times given by the test."""
+"""The connection rate of one address is limited, at times that the test sets."""
 
 from sluicegate.proxy.network.accept_filter import AddressRate
 

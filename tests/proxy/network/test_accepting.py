@@ -1,4 +1,5 @@
-"""Accepting connections: unfinished TLS handshakes, PROXY headers, allowed addresses, rates, a lack of descriptors."""
+"""Tests how connections are accepted: unfinished TLS handshakes, PROXY headers, allowed addresses, rates, a lack of
+descriptors."""
 
 import asyncio
 import os
@@ -35,7 +36,8 @@ from sluicegate.proxy.network.tls.handshake import HANDSHAKE_SECONDS, MAX_HANDSH
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from tests.broker.certificates import Authority
 
-# From the specification: signature, version 2 and command, TCP over IPv4, length; then both addresses, both ports.
+# From the specification: signature, version 2 and command, TCP over IPv4, and length, followed by both addresses and
+# both ports.
 SIGNATURE = bytes.fromhex("0d0a0d0a000d0a515549540a")
 FROM_192_0_2_7 = SIGNATURE + bytes.fromhex("21 11 000c c0000207 7f000001 dc04 01bb")
 OF_ITS_OWN = SIGNATURE + bytes.fromhex("20 00 0000")
@@ -386,7 +388,7 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
         tls_listener.acceptor.close()
 
     assert rejected == ({} if comes_in else {"listen.allowed_addresses": 3})
-    assert [line["limit"] for line in lines] == ([] if comes_in else ["listen.allowed_addresses"])  # once a minute
+    assert [line["limit"] for line in lines] == ([] if comes_in else ["listen.allowed_addresses"])  # once per minute
     assert tls_listener.lines() == []
 
 
@@ -406,7 +408,7 @@ async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(t
         tls_listener.acceptor.close()
 
     assert greeted == [b"hello"] * 5
-    assert loop.time() - began >= 1.4  # two at once, then one more each half second
+    assert loop.time() - began >= 1.4  # two at once, then one more every half second
     assert 0 < delayed[NEW_CONNECTIONS] <= 3
     assert [line["event"] for line in lines] == ["connection delayed"]
     assert lines[0]["limit"] == NEW_CONNECTIONS
@@ -424,7 +426,7 @@ async def test_an_address_above_its_connection_rate_is_closed_counted_and_logged
         with capture_logs() as lines:
             greeted = [await asyncio.wait_for(tls_listener.receive_greeting(FROM_192_0_2_7), 10) for _ in range(2)]
             with pytest.raises((ConnectionError, ssl.SSLError, asyncio.IncompleteReadError)):
-                for _ in range(20):  # on a slow machine one more may be allowed
+                for _ in range(20):  # on a slow machine, one more may be allowed
                     await asyncio.wait_for(tls_listener.receive_greeting(FROM_192_0_2_7), 10)
             another = await asyncio.wait_for(tls_listener.receive_greeting(), 10)
     finally:

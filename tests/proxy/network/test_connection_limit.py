@@ -1,4 +1,4 @@
-"""The number of connections that the limit of open descriptors allows."""
+"""The number of connections is limited by the limit on open descriptors."""
 
 import resource
 

@@ -1,4 +1,5 @@
-"""Several attempts side by side: the first that succeeds wins, a hanging one delays no other, and none is left."""
+"""Of several simultaneous attempts, the first that succeeds wins, a hanging one delays no other, and none is left
+running."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,5 @@
-"""Inherited sockets, as described in sd_listen_fds(3), tested in a separate process with descriptors 3 and 4."""
+"""Inherited sockets are used as described in sd_listen_fds(3). The tests use a separate process with descriptors 3 and
+4."""
 
 import json
 import os

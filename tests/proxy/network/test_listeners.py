@@ -1,4 +1,4 @@
-"""Listeners: brokers by name and by port."""
+"""Listeners serve brokers by name and by port."""
 
 import asyncio
 import socket

@@ -76,7 +76,7 @@ def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
 
         lane = parts.dependencies.path_counts
         assert lane is not None
-        assert lane.by_api()[LIST_GROUPS] > FRAMES // 4  # the others were in the buffer only in part
+        assert lane.by_api()[LIST_GROUPS] > FRAMES // 4  # the buffer contained the other frames only in part
         for each in (client, broker, brokers):
             each.close()
         while not session.client.closed or not session.broker.closed:  # noqa: ASYNC110  # there is no event for it

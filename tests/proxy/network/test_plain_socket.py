@@ -78,7 +78,7 @@ async def test_a_peer_that_does_not_read_causes_full_and_drained_events(wire: Co
     assert 0 < wire.connection.unsent_bytes < MUCH
     assert not wire.connection.has_sent_all
 
-    assert await wire.read(MUCH) == data  # all of it arrives when the peer reads
+    assert await wire.read(MUCH) == data  # all bytes arrive when the peer reads
     await wait_until(lambda: wire.connection.has_sent_all)
     assert wire.told.events[-1] == "drained"
     assert wire.told.events.count("full") == wire.told.events.count("drained")

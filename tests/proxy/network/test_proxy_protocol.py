@@ -1,4 +1,4 @@
-"""PROXY protocol version 2 headers, written by hand from HAProxy's specification."""
+"""PROXY protocol version 2 headers, which are built by hand from HAProxy's specification, are parsed."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Connecting to brokers: any address leads to a connection or a readable error, and a hanging one delays no other."""
+"""When the proxy connects to brokers, any address results in a connection or a readable error, and a hanging one delays
+no other."""
 
 import asyncio
 import errno
@@ -105,7 +106,7 @@ def test_an_impossible_address_is_an_error_and_the_next_is_tried(address: HostPo
         run(connect_natively((address, nobody)))
 
     reasons = str(raised.value).split("; ")
-    assert len(reasons) == 2  # the next address was tried
+    assert len(reasons) == 2  # the proxy tried the next address
     assert len(str(raised.value)) < 600
     assert str(raised.value).isprintable()
 

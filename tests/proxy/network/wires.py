@@ -1,4 +1,5 @@
-"""One connection and its peer over every kind of socket: native ones, an event loop's own, and TLS over either."""
+"""Provides one connection and its peer over every kind of socket: native sockets, an event loop's own, and TLS over
+either."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""The configuration's files while the proxy runs: what counts as a change, and which keys wait for the next start."""
+"""Tests the configuration's files while the proxy runs: which changes are noticed, and which keys wait for the next
+start."""
 
 from pathlib import Path
 

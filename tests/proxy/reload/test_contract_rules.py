@@ -1,4 +1,4 @@
-"""The rules of a contract accept and reject records as the Open Data Contract Standard defines its keys."""
+"""A contract's rules accept and reject records as the Open Data Contract Standard defines its keys."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A changed policy file is named with its commit and author, as far as Git knows them."""
+"""A changed policy file is reported with its commit and author, as far as Git knows them."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def run_git(folder: Path, *command: str) -> str:
 
 @pytest.fixture
 def policies(tmp_path: Path) -> Path:
-    """A repository whose folder `teams` has the committed file orders.yaml."""
+    """Return a repository whose folder `teams` contains the committed file orders.yaml."""
     folder = tmp_path / "repository" / "teams"
     folder.mkdir(parents=True)
     run_git(folder.parent, "init", "-q")

@@ -1,4 +1,5 @@
-"""A FIFO in a file's place, or a file system that hangs: the proxy continues, names the file, and stops at once."""
+"""If a FIFO takes a file's place, or a file system hangs, the proxy continues, names the file, and can still stop at
+once."""
 
 import os
 import time

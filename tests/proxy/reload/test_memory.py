@@ -1,4 +1,4 @@
-"""Reloads leave no growing memory."""
+"""Reloads do not increase the memory."""
 
 import json
 import subprocess

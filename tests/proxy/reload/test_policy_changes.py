@@ -1,4 +1,4 @@
-"""The changes of a new configuration are listed as stricter or looser, by topic, with the line."""
+"""The changes in a new configuration are listed as stricter or looser, by topic, with their lines."""
 
 import pytest
 
@@ -39,10 +39,10 @@ DIRECTED = [
     ("", KEYED, "rule keyed added"),
     (KEYED.replace("name:", "mode: observe, name:"), KEYED, "rule keyed mode observe -> reject"),
 ]
-"""A looser setting, a stricter one, and the text for a change between the two."""
+"""A looser setting, a stricter setting, and the text for a change between the two."""
 
 NEITHER = {"rehearse", "samples", "quarantine", "sensitive", "owner"}
-"""Keys whose change makes no batch accepted or rejected."""
+"""Keys whose changes do not affect whether batches are accepted."""
 
 
 @pytest.mark.parametrize(("looser", "stricter", "words"), DIRECTED)

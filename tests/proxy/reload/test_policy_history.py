@@ -1,4 +1,4 @@
-"""The last changes of policies are kept, in bounded number and size."""
+"""The last changes of policies are kept, and their number and size are bounded."""
 
 from sluicegate.proxy.reload.policy_history import MOST_KEPT, PolicyHistory, PolicyReload
 

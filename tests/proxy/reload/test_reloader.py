@@ -1,4 +1,4 @@
-"""Reloads in process: changes, rejections, and files that do not respond."""
+"""Tests reloads within the process: changes, rejections, and files that do not respond."""
 
 import asyncio
 import threading

@@ -1,4 +1,5 @@
-"""Schemas in files: large ones are compiled in the rules process, because a library may hold the interpreter."""
+"""Schemas in files are compiled; large schemas are compiled in the rules process, because a library may hold the
+interpreter."""
 
 import json
 import sys

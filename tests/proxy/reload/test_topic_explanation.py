@@ -1,4 +1,4 @@
-"""The explanation of a topic shows each setting with its file, line and reason."""
+"""A topic's explanation shows each setting with its file, line and reason."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A destination fails and recovers; a failure that repeats is one failure."""
+"""A destination fails and recovers; a failure that repeats counts as one failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The broker addresses that the proxy learns from responses."""
+"""The proxy learns broker addresses from responses."""
 
 import pytest
 

@@ -17,7 +17,7 @@ def test_a_client_gets_its_own_address_first_and_then_the_last_known() -> None:
     assert book.addresses_for(7, "b") == book.addresses_for(7, "c") == book.addresses_for(7, None) == (WEST,)
     assert book.addresses_for(8, "a") == ()
 
-    book.advertise(7, OURS.host, OURS.port)  # a loop
+    book.advertise(7, OURS.host, OURS.port)  # this would be a loop
     assert book.addresses_for(7, "a") == ()
 
 

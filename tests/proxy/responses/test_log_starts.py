@@ -1,4 +1,4 @@
-"""Log start offsets are valid for a second."""
+"""Log start offsets are valid for one second."""
 
 from sluicegate.proxy.responses.log_starts import LogStarts
 

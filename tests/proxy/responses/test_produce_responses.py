@@ -1,4 +1,4 @@
-"""Merged responses: when the broker's entry is kept, and when the proxy's verdict replaces it."""
+"""In merged responses, the broker's entry is kept, or the proxy's verdict replaces it."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def client_entries(request: StandInRequest, *entries: tuple[int, int, int]) -> l
         for index, code, start in entries
     ]
     body = PRODUCE_RESPONSE.build({"responses": [{"name": "t", "partition_responses": said}]}, VERSION)
-    rewriter: ResponseRewriter = None  # v8 has no addresses
+    rewriter: ResponseRewriter = None  # v8 contains no addresses
     response = walk_produce_response(bytearray(bytes(4) + body), VERSION, 4, 100)
     frame = b"".join(request.merged(response, rewriter, None))
     value = PRODUCE_RESPONSE.parse(frame[4:], VERSION)
@@ -127,7 +127,7 @@ def test_an_outdated_proof_of_a_partition_is_not_reused(later_ms: int) -> None:
     ("rejected", "partitions", "acks"),
     [
         ({(0, 0): TOO_OLD}, [(0, BAD), (1, GOOD)], -1),  # the broker has a batch to store
-        ({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, [(0, BAD), (0, BAD)], -1),  # the partition is named twice
+        ({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, [(0, BAD), (0, BAD)], -1),  # the request names the partition twice
         ({(0, 0): TOO_OLD}, [(0, BAD)], 1),  # with acks=1 the broker did not check whether there are enough replicas
         ({(0, 0): TOO_OLD}, [(0, BAD)], 2),
         ({(0, 0): TOO_OLD}, [(0, batch([Rec(1)], flags=0x10, producer_id=7, producer_epoch=0, base_sequence=0))], -1),

@@ -152,7 +152,7 @@ def test_api_versions_are_limited_to_those_that_the_proxy_supports(version: int)
     found = API_VERSIONS_RESPONSE.parse(b"".join(cut_down_versions(version, frame))[4:], version)
 
     assert [(k["api_key"], k["min_version"], k["max_version"]) for k in found["api_keys"]] == [
-        (0, 0, 13),  # Produce keeps the minimum that the broker advertises
+        (0, 0, 13),  # Produce keeps the minimum version that the broker advertises
         (1, 4, 15),
         (18, 0, 4),
         (3, 0, 5),

@@ -1,4 +1,4 @@
-"""Topic names learned from the cluster: known names, ids with their names, and unknown ids."""
+"""Topic names are learned from the cluster: known names, ids with their names, and unknown ids."""
 
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.proxy.responses.topic_names import MAX_REQUESTED_IDS, TopicNames, metadata_request, names_in

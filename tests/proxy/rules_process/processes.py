@@ -1,4 +1,4 @@
-"""The child processes of a rules process, from Linux's /proc."""
+"""The child processes of a rules process are found in Linux's /proc."""
 
 from pathlib import Path
 

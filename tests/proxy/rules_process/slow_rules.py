@@ -1,4 +1,4 @@
-"""Custom rules whose behaviour the value of a record selects, installed as pip would install them."""
+"""Defines custom rules whose behaviour a record's value selects, installed as pip would install them."""
 
 from pathlib import Path
 

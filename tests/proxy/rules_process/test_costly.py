@@ -1,4 +1,4 @@
-"""Costly evaluations wait in a queue and a process of their own, for any number of clients."""
+"""Costly evaluations wait in a queue and run in a separate process, for any number of clients."""
 
 import threading
 from collections.abc import Iterator
@@ -106,7 +106,7 @@ def test_costly_records_of_a_look_ahead_are_deferred_together(process: RulesProc
 def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(
     process: RulesProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rules_process, "_TURN_SECONDS", 600.0)  # on a busy machine too, no client stops waiting
+    monkeypatch.setattr(rules_process, "_TURN_SECONDS", 600.0)  # even on a busy machine, no client stops waiting
     evaluate_in_thread(process, "good", "honest", CpuTimeAllowance.SLICE)
 
     def ask_as_client(client: str) -> str:

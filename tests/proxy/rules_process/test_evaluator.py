@@ -1,4 +1,4 @@
-"""The host of the rules process loads libraries before it forks, so that later measurements are about a schema."""
+"""The host of the rules process loads libraries before it forks, so that later measurements only include a schema."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Records that are evaluated together in advance have the same verdicts as one by one."""
+"""Records that are evaluated together in advance get the same verdicts as records that are evaluated one by one."""
 
 import threading
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
 ) -> None:
     values = ["good 1", "good 2", "good 3", costly]
     with asked_process.request_of("before"):
-        assert asked_process.verdicts("good", rule=OTHER) == [None]  # so that the process is not new
+        assert asked_process.verdicts("good", rule=OTHER) == [None]  # so that the process has already been used
     asked_process.seen.ended.clear()
     with asked_process.request_of("a"):
         asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields(*values))

@@ -1,4 +1,4 @@
-"""Rules run in a separate process, where their cost is bounded. Only the cost of data leads to a verdict."""
+"""Rules run in a separate process, which bounds their cost. Only costs that the data cause result in a verdict."""
 
 import gc
 import json
@@ -31,7 +31,7 @@ MEMORY = 128 << 20
 DOES = Specification(EvaluatorKind.CUSTOM_RULE, name="does")
 DEEP = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(28)}
 CHAIN = {"$ref": "#/$defs/d0", "$defs": {**DEEP, "d28": {"type": "integer"}}}
-"""Each definition refers twice to the next one, so 2^28 paths lead to a value."""
+"""Each definition refers twice to the next one, so that 2^28 paths reach a value."""
 
 
 class RecordedReports:

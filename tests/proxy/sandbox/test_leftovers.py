@@ -1,4 +1,4 @@
-"""A sandbox leaves nothing behind: processes, ports, files and descriptors, however it ends."""
+"""A sandbox leaves no processes, ports, files or descriptors, however it ends."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def policies(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder for temporary files."""
+    """Return an empty folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -63,7 +63,7 @@ def listening_ports(pid: int) -> set[int]:
     """Return the ports on which a process listens, also those of the mock cluster."""
     sockets = set()
     for each in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):  # it has been closed
+        with suppress(OSError):  # the socket has been closed
             sockets.add(str(each.readlink()))
     lines = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
     listening = [line for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in sockets]

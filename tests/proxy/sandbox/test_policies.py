@@ -1,4 +1,4 @@
-"""The configuration of a sandbox: production's policies, with other addresses, logins and outputs."""
+"""A sandbox's configuration consists of production's policies, with different addresses, logins and outputs."""
 
 from pathlib import Path
 
@@ -107,5 +107,5 @@ def test_a_reserved_port_stays_bound_until_it_is_used() -> None:
         listening.close()
     finally:
         ports.close()
-    with ports.bind(addresses[1]) as again:  # free again
+    with ports.bind(addresses[1]) as again:  # the address is free again
         assert again.getsockname()[1] == addresses[1].port

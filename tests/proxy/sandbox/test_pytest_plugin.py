@@ -1,4 +1,5 @@
-"""The pytest plugin: a violation fails the test that sent the record, with the record and our text."""
+"""With the pytest plugin, a violation fails the test that sent the record, and the failure shows the record and our
+text."""
 
 import os
 import subprocess
@@ -85,7 +86,7 @@ def test_a_violation_fails_the_test_that_sent_it(project: Path) -> None:
     }, output
     assert "sluicegate rejected records of this test:\npayments: null_key (rejected: 1 batch, 1 bad record)" in output
     assert 'key null, value "a value": null_key' in output
-    assert "looks like nanoseconds" in output  # beside the assertion that failed
+    assert "looks like nanoseconds" in output  # in addition to the failed assertion
 
 
 def test_options_of_the_command_line_allow_violations(project: Path) -> None:

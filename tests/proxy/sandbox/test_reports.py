@@ -1,4 +1,4 @@
-"""The reports of a sandbox: lines, annotations of GitHub Actions, JUnit XML and SARIF."""
+"""A sandbox writes reports as lines, GitHub Actions annotations, JUnit XML and SARIF."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from sluicegate.proxy.sandbox.violations import ViolationList, allowance_of
 from tests.proxy.reporting.events.test_violation_writer import one_violation
 
 HOSTILE = "a\x1b[2J\n::error::b%0A,:"
-# What GitHub's code scanning requires of a rule (GH2012 of Microsoft's validator, sarif-multitool 5.7).
+# The properties that GitHub's code scanning requires for a rule (GH2012 of Microsoft's validator, sarif-multitool 5.7).
 RULE = {"required": ["id", "shortDescription", "fullDescription", "help"]}
 # The required properties of a SARIF log, run and result (OASIS, SARIF 2.1.0, sections 3.13, 3.14 and 3.27).
 SARIF = {
@@ -52,7 +52,7 @@ SARIF = {
 
 @pytest.fixture
 def violations() -> ViolationList:
-    """Two rejected batches of one client, one of a hostile client, and an allowed one."""
+    """Return two rejected batches of one client, one of a hostile client, and an allowed one."""
     found = ViolationList([allowance_of("allowed=timestamp_in_future")])
     for client, topic in (("checkout", "payments"), ("checkout", "payments"), (HOSTILE, "t"), ("c", "allowed")):
         found.write(one_violation(client_id=client, topic=topic))

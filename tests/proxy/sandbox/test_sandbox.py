@@ -1,4 +1,4 @@
-"""`sluicegate sandbox` as CI runs it: addresses, reports, exit status, and what it leaves behind."""
+"""`sluicegate sandbox` works as CI runs it: addresses, reports, exit status, and cleanup."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""`sluicegate sandbox --upstream`: a throw-away broker, with transactions, groups and topics of its own."""
+"""`sluicegate sandbox --upstream` works with a throw-away broker, with its transactions, groups and topics."""
 
 import json
 import re

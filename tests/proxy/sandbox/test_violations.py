@@ -1,4 +1,4 @@
-"""The violations of a sandbox: which of them fail the run, and how they are listed and grouped."""
+"""A sandbox's violations are listed and grouped, and some of them fail the run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Work in the background: one piece at a time, and short work does not wait for long work."""
+"""Background work runs one piece at a time, and short work does not wait for long work."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The order of work in the fair queue. Fair slots: no client has more slots than it leaves free."""
+"""The fair queue orders work fairly, and no client occupies more fair slots than it leaves free."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Memory for bad records: limited in total, and freed with the last reference to a claim."""
+"""The memory for bad records is limited in total, and freed with the last reference to a claim."""
 
 import threading
 

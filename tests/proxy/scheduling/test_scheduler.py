@@ -41,7 +41,7 @@ def large_batch(size: int, codec: int = GZIP) -> bytes:
 
 @pytest.fixture
 def steps() -> list[Callable[[], None]]:
-    """The next steps of the event loop."""
+    """Return the event loop's next steps."""
     return []
 
 
@@ -53,7 +53,7 @@ def scheduler(steps: list[Callable[[], None]]) -> Iterator[Scheduler]:
         return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
-    # No time passes for the limit of the loop, even on a busy machine.
+    # For the loop's limit, no time passes, even on a busy machine.
     made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare_dispatch, steps.append, seconds=lambda: 0.0)
     yield made
     made.close()

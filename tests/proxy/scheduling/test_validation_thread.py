@@ -1,6 +1,6 @@
-"""Which jobs the validation thread validates first, and how many with large records at once.
+"""Tests which jobs the validation thread validates first, and how many with large records it validates at once.
 
-Jobs burn CPU time here, and waits are measured in it: a busy machine changes nothing.
+In these tests, jobs burn CPU time, and waits are measured in CPU time, so that a busy machine changes nothing.
 """
 
 from collections.abc import Callable, Iterator

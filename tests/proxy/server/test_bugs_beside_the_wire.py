@@ -1,4 +1,4 @@
-"""Clients do not notice if a part of the proxy fails that is not involved in requests."""
+"""Clients do not notice the failure of a part of the proxy that is not involved in requests."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A measured clock offset becomes a metric and a condition. Without a measurement there is neither."""
+"""A measured clock offset is shown as a metric and a condition. Without a measurement, neither is shown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Requests about topic settings wait for the first read of the state topic, for some seconds after the start."""
+"""After the start, requests about topic settings wait several seconds for the first read of the state topic."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Observing validations counts everything, stores little, and takes a few microseconds on the event loop."""
+"""Validations that observe count everything, store little, and take a few microseconds on the event loop."""
 
 import time
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A scrape shows what sessions wait for and their progress, also for several workers together."""
+"""A scrape shows what sessions wait for and how they progress, even for several workers together."""
 
 from sluicegate.proxy.reporting.metrics.counters import gauges_of_all
 from sluicegate.proxy.server.open_sessions import ConnectionStats

@@ -1,4 +1,4 @@
-"""Metrics, events, log lines, the live view and spans report the same outcome of a batch."""
+"""Metrics, events, log lines, the live view and spans report the same outcome for a batch."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -116,7 +116,7 @@ DISPOSITIONS: dict[str, tuple[Become, str, list[str], str | None]] = {
     "mark": (_mark, "mark", ["marked"], None),
     "mask and fix": (_mask_and_fix, "fix", ["masked", "fixed"], None),
 }
-"""How a batch is handled, the mode for that, the changes, and the copies."""
+"""How a batch is handled, the corresponding mode, the changes, and the copies."""
 WITHHELD = {"reject", "quarantine"}
 
 RESPONSES: dict[str, tuple[ClientError | None, Outcome, Outcome]] = {

@@ -1,4 +1,4 @@
-"""The table of descriptors is large enough at the start, because growing it under load would delay all clients."""
+"""The descriptor table is large enough at the start, because growing it under load would delay all clients."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A registry that does not respond is reported with its reason and the clients that wait, until it responds again."""
+"""A registry that does not respond is reported with the reason and the waiting clients, until it responds again."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Errors that prevent a start name the fix."""
+"""Errors that prevent a start contain the fix."""
 
 import errno
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Connections with unverified principals are a condition for each reason, while policies name principals."""
+"""While policies name principals, there is a condition for each reason why connections have unverified principals."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A port of another kind than was configured is recognised: TLS or not, with or without logins."""
+"""A port of a different kind than configured is recognized: TLS or not, with or without logins."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,8 +1,10 @@
-"""A scripted session: tests pass bytes in and inspect the output. No socket, no event loop, no clock.
+"""Runs a scripted session: tests pass bytes in and inspect the output.
 
-play = Playbook()
-play.from_client(request)
-assert play.broker.sent == request
+    play = Playbook()
+    play.from_client(request)
+    assert play.broker.sent == request
+
+There is no socket, no event loop and no clock.
 """
 
 import gc
@@ -248,7 +250,7 @@ class Playbook:
         data = deliver_from_peer(self.session.client, self.client, self._not_read + data)
         if not self._has_begun:
             self._has_begun = True
-            self.loop.run_steps(1)  # the broker is connected in this turn
+            self.loop.run_steps(1)  # the broker is connected in this iteration
         if self.failed is not None and self.broker_comes and not self.client.is_closing():
             self.broker_comes = False
             self.session.broker.connection_made(self.broker)

@@ -1,4 +1,4 @@
-"""Errors that a broker sends are counted by API, name and client, on both paths; responses stay as they are."""
+"""Errors that a broker sends are counted by API, name and client, on both paths; the responses stay unchanged."""
 
 import struct
 from collections import Counter
@@ -80,7 +80,7 @@ CASES = {
     "unknown-code": (12, 0, _MEMBER, False, _CODES.pack(999), [999]),
     "success": (12, 0, _MEMBER, False, _CODES.pack(0), []),
 }
-# The values of Kafka's org.apache.kafka.common.protocol.Errors.
+# The codes in Kafka's org.apache.kafka.common.protocol.Errors.
 _NAMES = {
     3: "UNKNOWN_TOPIC_OR_PARTITION",
     6: "NOT_LEADER_OR_FOLLOWER",

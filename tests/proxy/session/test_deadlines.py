@@ -1,4 +1,4 @@
-"""Deadlines are applied to waits that snapshots at intervals of a second show."""
+"""Deadlines apply to waits, which snapshots at intervals of a second reveal."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The queue that keeps responses in the order of requests."""
+"""The queue keeps responses in the order of requests."""
 
 from collections import deque
 from random import Random

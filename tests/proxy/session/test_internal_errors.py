@@ -1,4 +1,4 @@
-"""Requests after an internal error follow the operator's setting. Errors in reports have no effect on requests."""
+"""After an internal error, requests are handled as configured. Errors in reports do not affect requests."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -22,7 +22,7 @@ REVALIDATED = "internal error, request revalidated by the slow path"
 ONE = sized_produce_request(9, {b"t": [(0, good_batch(NOW))]})
 MANY = sized_produce_request(
     9, {b"t": [(n, good_batch(NOW)) for n in range(300)]}
-)  # more than the loop validates itself
+)  # more work than the loop validates itself
 
 
 def raise_bug(*_: object) -> NoReturn:
@@ -182,7 +182,7 @@ def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(w
     play = Playbook(change=with_clock, SLUICEGATE__ON_INTERNAL_ERROR=word)
 
     with capture_logs() as lines:
-        play.from_client(good)  # validated by the slow path, from which the fast path learns
+        play.from_client(good)  # validated on the slow path, from which the fast path learns
         clock.is_broken = True
         play.from_client(good + good)
         play.from_client(unread + good)

@@ -1,4 +1,5 @@
-"""Input at a limit passes; one more is counted by the limit's key, and ends or waits as in docs/limits.md."""
+"""Input at a limit passes. Input beyond it is counted by the limit's key, and ends the connection or waits, as in
+docs/limits.md."""
 
 import pytest
 from structlog.testing import capture_logs

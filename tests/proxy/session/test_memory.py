@@ -1,4 +1,4 @@
-"""The budget for gathered frames: reserved as bytes arrive, in order, and never for one connection alone."""
+"""Tests the budget for gathered frames, reserved as bytes arrive, in order, and never for only one connection."""
 
 from collections import deque
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def test_memory_is_granted_in_the_order_of_requests() -> None:
 
     assert here.reserve(80)
     assert not large.reserve(50)
-    assert not small.reserve(10)  # the frame would fit, but another one is first in line
+    assert not small.reserve(10)  # the frame would fit, but another frame is first in line
     here.settle()
     later.run()
 

@@ -1,4 +1,4 @@
-"""Every slow-path request is timed, and one in 128 of the others. The test sets the clock."""
+"""Every request on the slow path is timed, and one in 128 of the others. The test sets the clock."""
 
 from dataclasses import replace
 

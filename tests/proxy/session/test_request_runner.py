@@ -1,4 +1,4 @@
-"""The runner of handlers: a failure after a wait ends the session with a log line, and no client waits forever."""
+"""In the runner of handlers, a failure after a wait ends the session with a log line, and no client waits forever."""
 
 import struct
 from collections.abc import Callable, Generator
@@ -305,7 +305,7 @@ def _validation() -> Playbook:
     play = Playbook(change=partial(replace_produce_dependencies, now_ms=_fails))
     play.from_client(
         sized_produce_request(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})
-    )  # more than the loop validates itself
+    )  # more work than the loop validates itself
     play.loop.until(lambda: play.client.aborted)
     return play
 

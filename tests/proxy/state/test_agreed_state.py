@@ -1,4 +1,4 @@
-"""Changes are stored as records, whose order determines the state, whole or compacted."""
+"""Changes are stored as records. The records' order determines the state, whether the topic is compacted or not."""
 
 import json
 import random
@@ -102,7 +102,7 @@ def test_a_change_is_read_back_as_it_was_written(operation: Operation) -> None:
 def test_keys_are_the_subjects_of_operations() -> None:
     assert key_of(suspension("orders")) == key_of(ResumeEnforcement("orders")) == b"suspension/orders"
     assert key_of(suspension(None)) == b"suspension/*"
-    assert key_of(ResumeEnforcement(None)) == b"resumption/*"  # kept beside a later suspension of all topics
+    assert key_of(ResumeEnforcement(None)) == b"resumption/*"  # kept in addition to a later suspension of all topics
 
 
 def _with(**content: object) -> bytes:

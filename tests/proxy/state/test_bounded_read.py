@@ -1,4 +1,4 @@
-"""librdkafka drops a question that waits at a bootstrap connection, so a reader asks again."""
+"""librdkafka drops a request that waits for a bootstrap connection, so a reader sends it again."""
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException

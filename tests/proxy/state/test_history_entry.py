@@ -1,4 +1,4 @@
-"""Entries of the history have texts and records, and records of several proxies form one entry."""
+"""Entries in the history contain texts and records, and several proxies' records form one entry."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The announcements of proxies together describe the fleet, at a bounded cost."""
+"""The proxies' announcements together describe the fleet, at a bounded cost."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The metrics of all proxies with the same presence topic."""
+"""Returns the metrics of all proxies with the same presence topic."""
 
 from dataclasses import replace
 

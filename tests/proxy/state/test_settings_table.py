@@ -1,4 +1,4 @@
-"""Topic settings in the shared state: by topic id, in the order of the state topic, in bounded memory."""
+"""Topic settings in the shared state are stored by topic id, in the order of the state topic, in bounded memory."""
 
 import time
 

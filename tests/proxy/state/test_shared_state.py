@@ -21,7 +21,7 @@ REQUESTER = Requester("terraform", "192.0.2.1:50000")
 
 @pytest.fixture
 def shared() -> SharedState:
-    """The shared state of a proxy that has not started to read it."""
+    """Return the shared state of a proxy that has not started to read it."""
     config = config_of(
         {
             "upstream": {"bootstrap": "127.0.0.1:1"},

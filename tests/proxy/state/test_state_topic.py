@@ -1,4 +1,4 @@
-"""Why a change of the state topic is not stored, and whether the same change may be stored later."""
+"""The state topic reports why a change was not stored, and whether the same change may be stored later."""
 
 import time
 from collections.abc import Callable, Iterator

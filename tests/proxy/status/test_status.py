@@ -1,4 +1,4 @@
-"""Conditions begin and end, the state follows, and workers' conditions are those of one process."""
+"""Conditions begin and end, the state follows them, and several workers' conditions are those of one process."""
 
 from dataclasses import replace
 from typing import Any

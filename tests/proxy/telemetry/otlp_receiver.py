@@ -1,4 +1,4 @@
-"""Runs a collector of OTLP over HTTP, which parses requests with the protocol's own messages."""
+"""Runs a collector for OTLP over HTTP, which parses requests with the protocol's own messages."""
 
 import ssl
 import threading

@@ -1,5 +1,5 @@
-"""Two workers and a real producer report to independent collectors: figures equal those of /metrics, and spans name the
-client.
+"""Two workers and a real producer report to independent collectors: the figures equal those of /metrics, and spans name
+the client.
 """
 
 import subprocess
@@ -107,7 +107,7 @@ def test_an_unreachable_collector_delays_no_producer_and_is_logged_and_counted(t
         assert "Connection refused" in line
         eventually(lambda: proxy.metric("sluicegate_otel_metric_exports_total") >= 3)
         assert proxy.log().count("metric export failed") == 1
-        assert "Failed to export" not in proxy.log()  # the SDK's own lines, one for each attempt
+        assert "Failed to export" not in proxy.log()  # the SDK logs one line for each attempt
         proxy.terminate()
         assert proxy.process is not None
         assert proxy.process.wait(60) == 0

@@ -1,4 +1,4 @@
-"""The families of /metrics become OTLP metrics with the same values."""
+"""The metric families in /metrics become OTLP metrics with the same values."""
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 

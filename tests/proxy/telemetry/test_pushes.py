@@ -173,7 +173,7 @@ def test_a_collector_outage_blocks_no_caller_and_the_queue_is_bounded(
             took = time.thread_time() - began
             push.close()
 
-    assert took < 1  # CPU time; a wait for each response alone would take 0.3 s
+    assert took < 1  # CPU time; waiting for each response separately would take 0.3 s
     assert lines[0]["reason"] == words
     assert len(lines) <= 4  # a shutdown has a shorter timeout
     assert counters.otel_spans_dropped >= 2500

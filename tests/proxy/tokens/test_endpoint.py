@@ -1,4 +1,4 @@
-"""Tokens by client credentials: from endpoints that grant them, reject them, and misbehave."""
+"""Tokens are obtained with client credentials from endpoints that grant them, reject the request, or misbehave."""
 
 import socket
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""The proxy's own logins have a valid token, or a reason why there is none."""
+"""For the proxy's own logins there is a valid token, or a reason why there is none."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`sluicegate top --fleet`: all proxies as they announce themselves."""
+"""`sluicegate top --fleet` shows all proxies as they announce themselves."""
 
 import json
 from dataclasses import replace

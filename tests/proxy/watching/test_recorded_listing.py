@@ -1,4 +1,4 @@
-"""`sluicegate who --days` shows the recorded violations, the start of the records, and gaps."""
+"""`sluicegate who --days` shows the recorded violations, the start of the recording, and gaps."""
 
 from typing import Any
 

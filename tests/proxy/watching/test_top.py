@@ -1,4 +1,4 @@
-"""`sluicegate top` with several proxies, unresponsive proxies, and names with terminal control sequences."""
+"""`sluicegate top` shows several proxies, unresponsive proxies, and names with terminal control sequences."""
 
 import json
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -69,7 +69,7 @@ def test_top_lists_topics_with_their_rates_and_violations() -> None:
     table = read_known_state[read_known_state.index("Topics: rates") : read_known_state.index("Latest violations")]
     order = [table.index(name) for name in ("payments", "unknown topic id", "busy", "quiet", "idle-0")]
     assert order == sorted(order)
-    assert table.count("idle-") == 4  # eight topics at most
+    assert table.count("idle-") == 4  # at most eight topics
 
 
 def test_the_incomplete_second_is_not_counted() -> None:
@@ -98,7 +98,7 @@ def test_names_and_errors_are_shown_in_full_at_any_width(width: int) -> None:
     read_known_state = top_output(ProxyState(A, state_with(view, [])), ProxyState(B, None, reason), width=width)
 
     assert max(map(len, read_known_state.splitlines())) <= width
-    assert name.count("x") <= read_known_state.count("x")  # folded, not cut
+    assert name.count("x") <= read_known_state.count("x")  # folded, not truncated
     assert "-end" in read_known_state.replace(" ", "").replace("\n", "") and "and its end" in " ".join(
         read_known_state.split()
     )

@@ -159,4 +159,4 @@ def test_events_are_counted_by_owner_and_rule_and_filtered_by_both() -> None:
     assert group_rows(EventSelection(client="shipping")) == group_rows(EventSelection(owner="nobody")) == []
     assert group_rows(EventSelection(rule="amount"), set()) == [
         ("rule_violated", "amount", 1)
-    ]  # a record that is there twice
+    ]  # a record that occurs twice

@@ -1,4 +1,4 @@
-"""The files of the web UI: complete, without external resources, and safe against markup in client names."""
+"""The web UI's files are complete, use no external resources, and are safe against markup in client names."""
 
 import gzip
 import hashlib
@@ -12,7 +12,7 @@ from tests.oracle.kafka_java import ROOT
 from tests.structure.imports import cycle_in
 
 FOLDER = ROOT / "proxy" / "webui" / "assets"
-# Calls that interpret a text as markup or code.
+# Calls that interpret a string as markup or code.
 UNSAFE = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setAttribute\(\"on")
 
 

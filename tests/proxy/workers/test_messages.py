@@ -1,4 +1,4 @@
-"""Messages from another process arrive whole and in order, in any size. Their end is reported once."""
+"""Messages from another process arrive whole and in order, at any size. Their end is reported once."""
 
 import os
 import threading
@@ -10,7 +10,7 @@ from threading import Thread
 from sluicegate.proxy.workers.messages import Inbox, Outbox
 from tests.broker.eventually import eventually
 
-LARGE = bytes(4 << 20)  # more than any pipe takes at once: it arrives in pieces
+LARGE = bytes(4 << 20)  # more than any pipe accepts at once, so it arrives in pieces
 WAIT_SECONDS = 60
 
 

@@ -1,4 +1,4 @@
-"""Reloads with workers: all put the same policies in force, or none does."""
+"""If there are several workers, a reload puts the same policies in force in all of them, or in none."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""A silent worker is a condition. Only if all workers are silent, /livez asks for a restart."""
+"""A silent worker is a condition. Only if all workers are silent, /livez requests a restart."""
 
 import asyncio
 import time

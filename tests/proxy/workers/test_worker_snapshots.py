@@ -1,4 +1,4 @@
-"""Views of several workers are combined, and missing workers are named."""
+"""Views from several workers are combined, and missing workers are named."""
 
 import asyncio
 from typing import cast

@@ -1,4 +1,4 @@
-"""Headers of dead letters: the record's own first, then the proxy's."""
+"""The headers of a dead letter are the record's own headers, followed by the proxy's."""
 
 import gc
 import time

@@ -1,4 +1,4 @@
-"""librdkafka accepts the settings of every configuration, and its last error is the reason of a lost record."""
+"""librdkafka accepts the settings of every configuration, and its last error is the reason for a lost record."""
 
 from pathlib import Path
 from typing import Any

@@ -1,1 +1,1 @@
-"""Tests of `sluicegate.validation.dispositions`."""
+"""Tests `sluicegate.validation.dispositions`."""

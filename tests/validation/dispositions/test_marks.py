@@ -1,4 +1,4 @@
-"""Bad records get marks, and nothing else of their batch changes. Batches are read back by kafka-python."""
+"""Bad records get marks, and nothing else in their batch changes. kafka-python reads the batches back."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""No value of a sensitive field is forwarded in clear, whatever the mode. Batches are read back by kafka-python."""
+"""No value of a sensitive field is forwarded in clear text, in any mode. kafka-python reads the batches back."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""All bad records of a rejected batch are found again, even those that no response lists."""
+"""All bad records in a rejected batch are found again, even those that no response lists."""
 
 from dataclasses import replace
 

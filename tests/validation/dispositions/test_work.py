@@ -1,5 +1,4 @@
-"""Every disposition of a batch lets other work run often and needs little memory. A disposition without a case fails
-here."""
+"""Each disposition of a batch yields to other work often, and needs little memory. One without a case fails here."""
 
 import os
 import time
@@ -141,7 +140,7 @@ def test_each_disposition_yields_regularly(topic: str, name: str, codec: str) ->
     data = _sent(name, CODECS[codec])
 
     longest = MeasuredValidation(topic, data).longest
-    if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also increases processor time
+    if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also increases CPU time
         longest = min(longest, MeasuredValidation(topic, data).longest)
 
     assert longest < LONGEST_STRETCH_SECONDS
@@ -152,7 +151,7 @@ def test_each_disposition_yields_regularly(topic: str, name: str, codec: str) ->
 @pytest.mark.parametrize("topic", TOPICS)
 def test_each_disposition_needs_little_memory(topic: str, name: str, codec: str) -> None:
     data = _sent(name, CODECS[codec])
-    MeasuredValidation(topic, _sent("secrets", CODECS[codec]))  # imports and compiled rules stay
+    MeasuredValidation(topic, _sent("secrets", CODECS[codec]))  # imports and compiled rules stay in memory
 
     tracemalloc.start()
     try:

@@ -1,1 +1,2 @@
-"""Hostile inputs for each mechanism that reads or rewrites contents: masks, marks, fixes, copies, rules and headers."""
+"""Defines hostile inputs for each mechanism that reads or rewrites contents: masks, marks, fixes, copies, rules and
+headers."""

@@ -1,4 +1,5 @@
-"""Batches of records that are costly to rewrite, to copy or to read headers from, each by another mechanism."""
+"""Defines batches of records that are costly to rewrite, to copy or to read headers from, each for a different
+mechanism."""
 
 import gzip
 import struct
@@ -48,7 +49,7 @@ TIMES: dict[str, Callable[[int], int]] = {
     "seconds, micro- and nanoseconds": lambda i: NOW // 1000 * 1000 ** (i % 4),
     "distinct": lambda i: LATE + i * 7_919,
 }
-"""The times (ms) of records by their position."""
+"""The times (ms) of records by position."""
 
 HEADERS: dict[str, tuple[int, Callable[[int], Header]]] = {
     "no headers": (0, lambda _: (b"", None)),
@@ -60,7 +61,7 @@ HEADERS: dict[str, tuple[int, Callable[[int], Header]]] = {
     "more headers than are read": (11_000, lambda i: (b"h", b"%d" % i)),
     "a header of 100 kB": (1, lambda _: (b"n" * 50_000, b"v" * 50_000)),
 }
-"""The number of headers of a record, and each of them by its position."""
+"""The number of a record's headers, and each header by position."""
 
 
 def _records(size: int, time: Callable[[int], int], headers: Sequence[Header]) -> Iterator[Rec]:

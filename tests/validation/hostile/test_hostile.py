@@ -1,7 +1,7 @@
-"""Each mechanism that reads or rewrites contents lets other work run often and needs little memory.
+"""Each mechanism that reads or rewrites contents yields to other work often, and needs little memory.
 
-There are at least fifty inputs for each. With SLUICEGATE_THOROUGH=1 inputs have 2 MiB, and -s prints the figures of
-each.
+There are at least fifty inputs for each mechanism. With SLUICEGATE_THOROUGH=1, inputs have 2 MiB, and -s prints the
+figures for each.
 """
 
 import gc
@@ -41,7 +41,7 @@ MIB = 1 << 20
 SIZE = 2 * MIB if THOROUGH else 25_000
 LONGEST_STRETCH_SECONDS = 0.1
 QUARANTINED_BYTES = 8 * MIB
-# The limit is 64 MiB. A lower bound shows the cost of short inputs sooner.
+# The limit is 64 MiB. A lower bound reveals the cost of short inputs sooner.
 CONSTANT_BYTES = 64 * MIB if THOROUGH else QUARANTINED_BYTES + 4 * MIB
 LONG_BYTES = 5_000
 _SCHEMA_OF = {
@@ -149,7 +149,8 @@ class MeasuredValidation:
 
 @pytest.fixture(scope="module", autouse=True)
 def _frozen() -> Iterator[None]:
-    """Keep what exists out of each search for cycles: a process that has run thousands of tests has a large heap."""
+    """Exclude existing objects from each search for cycles, because a process that has run thousands of tests has a
+    large heap."""
     gc.collect()
     gc.freeze()
     yield
@@ -179,7 +180,7 @@ def test_hostile_input_yields_often_and_uses_bounded_memory(
         work = MeasuredValidation(configured_rules, topic, data)
         held = bytes_held_by_cycles()
         longest = work.longest
-        if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also increases processor time
+        if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also increases CPU time
             longest = min(longest, MeasuredValidation(configured_rules, topic, data).longest)
         tracemalloc.start()
         MeasuredValidation(configured_rules, topic, data)

@@ -1,6 +1,6 @@
-"""Values that are costly to search or to validate, besides those of tests/bounds/hostile_values.py.
+"""Defines values that are costly to search or to validate, in addition to those in tests/bounds/hostile_values.py.
 
-The Avro and Protobuf values are of `Person` in tests/bounds/schemas.
+The Avro and Protobuf values are instances of `Person` in tests/bounds/schemas.
 """
 
 from collections.abc import Callable

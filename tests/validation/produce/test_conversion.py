@@ -1,4 +1,4 @@
-"""Conversion of old messages within limits. tests/conformance/test_legacy_producers.py compares the batches with those
+"""Old messages are converted within limits. tests/conformance/test_legacy_producers.py compares the batches with those
 that a broker stores.
 """
 

@@ -1,4 +1,4 @@
-"""A whole request is validated: the right partitions, by the rules of their topics."""
+"""A whole request is validated: the right partitions, with their topics' rules."""
 
 import pytest
 

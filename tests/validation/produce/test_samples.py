@@ -1,4 +1,4 @@
-"""Samples have the beginnings of bad records, only for topics with samples, and only as many as configured."""
+"""Samples contain the beginnings of bad records, only for topics with samples, and only as many as configured."""
 
 import pytest
 

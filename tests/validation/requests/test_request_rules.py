@@ -1,4 +1,4 @@
-"""Rules about the client of a batch and its way of sending accept and reject. Exempt clients are not validated."""
+"""Rules about a batch's client and its way of sending accept and reject batches. Exempt clients are not validated."""
 
 import time
 

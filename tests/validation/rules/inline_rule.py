@@ -1,4 +1,4 @@
-"""The base of the rules in tests, which report only their fault."""
+"""Provides the base class of the tests' rules, which only report their fault."""
 
 from sluicegate.validation.rules.rule import RuledRecord
 

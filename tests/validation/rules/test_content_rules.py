@@ -18,9 +18,11 @@ from tests.validation.rules.records import record
 from tests.validation.rules.steps import steps_of
 
 WRITTEN: Mapping[str, tuple[Any, ...]] = {"json": ({}, {"duplicate_keys": "reject"})}
-"""The tested values of a section, needed if the section has keys without a default or keys that change its cost."""
+"""The tested values of a section. They are required if the section has keys without a default, or keys that change its
+cost."""
 MADE_ELSEWHERE = ("schema",)
-"""The proxy's rule maker, which reads files and asks registries, makes these (tests/proxy/reload, tests/registry)."""
+"""The proxy's rule maker, which reads files and sends requests to registries, makes these (tests/proxy/reload,
+tests/registry)."""
 KEYS = {key.name: key for key in each_key_of(ContentKeys) if key.name not in MADE_ELSEWHERE}
 
 _BYTES = 1 << 20
@@ -47,7 +49,7 @@ HOSTILE = {
     **{f"{part!r}, repeated": (part * _BYTES)[:_BYTES] for part in _REPEATED},
     **{f"a list of {item[:20]!r}": b"[" + (item + b",") * (_BYTES // (len(item) + 1)) + item + b"]" for item in _ITEMS},
 }
-"""Values of about 1 MiB that cost a reader the most for each byte. Add values that are costly for a new kind."""
+"""Values of about 1 MiB that cost a reader the most per byte. For a new kind, add values that are costly for it."""
 _STEP_NS, _BASE_NS = 100, 5_000_000
 _TOLERANCE = 20 if is_compiled() else 2000
 """Machines differ, and this is not a benchmark. A rule without its bound takes a thousand times its stated cost."""

@@ -1,4 +1,5 @@
-"""If a library fails with a client's schema and data, the record is rejected. This is no outage and closes nothing."""
+"""If a library fails with a client's schema and data, the record is rejected. This is not an outage and does not close
+anything."""
 
 from typing import Any
 

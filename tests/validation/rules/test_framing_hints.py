@@ -1,4 +1,4 @@
-"""The text about a value with an id at a rule without ids, and the reverse, names the key to write."""
+"""The message about a value with an id for a rule without ids, and vice versa, names the key to write."""
 
 import pytest
 from google.protobuf.descriptor_pb2 import (

@@ -14,7 +14,7 @@ from tests.validation.rules.steps import steps_of
 MIB = 1 << 20
 STEP_SECONDS = 100e-9
 COSTLY = ["/[ab]*a[ab]{200}c/", "/.*a.{300}/", "/(.*a.{20}){10}/", r"/[\p{L}]*(a[ab]{90}|b[ab]{80}|[ab]{70}c)+/"]
-"""Patterns for which RE2 leaves its fast engine: 2 to 6 s for each MiB."""
+"""Patterns for which RE2 leaves its fast engine: 2 to 6 s per MiB."""
 
 
 def seconds_of(rule: MatchedHeader, *values: bytes) -> float:

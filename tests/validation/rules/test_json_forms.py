@@ -1,4 +1,4 @@
-"""The JSON forms of Avro and Protobuf data have the values that the formats' own libraries read."""
+"""The JSON forms of Avro and Protobuf data contain the values that the formats' own libraries read."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""The native check of a rule accepts no record that the rule rejects: for every class with `ordinary()`."""
+"""A rule's native check accepts no record that the rule rejects, for every class with `ordinary()`."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""A rule set has the parts that its rules need, and is slow if one of them is."""
+"""A rule set includes the parts that its rules need, and is slow if one of them is slow."""
 
 import tracemalloc
 

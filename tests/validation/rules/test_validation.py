@@ -1,4 +1,4 @@
-"""Rules within a request's validation apply to the right clients, reject violations, and report them."""
+"""When a request is validated, its rules apply to the right clients, reject violations, and report them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -580,7 +580,7 @@ def test_an_outage_ends_the_look_ahead() -> None:
 def test_costly_records_leave_the_event_loop_and_yield_after_each() -> None:
     class StepCountingRule(RecordingRule):
         def __init__(self, of_records: tuple[int, ...]) -> None:
-            super().__init__(Part.NONE)  # without compiled code no rule about content runs on the event loop
+            super().__init__(Part.NONE)  # without compiled code, no rule about content runs on the event loop
             self.of_records = of_records
 
         def fault(self, record: RuledRecord) -> str | None:

@@ -1,1 +1,1 @@
-"""Tests of `sluicegate.validation.sensitive`."""
+"""Tests `sluicegate.validation.sensitive`."""

@@ -1,4 +1,4 @@
-"""The values of every format that masks search, with the sensitive fields of tests/bounds/hostile_values.py."""
+"""Defines values in every format that masks search, with the sensitive fields in tests/bounds/hostile_values.py."""
 
 from collections.abc import Callable
 from functools import cache

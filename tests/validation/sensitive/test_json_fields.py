@@ -1,4 +1,4 @@
-"""Strings of sensitive fields are replaced in the text itself; Python's json is the oracle for what is JSON."""
+"""Strings of sensitive fields are replaced in the text itself. Python's json is the oracle for valid JSON."""
 
 import hmac
 import json

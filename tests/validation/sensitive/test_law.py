@@ -1,4 +1,4 @@
-"""The processor time without giving way and the memory of one value are bounded, in each format and for each action."""
+"""The CPU time until the next yield and the memory for one value are bounded, in each format and for each action."""
 
 import contextlib
 import gc

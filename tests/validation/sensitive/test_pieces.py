@@ -16,7 +16,7 @@ from sluicegate.validation.sensitive.writing import ValueWriter
 
 KEY = b"0123456789abcdef"
 WHOLE = 1 << 30
-SIZES = range(8, 25)  # the shortest that has room for an escape and for a word such as false
+SIZES = range(8, 25)  # the shortest size that has room for an escape and for a word such as false
 ROOT = tree_of(
     [
         FieldPolicy("m", (("mail",), path_of("any.*"), path_of("n\u00e9\U0001f600.x")), Action.MASK, "*\U0001f600*"),

@@ -1,6 +1,6 @@
-"""Readers of masked values find the original values with the named fields replaced.
+"""Readers of masked values find the original values, except that the named fields are replaced.
 
-The readers are json, fastavro and Google's Protobuf; the values are every hostile value and random ones.
+The readers are json, fastavro and Google's Protobuf. The values are every hostile value and random values.
 """
 
 import hmac
@@ -25,7 +25,7 @@ from tests.validation.rules.records import record
 from tests.validation.sensitive.places import KEY, VALUES, SingleSchema, protobuf_content, schema_file
 
 Paths = list[tuple[str, tuple[str, ...]]]
-"""The remainders of the paths at a place, each with its action."""
+"""The rest of each path at a place, with its action."""
 PATHS: Paths = [(action, path_of(path)) for action, paths in FIELDS.items() for path in paths]
 
 
@@ -71,7 +71,7 @@ READABLE = [each for each in HOSTILE_VALUES if each.is_masked is not None and "2
 
 
 SIZES = [(each, size) for each in READABLE for size in ((3_500, 70_000) if each.is_long else (3_500,))]
-"""Sizes, including those of more than one piece if the parts of a value may be that long."""
+"""Sizes, including sizes of more than one piece if the parts of a value may be that long."""
 
 
 @pytest.mark.parametrize(("hostile", "size"), SIZES, ids=[f"{each.name}, {size}" for each, size in SIZES])

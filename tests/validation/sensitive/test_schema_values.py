@@ -1,4 +1,4 @@
-"""Strings of Avro and Protobuf values are masked in place. The oracles are fastavro, Google's Protobuf and Confluent's
+"""Strings in Avro and Protobuf values are masked in place. The oracles are fastavro, Google's Protobuf and Confluent's
 serializers, which read the masked values.
 """
 

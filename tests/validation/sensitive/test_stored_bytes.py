@@ -1,6 +1,6 @@
-"""On a topic with sensitive fields only validated bytes are stored, in every mode and for every client.
+"""In a topic with sensitive fields, only validated bytes are stored, in every mode and for every client.
 
-The batches are those that tests/framing gives real consumers to read, with a sensitive field in what brokers skip.
+The batches are those that real consumers read in tests/framing, with a sensitive field in the part that brokers skip.
 """
 
 import gzip
@@ -52,7 +52,7 @@ _WITH_CRC = _gzip_head(0x0A, SECRET + b"\0")
 _CODECS = {name: codec for name, codec in CODECS.items() if codec != XERIAL}  # the message has Snappy's codec id
 _WITH_ATTRIBUTES = _TWO[:1] + b"s" + _TWO[2:]
 _CHOSEN = b"\xde\xad\xbe\xef"
-"""A gzip header's time, as a client may choose it."""
+"""The time in a gzip header, which a client can choose."""
 _EMPTY = gzip.compress(b"", mtime=0)
 _EMPTY_MEMBERS = b"".join(_EMPTY[:4] + SECRET[at : at + 4].ljust(4) + _EMPTY[8:] for at in range(0, len(SECRET), 4))
 

@@ -1,1 +1,1 @@
-"""Tests of AsyncAPI documents as contracts."""
+"""Tests AsyncAPI documents as contracts."""

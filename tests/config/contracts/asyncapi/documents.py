@@ -1,4 +1,4 @@
-"""Writes AsyncAPI documents, and validates records by the rules that they give topics."""
+"""Writes AsyncAPI documents, and validates records with the rules that the documents define for topics."""
 
 from pathlib import Path
 

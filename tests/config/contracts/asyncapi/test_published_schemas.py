@@ -1,4 +1,4 @@
-"""Documents are validated by AsyncAPI's own JSON Schema. AsyncAPI's own examples are valid."""
+"""Documents are validated with AsyncAPI's own JSON Schema. AsyncAPI's own examples are valid."""
 
 import json
 import tarfile
@@ -37,7 +37,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def documents_in(folder: Path) -> Iterator[Path]:
     for file in sorted(folder.rglob("*.y*ml")):
-        if file.parent.name != "common":  # parts of the others
+        if file.parent.name != "common":  # files in that folder are parts of other files
             yield file
 
 

@@ -1,4 +1,4 @@
-"""References lead to places in a document and in files of its folder, and nowhere else."""
+"""References may point to places in a document and in files in its folder, and to nothing else."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Parts of a document that have no effect are named with the reason, and malformed documents are errors."""
+"""Parts of a document that have no effect are reported with the reason, and malformed documents are errors."""
 
 import json
 import random

@@ -1,4 +1,5 @@
-"""The rules of an AsyncAPI document accept and reject what the library of each schema language does."""
+"""The rules from an AsyncAPI document accept and reject the same values as the reference library of each schema
+language."""
 
 import json
 import struct
@@ -199,7 +200,7 @@ def test_protobuf_payloads_get_the_verdict_of_protobuf(is_in_file: bool, tmp_pat
     def is_read(each: bytes) -> bool:
         try:
             order.FromString(each)
-        except Exception:  # the library raises several kinds
+        except Exception:  # the library raises several kinds of errors
             return False
         return True
 

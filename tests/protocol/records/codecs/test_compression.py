@@ -1,4 +1,4 @@
-"""A payload that is compressed at once or in pieces is read back by the reference implementation of its codec."""
+"""The reference implementation of each codec decompresses payloads that were compressed at once or in pieces."""
 
 import gzip
 import struct

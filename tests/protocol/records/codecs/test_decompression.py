@@ -1,4 +1,4 @@
-"""All codecs decompress the data of their reference implementations, within limits."""
+"""All codecs decompress data from their reference implementations, within limits."""
 
 import gzip
 import os

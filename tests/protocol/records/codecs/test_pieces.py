@@ -75,7 +75,7 @@ def test_only_one_piece_of_a_large_payload_is_in_memory(name: str) -> None:
         tracemalloc.stop()
 
     assert 0 < largest <= MIB
-    assert peak < 9 * MIB  # a zstd window of its level, the largest lz4 block, a few pieces
+    assert peak < 9 * MIB  # a zstd window of this level, the largest lz4 block, and a few pieces
 
 
 @pytest.mark.parametrize("name", [*NAMES, "snappy"])

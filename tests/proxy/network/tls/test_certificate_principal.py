@@ -1,4 +1,4 @@
-"""Subjects are written as Java's X500Principal.getName() writes them, for every string type and content."""
+"""Subjects are formatted as Java's X500Principal.getName() does it, for every string type and content."""
 
 import random
 import ssl

@@ -1,4 +1,4 @@
-"""Flaws in certificates and keys, as `check` and the start report them."""
+"""`check` and the start report flaws in certificates and keys."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

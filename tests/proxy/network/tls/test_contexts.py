@@ -1,4 +1,4 @@
-"""Certificate names as Java writes them, and contexts that follow their files."""
+"""Certificate names equal Java's, and TLS contexts follow changes in their files."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -171,7 +171,7 @@ def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp
     context.follow()
     assert context.current() is before
 
-    first.key.write_bytes(second.key.read_bytes())  # only the key, which does not match the certificate now
+    first.key.write_bytes(second.key.read_bytes())  # only the key changes, which then does not match the certificate
     context.follow()
     assert context.current() is before
     first.chain.write_bytes(second.chain.read_bytes())

@@ -1,4 +1,5 @@
-"""TLS only: close alerts, damaged records, undecrypted bytes. For behavior of all sockets see test_plain_socket.py."""
+"""Tests behavior that only TLS sockets have: close alerts, damaged records, undecrypted bytes. For the behavior of all
+sockets, see test_plain_socket.py."""
 
 import asyncio
 import os
@@ -34,7 +35,7 @@ async def test_all_bytes_before_an_immediate_tls_close_are_delivered(wire: Conne
     wire.told.answer = lambda _data: hold_for_a_turn(wire)
 
     await wire.send(data)
-    wire.peer.shutdown(socket.SHUT_WR)  # closing with an unread session ticket would be a reset
+    wire.peer.shutdown(socket.SHUT_WR)  # closing with an unread session ticket would reset the connection
 
     await wire.told.ended.wait()
     assert wire.told.received == data
@@ -103,7 +104,7 @@ async def test_an_undecryptable_record_ends_the_connection_after_the_earlier_one
     await wire.told.lost.wait()
     assert isinstance(wire.told.error, ssl.SSLError)
     assert len(wire.told.received) == 1_000
-    with pytest.raises(ssl.SSLError, match="bad record mac"):  # the peer gets an alert
+    with pytest.raises(ssl.SSLError, match="bad record mac"):  # the peer receives an alert
         await wire.read(1)
 
 

@@ -1,4 +1,5 @@
-"""Violation events as JSON and as CloudEvents (the required attributes of its specification, version 1.0)."""
+"""Violation events are written as JSON and as CloudEvents (with the required attributes of the specification, version
+1.0)."""
 
 import json
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The published JSON Schema, the documented fields, Spark's columns and the events of the proxy agree."""
+"""The published JSON Schema, the documented fields, Spark's columns and the proxy's events agree."""
 
 import json
 import re

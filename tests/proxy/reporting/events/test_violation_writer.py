@@ -1,4 +1,4 @@
-"""Violation events: their content, and a writer that never waits, never stops and never tears a line."""
+"""Violation events have the right content, and their writer never waits, never stops and never tears a line."""
 
 import json
 import os
@@ -436,7 +436,7 @@ def test_only_one_of_several_writers_renames_and_no_event_is_lost(
 ) -> None:
     """The test keeps all renamed files, which would otherwise replace each other, to count all events."""
     aside: list[Path] = []
-    numbers = count()  # one file for each, even if two processes rename at the same moment
+    numbers = count()  # one file per process, even if two processes rename at the same time
 
     def replace(path: Path, target: str) -> Path:
         aside.append(path.rename(f"{target}.{next(numbers)}"))

@@ -1,4 +1,5 @@
-"""Few lines for many equal things, bounded lines and memory for many different ones, and no count that misses any."""
+"""Many equal events cause few lines; many different events cause bounded lines and memory; and no count misses an
+event."""
 
 import itertools
 import tracemalloc

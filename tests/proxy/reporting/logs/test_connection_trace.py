@@ -1,4 +1,4 @@
-"""`log.level: debug` logs every connection, `log.client_id` those of one client; no line contains a secret."""
+"""`log.level: debug` logs every connection, `log.client_id` logs those of one client, and no line contains a secret."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Meters for messages of magic 0 and 1, which the brokers of the conformance test do not accept."""
+"""Meters also count messages of magic 0 and 1, which the brokers in the conformance test do not accept."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""Counters of several workers are exported as those of one proxy, in a form that every reader accepts."""
+"""Several workers' counters are exported as those of one proxy, in a form that every reader accepts."""
 
 from collections import Counter
 

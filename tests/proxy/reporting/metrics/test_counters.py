@@ -1,4 +1,4 @@
-"""Histograms as Prometheus's own client library makes them of the same times, of one process and of several."""
+"""Histograms of one process and of several equal those that Prometheus's own client library makes of the same times."""
 
 import random
 from bisect import bisect_left

@@ -35,7 +35,7 @@ _NOT_BASE_UNITS = {
 }
 _NOT_BASE_UNITS |= {"kilobytes", "megabytes", "percent", "bits"}
 
-# The limit on the values of each label.
+# The limit on the number of each label's values.
 _BOUNDED = {
     "topic": "topic_labels",
     "client_id": "client_labels",

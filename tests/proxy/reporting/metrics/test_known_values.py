@@ -1,6 +1,6 @@
-"""A known value goes through every metric with a unit in its name, so that milliseconds in `_seconds` are noticed.
+"""A known value goes through every metric with a unit in its name, which would reveal milliseconds in `_seconds`.
 
-Labels are measured too: whatever topics and clients there are, no label of any metric has more values than its bound.
+Labels are measured too: whatever topics and clients exist, no label of any metric has more values than its bound.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ LEAST = {"upstream": {"bootstrap": "127.0.0.1:9"}, "listen": {"bootstrap": "127.
 AFTER = "message.timestamp.after.max.ms"
 UNITS = ("_seconds", "_bytes", "_bytes_limit")
 MOST = {TOPIC: MAX_TOPICS, "client_id": MAX_CLIENTS}
-"""The maximum number of values of a label, without `other`."""
+"""The maximum number of a label's values, without `other`."""
 
 Values = dict[tuple[str, ...], float]
 Known = Callable[[str, Path], Awaitable[tuple[float, float, float]]]
@@ -218,7 +218,7 @@ def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
             count, most = len({each.labels[label] for each in samples if label in each.labels}), _most(family, label)
             words = f"{family.name} has {count} values of {label}, and {most} are allowed: fold it as TopicLabels does"
             assert count <= most, words
-    # A metric of topics that this traffic does not reach would pass; batch counters are measured in test_families.py.
+    # The test would pass for a topic metric that this traffic does not reach; test_families.py measures batch counters.
     of_topics = [family.name for family in FAMILIES if TOPIC in family.labels and family.counted is None]
     unreached = [name for name in of_topics if len({each.labels[TOPIC] for each in scraped[name]}) < MAX_TOPICS]
     assert not unreached, f"the traffic of this test does not reach {unreached}: extend it"

@@ -25,7 +25,7 @@ from tests.wire.raw_client import produce_body, topic_data
 pytestmark = pytest.mark.long
 
 CLIENTS = 10_000
-EVERY_KIND = 3 * MAX_CLIENTS  # then the clients without a label of their own have violated every rule
+EVERY_KIND = 3 * MAX_CLIENTS  # after this number, the clients without their own label have violated every rule
 SETTINGS = {
     "SLUICEGATE__DEFAULTS__RULES": """
         - {name: keyed, key: {required: true}}

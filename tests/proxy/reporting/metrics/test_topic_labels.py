@@ -1,4 +1,4 @@
-"""Metric labels: only topics that exist, a bounded number, and sums that never fall."""
+"""Metric labels contain only existing topics, in a bounded number, and their sums never decrease."""
 
 from collections import Counter
 

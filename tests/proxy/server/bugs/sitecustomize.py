@@ -1,6 +1,4 @@
-"""Makes the method in the variable BUG (module:Class.method) fail, in a proxy's processes with this folder on their
-path.
-"""
+"""Makes the method in the variable BUG (module:Class.method) fail, in proxies with this folder on their path."""
 
 import os
 from importlib import import_module

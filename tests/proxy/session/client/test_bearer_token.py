@@ -1,4 +1,4 @@
-"""The user name in a token, as Strimzi's login handler takes it: the values are those of PrincipalExtractor in
+"""The user name in a token is derived as in Strimzi's login handler. The values are those of PrincipalExtractor in
 kafka-oauth-common 0.17.1, with the prefix `p-`, the fallback claim `['c']` and its prefix `svc-`.
 """
 
@@ -50,7 +50,7 @@ def name_from_claim(claim: str, claims: object) -> str | None:
             "sub",
             {"sub": 1e30, "c": "FB"},
             None,
-        ),  # Java writes 1.0E30, so the principal is unknown; the fallback does not apply
+        ),  # Java writes 1.0E30, so the principal is unknown, and the fallback does not apply
     ],
 )
 def test_the_name_is_the_one_that_strimzi_extracts(claim: str, claims: object, expected: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Text from a peer is made safe before it is displayed."""
+"""Text from a peer is made safe before it is shown."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The principal is the name in a login that the broker has accepted. Responses are copied from Kafka 4.3.1."""
+"""The principal is the name in a login that the broker accepted. The responses are copied from Kafka 4.3.1."""
 
 import pytest
 

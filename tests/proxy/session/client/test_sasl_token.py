@@ -1,4 +1,4 @@
-"""The principal that a login's first token names (RFC 4616, 5802, 7628)."""
+"""The principal is the name in a login's first token (RFC 4616, 5802, 7628)."""
 
 import base64
 
@@ -42,8 +42,8 @@ def bearer_message(token: bytes) -> bytes:
         ("SCRAM-SHA-512", b"n,,n=a=2Cb=3Dc,r=nonce", "User:a,b=c"),
         ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
         ("OAUTHBEARER", bearer_message(b"head." + CLAIMS + b".sign"), "User:svc"),
-        # As in Kafka, the last of two extensions counts, and the scheme may be in any case and be followed by any
-        # spaces.
+        # As in Kafka, the last of two extensions counts. The scheme may be in any case, and any number of spaces may
+        # follow it.
         (
             "OAUTHBEARER",
             b"n,,\x01x=auth=Bearer a." + OTHER + b".\x01auth=Bearer a." + CLAIMS + b".\x01\x01",

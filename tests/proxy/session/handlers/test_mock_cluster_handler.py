@@ -1,4 +1,4 @@
-"""Clients of a mock cluster get an error with advice for requests that it does not support."""
+"""Clients of a mock cluster get an error with advice if they send a request that the cluster does not support."""
 
 import struct
 from dataclasses import replace
@@ -27,7 +27,7 @@ UNSUPPORTED_VERSION = 35
 HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat")
 CHANGES = [api for api in REJECTED_APIS if api.name not in ("DescribeConfigs", *HEARTBEATS)]
 VERSIONS = [(api.name, version) for api in CHANGES for version in range(api.max_version + 1)]
-# What librdkafka's mock cluster lists (2.16.0), in part.
+# A part of the list of APIs that librdkafka's mock cluster (2.16.0) supports.
 MOCK_APIS = {0: (0, 10), 1: (0, 16), 3: (0, 13), 9: (0, 6), 11: (0, 6), 18: (0, 2), 22: (0, 4), 24: (0, 1), 68: (1, 1)}
 TELEMETRY = {71: (0, 0), 72: (0, 0)}
 

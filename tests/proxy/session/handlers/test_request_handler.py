@@ -1,4 +1,4 @@
-"""Raw SASL tokens and Kafka requests are distinguished by their first bytes; which headers are remembered."""
+"""Raw SASL tokens and Kafka requests are distinguished by their first bytes, and the right headers are remembered."""
 
 import struct
 import tracemalloc

@@ -1,4 +1,4 @@
-"""The state that a session keeps, and how it ends, as scripts with a client and a broker."""
+"""Tests the state that a session keeps, and how it ends, as scripts with a client and a broker."""
 
 import gc
 import struct
@@ -41,7 +41,7 @@ def test_a_producer_with_acks_0_uses_bounded_memory() -> None:
 
     for _ in range(100):
         play.from_client(frame)
-        play.loop.until(lambda: play.broker.sent == frame)  # on a slow machine a thread validates it
+        play.loop.until(lambda: play.broker.sent == frame)  # on a slow machine, a thread validates it
         play.broker.sent.clear()
         play.loop.run_steps()
     kept, _ = tracemalloc.get_traced_memory()
@@ -180,7 +180,7 @@ def test_a_broker_response_resumes_the_client_in_a_later_turn(has_fast_path: boo
     play.from_client(heartbeat)
     play.from_client(heartbeat)
     play.session.client.get_buffer(-1)[: len(heartbeat)] = heartbeat
-    play.session.client.buffer_updated(len(heartbeat))  # a transport may still deliver after it was paused
+    play.session.client.buffer_updated(len(heartbeat))  # a transport may still deliver bytes after it was paused
     assert play.broker.sent == heartbeat * 2
 
     play.from_broker(frame_of(struct.pack(">iih", 7, 0, 0)))

@@ -1,4 +1,4 @@
-"""No request changes the proxies' own topics: on both paths, in each version, by name and by id."""
+"""No request changes the proxies' own topics, on both paths, in each version, by name and by id."""
 
 import struct
 from typing import Any
@@ -21,11 +21,11 @@ from tests.wire.topic_changes import NO_ID, REQUESTS, SCHEMAS, codes_in
 OWN, HISTORY, OTHER = "sluicegate-state", "sluicegate-state-history", "sluicegate-state-2"
 KEYS = {api.name: api.key for api in APIS.values()}
 REFUSED, REFUSED_FOR_CLUSTER, NOT_ATTEMPTED, SEND_AGAIN = 29, 31, 55, 7
-# Brokers authorize these as operations on the cluster (KafkaApis and ControllerApis of 4.3).
+# Brokers authorize these as operations on the cluster (KafkaApis and ControllerApis in 4.3).
 OF_CLUSTER = {"WriteTxnMarkers", "AlterPartitionReassignments", "ElectLeaders", "AlterReplicaLogDirs"}
 BOTH_PATHS = pytest.mark.parametrize("has_fast_path", [False, True] if HAS_FAST_PATH else [False])
 VERSIONS = [(name, v) for name in REQUESTS for v in range(APIS[KEYS[name]].max_version + 1)]
-# Requests that name topics and change none: they read, or change offsets and other state of groups, or ACLs.
+# Requests that name topics but do not change them: they read, or change groups' offsets and other state, or ACLs.
 CHANGE_NO_TOPIC = {
     *("Fetch", "ListOffsets", "Metadata", "OffsetForLeaderEpoch", "DescribeProducers", "DescribeTransactions"),
     *("DescribeTopicPartitions", "DescribeLogDirs", "DescribeQuorum", "DescribeConfigs", "ListPartitionReassignments"),
@@ -172,7 +172,7 @@ def test_batches_for_an_own_topic_are_refused_in_each_mode(version: int, mode: s
     own, other = (OWN, OTHER) if version < 13 else (own_id, other_id)
     topics = [topic_data(each, (0, batch([Rec(1)]))) for each in (other, own)]
 
-    for correlation_id in (1, 2):  # the second one after whatever the fast path has learned
+    for correlation_id in (1, 2):  # the second request comes after the fast path has learned from the first
         play.from_client(sized_request(0, version, produce_body(version, topics[1:]), correlation_id))
     play.from_client(sized_request(0, version, produce_body(version, topics), 3))
     play.loop.run_steps()

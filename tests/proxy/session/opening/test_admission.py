@@ -1,4 +1,4 @@
-"""The maximum number of connections. Which client certificates may connect."""
+"""The number of connections is limited, and only some client certificates may connect."""
 
 from dataclasses import replace
 from time import perf_counter

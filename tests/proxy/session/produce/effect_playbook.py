@@ -16,9 +16,9 @@ from typing import Any
 from sluicegate.proxy.session.effect import Effect, Steps
 
 Expected = Effect[Any] | type[Effect[Any]]
-"""An effect, or only its type."""
+"""The expected effect, or only its type."""
 Answer = object | Callable[[Any], object]
-"""The result of the effect, or a function that returns it for the effect. An exception is raised in the handler."""
+"""The effect's result, or a function that returns the result for an effect. An exception is raised in the handler."""
 
 
 def play_effects(steps: Steps[Any], playbook: Sequence[tuple[Expected, Answer]]) -> list[Effect[Any]]:

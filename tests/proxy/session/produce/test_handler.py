@@ -1,4 +1,4 @@
-"""The Produce handler as a sequence of yielded effects and their results. No session, no I/O."""
+"""Tests the Produce handler as a sequence of yielded effects and their results, without a session and without I/O."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

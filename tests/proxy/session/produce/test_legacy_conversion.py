@@ -1,4 +1,4 @@
-"""Requests of Produce v0 to v2 are converted only with `listen.legacy: convert`; without it nothing changes."""
+"""Produce v0 to v2 requests are converted only with `listen.legacy: convert`; without it, nothing changes."""
 
 from typing import Any
 

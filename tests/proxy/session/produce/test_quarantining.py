@@ -22,7 +22,7 @@ from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
 GONE, UNKNOWN, CORRUPT, REJECTED, RETRIABLE, FORBIDDEN = -1, 3, 2, 32, 7, 29
-# Before v5 no response has a log start offset, so none is requested.
+# Before v5, responses contain no log start offset, so none is requested.
 _OLD = 3
 _FILE = """
 upstream: {bootstrap: ["127.0.0.1:9"], topic_settings: false}

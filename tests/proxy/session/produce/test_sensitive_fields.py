@@ -1,4 +1,4 @@
-"""No way through a session forwards a sensitive value in clear: exempt clients and internal errors included."""
+"""A session never forwards a sensitive value in clear text, including for exempt clients and after internal errors."""
 
 from typing import Any
 

@@ -24,7 +24,8 @@ from tests.wire.batches import Rec, batch
 _SLOW = {"name": "slow", "client_id": "*", "bytes_per_second": 1000}
 _NARROW = {"name": "narrow", "topic": "*", "bytes_per_second": 1000}
 _FIRST_READ_BYTES = 4096
-# The number of connections in a flood, and the bytes that may be kept for each: less than any object takes.
+# The number of connections in a flood, and the bytes that may be kept for each connection, which are fewer than any
+# object uses.
 _FLOOD = 30
 _KEPT_BYTES = 40
 

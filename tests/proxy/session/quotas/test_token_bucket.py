@@ -1,4 +1,4 @@
-"""The token bucket, with times given by the test."""
+"""The token bucket fills and empties correctly at times that the test sets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A scripted session of a proxy with topic settings: what the broker and the client get, as values."""
+"""Runs a scripted session of a proxy with topic settings. What the broker and the client get is returned as values."""
 
 import struct
 import threading

@@ -1,4 +1,4 @@
-"""Alterations of topic settings of sluicegate, through a whole session, in each version of both APIs."""
+"""sluicegate's topic settings are altered through a whole session, in each version of both APIs."""
 
 from typing import Any
 
@@ -198,7 +198,7 @@ def test_a_request_without_settings_of_sluicegate_passes_as_it_came(
     api: ApiKey, version: int, has_fast_path: bool
 ) -> None:
     values = [alteration(resource("orders", (RETENTION, SET, "1"), ("a", SET, PREFIX_IN_A_VALUE)))]
-    values.append(alteration(resource("1", (MODE, SET, "x"), kind=4)))  # a broker's setting of that name
+    values.append(alteration(resource("1", (MODE, SET, "x"), kind=4)))  # a broker's setting with this name
     for value in values:
         scene = Scene(api, version, {"other": {MODE: "observe"}}, has_fast_path)
         frame = scene.frame(for_api(api, value))
@@ -305,7 +305,7 @@ def test_the_client_waits_until_settings_are_stored(version: int) -> None:
     assert errors_in(scene.clients_response()) == [("a", 0, None)]
 
 
-# What a broker says of its own settings (3.9.1 and 4.3.1), with the names of ours.
+# A broker's errors for its own settings (3.9.1 and 4.3.1), with the names of our settings.
 FLAWS: list[tuple[list[Entry], int, str | None]] = [
     ([(MODE, SET, "a"), (MODE, SET, "b")], 42, "Error due to duplicate config keys"),
     ([(MODE, SET, "a"), (RETENTION, SET, "1"), (RETENTION, SET, "1")], 42, "Error due to duplicate config keys"),
@@ -478,6 +478,6 @@ def test_a_setting_is_found_anywhere_in_a_request_of_megabytes(offset: int) -> N
 
     asked = scene.sends(alteration(resource("t" * 100, *filling, (MODE, SET, "observe"))))
 
-    assert asked is None  # the filling names one setting several times
+    assert asked is None  # the generated entries name one setting several times
     frame = scene.frame(alteration(resource("t" * 100, *filling, (MODE, SET, "observe"))))
     assert frame.index(MODE.encode()) - 4 == (1 << 20) - offset

@@ -1,4 +1,4 @@
-"""Creations and deletions of topics with settings of sluicegate, through a whole session, in each version."""
+"""Topics with sluicegate's settings are created and deleted through a whole session, in each version."""
 
 from typing import Any
 
@@ -263,7 +263,7 @@ def test_a_topic_that_is_deleted_by_its_id_loses_its_settings() -> None:
     by_id = [{"name": None, "topic_id": ID}, {"name": None, "topic_id": b"u" * 16}]
     scene.sends_frame(scene.frame({"topics": by_id, "timeout_ms": 5}))
 
-    # A broker names a topic that is deleted by its id, and no topic that does not exist.
+    # A broker repeats the name of a topic that was deleted by id, but not the name of a topic that does not exist.
     results = [deleted("a", topic_id=ID), deleted(None, 100, b"u" * 16)]
     scene.broker_sends(scene.response_frame({"responses": results}))
 

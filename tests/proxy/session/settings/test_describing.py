@@ -1,4 +1,4 @@
-"""Descriptions of topics with settings of sluicegate, through a whole session, in each version."""
+"""Topics with sluicegate's settings are described through a whole session, in each version."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ def test_settings_are_added_to_what_the_broker_describes(version: int, has_fast_
     assert (owner["value"], clients["value"]) == ("team", None)
     assert {each[flag] for each in (owner, clients) for flag in ("read_only", "is_sensitive")} == {False}
     if version == 0:
-        assert (owner["is_default"], clients["is_default"]) == (False, False)  # as those of a broker 3.9.1
+        assert (owner["is_default"], clients["is_default"]) == (False, False)  # as in a broker of release 3.9.1
     else:
         assert (owner["config_source"], clients["config_source"]) == (1, 5)
         assert owner["synonyms"] == [{"name": OWNER, "value": "team", "source": 1}]
@@ -203,6 +203,6 @@ def test_a_request_passes_unread_if_no_policy_is_a_topic_setting(version: int) -
     frame = scene.frame(description(("orders", [MODE])))
 
     for play in (Playbook(), Playbook(SLUICEGATE__STATE__TOPIC="state")):
-        play.from_client(frame[:-2])  # the request is not gathered
+        play.from_client(frame[:-2])  # the request is not complete
 
         assert play.broker.sent == frame[:-2]

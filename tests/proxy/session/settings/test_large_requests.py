@@ -1,4 +1,4 @@
-"""Requests about very many topics cost the event loop little, and their memory stays in proportion to their bytes."""
+"""Requests about very many topics cost the event loop little, and their memory stays proportional to their bytes."""
 
 import time
 import tracemalloc
@@ -44,7 +44,7 @@ def alteration_of(topics: int) -> bytes:
 
 @pytest.mark.long
 def test_a_hundred_thousand_resources_cost_the_loop_little() -> None:
-    frame = alteration_of(99_999)  # with as many settings
+    frame = alteration_of(99_999)  # with the same number of settings
     scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
 
     with cheap_for_the_loop():

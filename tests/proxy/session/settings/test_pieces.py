@@ -1,4 +1,4 @@
-"""A message in pieces is the message."""
+"""The pieces of a message together are the message."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Lists of settings grow and shrink as in a broker's controller, whose Java code splits texts at commas."""
+"""Lists in settings grow and shrink as in a broker's controller, whose Java code splits strings at commas."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from sluicegate.proxy.session.settings.requested_values import After, Refusal, R
 from tests.proxy.session.settings.scene import CLIENTS
 
 APPEND, SUBTRACT = 2, 3
-# The value of leader.replication.throttled.replicas at a broker 4.3.1 before and after an operation.
+# The values of leader.replication.throttled.replicas in a broker of release 4.3.1 before and after an operation.
 LISTS: list[tuple[str, int, str, str]] = [
     ("", APPEND, "1:1,1:2", "1:1,1:2"),
     ("1:1,1:2", APPEND, "1:2,,1:3", "1:1,1:2,,1:3"),
@@ -27,7 +27,7 @@ def test_a_list_has_the_value_that_a_broker_has(current: str, operation: int, va
 
     found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: current})
 
-    # No setting of sluicegate is an empty list.
+    # sluicegate has no setting that is an empty list.
     assert found == (RequestedValues({CLIENTS: expected}) if expected else RequestedValues({}, frozenset({CLIENTS})))
 
 

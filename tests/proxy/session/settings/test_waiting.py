@@ -1,4 +1,4 @@
-"""While a request about topic settings is handled, later requests of its client wait, and its memory stays counted."""
+"""While a request about topic settings is handled, its client's later requests wait, and its memory stays counted."""
 
 import threading
 from collections.abc import Sequence

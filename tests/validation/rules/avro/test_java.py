@@ -1,4 +1,4 @@
-"""Every Avro schema that Java reads is usable, and accepts what Java writes with it."""
+"""Every Avro schema that Java can parse is usable, and accepts the data that Java writes with it."""
 
 import json
 import random

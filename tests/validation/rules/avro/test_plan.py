@@ -1,4 +1,4 @@
-"""The bound on the steps of an Avro schema is never below the values of a walk, and is low for ordinary records."""
+"""The bound on an Avro schema's steps is never below the number of values, and is low for ordinary records."""
 
 import json
 import random
@@ -77,7 +77,7 @@ def test_ordinary_records_are_inline_whatever_their_size() -> None:
 
     assert steps_of(content.fault, b"\0" * 100) < 500
     assert steps_of(content.fault, b"\0" * 700_000) <= INLINE_STEPS
-    assert content.ordinary(0) is not None  # although one of its fields takes no bytes
+    assert content.ordinary(0) is not None  # although one of its fields uses no bytes
     assert avro_content(json.dumps(doubling_schema(28))).ordinary(0) is None
 
 
@@ -135,7 +135,7 @@ class RandomSchema:
 @pytest.mark.parametrize("seed", range(10))
 def test_no_walk_takes_longer_than_its_steps_or_meets_more_values(seed: int) -> None:
     drawn = RandomSchema(seed)
-    random.seed(seed)  # fastavro's
+    random.seed(seed)  # the random numbers of fastavro
     for _ in range(10):
         drawn._records.clear()
         schema = drawn.record(0)

@@ -1,4 +1,4 @@
-"""Bytes are accepted as a datum of an Avro schema exactly if fastavro's reader accepts them."""
+"""Bytes are accepted as a datum of an Avro schema if and only if fastavro's reader accepts them."""
 
 import json
 from io import BytesIO
@@ -232,7 +232,8 @@ def test_a_rule_with_an_envelope_requires_it() -> None:
     assert "does not begin with a zero byte" in words
 
 
-# Confluent's serializers for Java and Python write the bytes without a length; its deserializers return all of them.
+# Confluent's serializers for Java and Python write the bytes without a length, and its deserializers return all of
+# them.
 @pytest.mark.parametrize("data", [b"hello", b"\x0ahello", b""])
 @pytest.mark.parametrize("schema", ["bytes", {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}])
 def test_a_bytes_schema_accepts_any_bytes_after_the_id(schema: Any, data: bytes) -> None:

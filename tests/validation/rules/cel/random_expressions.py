@@ -1,4 +1,4 @@
-"""Random CEL expressions and random values for them, each from a seed."""
+"""Generates random CEL expressions and random values for them, each from a seed."""
 
 import json
 import random
@@ -9,7 +9,7 @@ _TEXTS = ["value.t", "key", "'ab'", "headers.h", "topic", "value.a[0]", "string(
 _NUMBERS = ["1", "timestamp", "size(value)", "size(value.a)", "size(key)", "value.n", "int(value.t)", "2.5"]
 _LISTS = ["value", "value.a", "value.b", "value.m", "[1, 2, 3]", "[value, value.a]", "headers", "[value.t, 'ab']"]
 _CONDITIONS = ["true", "value.p", "has(value.t)", "value == null"]
-# Operations on the item of a loop.
+# Operations on a loop's item.
 _OF_ITEM = {
     "texts": ["x", "x.t"],
     "numbers": ["x", "x.n"],

@@ -1,6 +1,4 @@
-"""Builds schemas with rules inside them, and compares the decisions of Confluent's serializers with those of
-the rule.
-"""
+"""Builds schemas with rules inside them, and compares the decisions of Confluent's serializers with the rule's."""
 
 import json
 from base64 import b64encode

@@ -1,8 +1,8 @@
-"""The rule of an expression has the result that CEL's own conformance tests expect: true, false, or an error, which is
-not true.
+"""An expression's rule has the result that CEL's own conformance tests expect: true, false, or an error, which is not
+true.
 
-The cases (cel-spec, Apache-2.0) are those of its core files that need no variable and no Protobuf message, and give
-true, false or an error.
+The cases (cel-spec, Apache-2.0) are those in its core files that need no variable and no Protobuf message, and result
+in true, false or an error.
 """
 
 import json

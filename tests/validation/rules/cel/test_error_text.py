@@ -1,4 +1,4 @@
-"""Errors of an evaluation name the field and the kind; texts of the record are never in them."""
+"""Errors of an evaluation name the field and the kind, and never contain text from the record."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Conditions of type CEL_FIELD decide like Confluent's own serializers about the same values."""
+"""Conditions of type CEL_FIELD decide like Confluent's own serializers on the same values."""
 
 import json
 from base64 import b64encode
@@ -382,7 +382,7 @@ def test_fields_are_counted_before_they_are_evaluated() -> None:
     small, large, huge = (case.data(AVRO_DOCUMENT | {"labels": ["x"] * count}) for count in counts)
     values = [record(b"\0\0\0\0\1" + data[5:]) for data in (small, large, huge)]
 
-    assert rule.fault(values[0]) is None  # compiles it
+    assert rule.fault(values[0]) is None  # the first call compiles the rule
     assert steps_of(rule.fault, values[0]) <= INLINE_STEPS < steps_of(rule.fault, values[1])
     assert rule.fault(values[1]) is None
     assert "too costly to validate: more than 100,000 fields" in str(rule.fault(values[2]))

@@ -1,4 +1,4 @@
-"""An expression names the headers that it reads, if it reads them by constant keys."""
+"""An expression is parsed for the names of the headers that it reads with constant keys."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The rules inside a schema decide like Confluent's own serializers about the same values."""
+"""The rules inside a schema decide like Confluent's own serializers on the same values."""
 
 import json
 import random
@@ -88,7 +88,7 @@ def verdict_differences(language: str, seed: int) -> tuple[int, list[str]]:
         data, why = case.written(document | change)
         try:
             words = rule.fault(record(b"\0\0\0\0\1" + data[5:]))
-        except SchemaError as error:  # by default it rejects
+        except SchemaError as error:  # it rejects by default
             assert why, f"{rules} {change}: written, but {error}"
             continue
         violations = [
@@ -158,7 +158,7 @@ def test_a_rule_that_cannot_be_compiled_is_named_for_the_records_that_it_applies
 
 
 ADDED_FUNCTIONS = [name for name in EXTRA_FUNCS if name[0] != "_" and name not in ("double", "string", "timestamp")]
-"""The functions that Confluent's client adds to the core language. It adds arguments to the other three."""
+"""The functions that Confluent's client adds to the core language. It only adds arguments to the three others."""
 
 
 @pytest.mark.parametrize("name", ADDED_FUNCTIONS)

@@ -1,7 +1,7 @@
-"""Rules inside schemas whose records a rule of the registry changes before they are written.
+"""Rules inside schemas apply to records that a registry's rule changes before they are written.
 
-Confluent's serializers evaluate the rules before the change or after it, as each is configured, and write the changed
-value: a record is rejected here only if it is rejected in both orders.
+Confluent's serializers evaluate the rules before or after the change, as each is configured, and write the changed
+value. The proxy therefore rejects a record only if both orders reject it.
 """
 
 import json

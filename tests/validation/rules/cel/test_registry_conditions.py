@@ -1,4 +1,4 @@
-"""The conditions of a registry's rule set decide like Confluent's own serializers about the same values."""
+"""The conditions in a registry's rule set decide like Confluent's own serializers on the same values."""
 
 import json
 from collections.abc import Callable

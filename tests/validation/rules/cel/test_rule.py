@@ -131,12 +131,12 @@ def test_only_json_is_read_after_a_schema_id() -> None:
 @pytest.mark.parametrize(
     ("expression", "value", "key"),
     [
-        # the size of a string is the number of its code points (language definition, "String and Bytes Values")
+        # a string's size is the number of its code points (language definition, "String and Bytes Values")
         ("size(value.t) == 2", '{"t": "éé"}'.encode(), b""),
         ("value.t.size() == 1 && size(key) == 1", '{"t": "\U0001f600"}'.encode(), "\U0001f600".encode()),
         ("size(value.t) == 3", b'{"t": "a\\u0000b"}', b""),
         ("size(value) == 3", b"\xffab", b""),
-        # a text does not end at a zero byte
+        # a string does not end at a zero byte
         ("value.t != 'a' && value.t == 'a\\u0000b'", b'{"t": "a\\u0000b"}', b""),
         ("value['a\\u0000b'] == 1 && !('a' in value)", b'{"a\\u0000b": 1}', b""),
         ("[value.l[0], value.l[1].t] == ['\\u0000', '\\u0000x']", b'{"l": ["\\u0000", {"t": "\\u0000x"}]}', b""),
@@ -150,7 +150,7 @@ def test_only_json_is_read_after_a_schema_id() -> None:
         ("value.x < -9223372036854770000 && type(value.x) == double", b'{"x": -9223372036854775809}', b""),
         ("value.x == 1 && value.y == 1.0 && value.x == value.y", b'{"x": 1, "y": 1.0}', b""),
         ("value.x == 2.0 && double(value.x) * 1.5 == 3.0", b'{"x": 2}', b""),
-        # the last of two equal keys counts, as with JSON readers
+        # the last of two equal keys counts, as in JSON readers
         ("value.x == 2", b'{"x": 1, "x": 2}', b""),
         ("timestamp(value.x) == timestamp('2026-01-01T00:00:00Z')", b'{"x": "2026-01-01T01:00:00+01:00"}', b""),
     ],

@@ -1,4 +1,4 @@
-"""Expressions over Avro and Protobuf values, which fastavro and Google's protobuf have written."""
+"""Expressions are evaluated on Avro and Protobuf values, which fastavro and Google's protobuf wrote."""
 
 import json
 from datetime import UTC, date, datetime

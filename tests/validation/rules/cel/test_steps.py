@@ -1,4 +1,4 @@
-"""The steps of an expression bound the time that the runtime takes, a hundred nanoseconds each, for any record."""
+"""An expression's steps bound the time that the runtime takes, at a hundred nanoseconds each, for any record."""
 
 import json
 import subprocess
@@ -79,7 +79,7 @@ def test_random_expressions_over_random_values_take_no_longer_than_their_steps()
     for seed in range(200):
         try:
             rule = IsTrue(expression := RandomExpressions(seed).condition(1 + seed % 4))
-        except ExpressionUnusable:  # for example a text in a list of numbers
+        except ExpressionUnusable:  # for example a string in a list of numbers
             continue
         seen = record(random_value(seed), b"k" * (seed % 200), ((b"h", b"v" * (seed % 50)),))
         steps = steps_of(rule.fault, seen)

@@ -1,4 +1,4 @@
-"""Random JSON Schemas of all keywords, and random values, some of them large: each from a seed."""
+"""Generates random JSON Schemas with all keywords, and random values, some of them large, each from a seed."""
 
 import json
 from collections.abc import Callable

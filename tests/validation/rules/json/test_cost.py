@@ -1,4 +1,4 @@
-"""The bound on the steps of a JSON Schema is never below the cost of a verdict, and is low for ordinary records."""
+"""The bound on a JSON Schema's steps is never below the cost of a verdict, and is low for ordinary records."""
 
 import json
 from time import thread_time

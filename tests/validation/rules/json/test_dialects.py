@@ -1,4 +1,4 @@
-"""JSON Schemas in other forms than their draft's are read as Java's libraries read them (everit, networknt)."""
+"""JSON Schemas in forms that differ from their draft are interpreted as in Java's libraries (everit, networknt)."""
 
 import json
 from functools import reduce
@@ -68,7 +68,7 @@ ROWS: dict[str, tuple[dict[str, Any], list[Any]]] = {
     "title that is no text": ({"title": 7, "description": [], "type": "string"}, ["a", 1]),
     "format that is no text": ({"type": "string", "format": 7}, ["a", 1]),
     **{
-        # Java's $ also matches before a last line terminator; that of JSON Schema (ECMA-262) does not.
+        # Java's $ also matches before a last line terminator; $ in JSON Schema (ECMA-262) does not.
         f"pattern {pattern}": (
             {"type": "string", "pattern": pattern},
             [one for one in STRINGS if "\n" not in one or "$" not in pattern],

@@ -1,4 +1,4 @@
-"""A schema whose registry encrypts properties requires nothing of their texts, wherever it is about them."""
+"""If a registry encrypts properties, its schema has no requirements for their strings, wherever it refers to them."""
 
 import json
 import time

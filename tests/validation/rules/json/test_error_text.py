@@ -1,6 +1,4 @@
-"""Errors contain the schema's requirement, its place, and the type that was found, but nothing that the client
-wrote.
-"""
+"""Errors contain the schema's requirement, its place, and the type that was found, but no text from the client."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Values that native code accepts by a JSON Schema are accepted by jsonschema-rs, and native code accepts ordinary
+"""jsonschema-rs accepts the values that native code accepts for a JSON Schema, and native code accepts ordinary
 records.
 """
 

@@ -1,4 +1,4 @@
-"""Texts that native code accepts as JSON are accepted by the rule, and native code accepts ordinary JSON."""
+"""The rule accepts the texts that native code accepts as JSON, and native code accepts ordinary JSON."""
 
 import json
 from typing import Any

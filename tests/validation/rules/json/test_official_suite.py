@@ -1,6 +1,6 @@
 """Verdicts are those of the official JSON-Schema-Test-Suite (MIT): numbers of any size, formats, and draft 3.
 
-The texts of schemas and values are the suite's own, because a reader may round their numbers.
+The schemas and values are the suite's own text, because a reader may round their numbers.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Texts are accepted as JSON by RFC 8259, and Python's and Rust's readers agree."""
+"""Texts are accepted as JSON according to RFC 8259, and Python's and Rust's readers agree."""
 
 import json
 import math
@@ -153,7 +153,7 @@ VALUES = st.recursive(
 )
 
 
-# Eight million bytes of each exceed the limit on reading costs.
+# Eight million bytes of each item exceed the limit on reading costs.
 @pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b"1"])
 def test_a_large_text_with_a_duplicate_key_check_is_costly(item: bytes) -> None:
     rule = JsonSyntax(Side.VALUE, "reject")
@@ -192,7 +192,7 @@ def test_mutated_json_has_the_same_verdict_as_in_python(value: Any, data: st.Dat
     validated = fault_in(bytes(text), MOST_DEPTH)
 
     assert (validated == WELL_FORMED) == _python_reads(bytes(text))
-    # orjson rejects half characters, and numbers beyond what a double holds
+    # orjson rejects half a surrogate pair, and numbers that a double cannot represent
     if b"\\u" not in text and not _has_a_number_beyond_doubles(bytes(text)):
         assert (validated == WELL_FORMED) == _rust_reads(bytes(text))
 

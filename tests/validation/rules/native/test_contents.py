@@ -1,4 +1,4 @@
-"""Each rule about keys, values, headers, batches and times accepts and rejects, and no text quotes content."""
+"""Each rule about keys, values, headers, batches and times accepts and rejects, and no message quotes content."""
 
 from collections.abc import Sequence
 

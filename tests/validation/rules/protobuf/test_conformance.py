@@ -1,4 +1,4 @@
-"""protovalidate's conformance suite gets the expected verdicts for its descriptor sets and messages.
+"""Descriptor sets and messages in protovalidate's conformance suite get the expected verdicts.
 
 scripts/protovalidate_conformance.py packs the suite, whose expectations are the oracle.
 """
@@ -23,7 +23,7 @@ from tests.validation.rules.records import record
 _FILE = os.environ.get("SLUICEGATE_PROTOVALIDATE_SUITE") or Path(__file__).parent / "conformance.json.xz"
 PACKED = json.loads(lzma.decompress(Path(_FILE).read_bytes()))
 FAILED = {"compilation_error", "runtime_error"}
-# Their timestamps are relative to the moment when the suite was packed.
+# Their timestamps are relative to the time at which the suite was packed.
 OF_A_MOMENT = tuple(f"standard_rules/well_known_types/timestamp: {rule}" for rule in ("gt_now/", "lt_now/", "within/"))
 CASES = [case for case in PACKED["cases"] if not case[0].startswith(OF_A_MOMENT)]
 

@@ -1,4 +1,4 @@
-"""`buf.validate` constraints of a schema decide like protovalidate's own library about the same messages."""
+"""A schema's `buf.validate` constraints decide like protovalidate's own library on the same messages."""
 
 import time
 from functools import cache

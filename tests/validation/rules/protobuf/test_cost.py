@@ -1,4 +1,4 @@
-"""The bound on the steps of a Protobuf schema is never below the reader's cost, and is low for ordinary messages."""
+"""The bound on a Protobuf schema's steps is never below the reader's cost, and is low for ordinary messages."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ from sluicegate.validation.rules.schemas.content import Content
 from tests.validation.rules.steps import steps_of
 
 _STEP_SECONDS = 100e-9
-# Without compiled code the reader takes about fifty times as long. Reading a message includes this step.
+# Without compiled code, the reader takes about fifty times as long. Reading a message includes this step.
 _MOST_COUNTING_SECONDS = 0.04 if is_compiled() else 2.0
 _SLACK_SECONDS = 1e-3 if is_compiled() else _MOST_COUNTING_SECONDS
 _MOST_EXPLAINING_SECONDS = 0.02 if is_compiled() else 1.0
@@ -298,7 +298,7 @@ def test_no_message_takes_longer_than_its_steps(seed: int) -> None:
         assert thread_time() - began < 0.02
 
 
-# The verdicts of the library's two implementations, each in a process of its own.
+# The verdicts of the library's two implementations, each in a separate process.
 _VERDICTS = """
 import sys
 from random import Random
