@@ -1,6 +1,6 @@
 # cython: boundscheck=False, wraparound=False
-# This is safe: `Columns` have one length. Each function first compares its rows with the lengths of its buffers, and a
-# Cursor, which reads the payload, compares each read with its end.
+# Why that is safe: `Columns` have one length. Each function first compares its rows with the lengths of its buffers,
+# and a Cursor, which reads the payload, compares each read with its end.
 """Reads a batch's records into columns, or only adds them up, in one pass and without creating an object per record.
 
 `read_columns` fills rows of int64 columns with numbers and positions. Keys and values stay in the payload until

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False
-# This is safe: a Cursor compares each read with its end, which is the end of the record while a record is read, and
+# Why that is safe: a Cursor compares each read with its end, which is the end of the record while a record is read, and
 # `_begins` is only called for a name that the Cursor has read.
 """Rewrites a batch's records in order, one at a time: new timestamps, values and headers. Other bytes stay unchanged.
 

@@ -1,6 +1,6 @@
 # cython: boundscheck=False, wraparound=False
-# This is safe: a Cursor is created within its data and compares each read with its end. `_ordinary_run` stops unless
-# there is room for the longest fields, and its end is within the same data.
+# Why that is safe: a Cursor is created within its data and compares each read with its end. `_ordinary_run` stops
+# unless there is room for the longest fields, and its end is within the same data.
 """Scans a batch's records for structure, timestamps and keys, without creating an object per record.
 
 This is plain Python, and `scan.pxd` gives Cython the types. The same file therefore runs compiled, or interpreted
