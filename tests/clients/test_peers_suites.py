@@ -42,8 +42,8 @@ def test_a_suite_of_go_runs_twice_and_a_test_that_fails_only_through_the_proxy_i
     )  # fmt: skip
 
     assert done.stdout.splitlines() == [
-        "FRANZ_GO at the broker: 3 pass, 1 skip",
-        "FRANZ_GO through the proxy: 2 fail, 1 pass, 1 skip",
+        "FRANZ_GO on Kafka 4.3.1 at the broker: 3 pass, 1 skip",
+        "FRANZ_GO on Kafka 4.3.1 through the proxy: 2 fail, 1 pass, 1 skip",
         "  TestOnce: pass at the broker, fail through the proxy",
         "  TestOnce/first: pass at the broker, fail through the proxy",
     ], done.stderr

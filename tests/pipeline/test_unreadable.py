@@ -95,7 +95,7 @@ def test_a_repair_reports_an_unreadable_batch_and_skips_it_on_request(
         f"{topic}-0: offsets 5 to 9 (1 batch) cannot be read: {WHY}"
     ]
     assert done.summary["topics"][topic]["repaired"] == {"zero": 1}
-    assert any("they are skipped, and the table unreadable contains their bytes" in text for text in done.warnings)
+    assert any("these are skipped, and the table unreadable contains their bytes" in text for text in done.warnings)
     (row,) = spark.read.parquet(str(tmp_path / "repair" / "unreadable")).collect()
     assert (row.topic, row.partition, row.first_offset, row.last_offset, row.reason) == (topic, 0, 5, 9, WHY)
     assert bytes(row.stored) == stored

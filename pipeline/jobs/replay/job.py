@@ -149,7 +149,7 @@ def _work(
 
 def _only_if_none(found: list[str], why: str) -> tuple[str, ...]:
     if found:
-        raise CannotWriteTopic(f"nothing was written, because {why}:\n" + "\n".join(found))
+        raise CannotWriteTopic(f"nothing was written because {why}:\n" + "\n".join(found))
     return ()
 
 
