@@ -43,7 +43,7 @@ def test_events_that_do_not_match_the_schema_are_found(changed: dict[str, Any], 
 
 
 def test_the_page_describes_every_field() -> None:
-    table = (DOCS / "violations.md").read_text().partition("## The event")[2].partition("Each of `samples`")[0]
+    table = (DOCS / "violations.md").read_text().partition("## The event")[2].partition("Each item of `samples`")[0]
     described = [
         name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
     ]
