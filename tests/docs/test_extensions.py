@@ -88,7 +88,9 @@ class Copy:
         shutil.copytree(ROOT, folder, symlinks=True, ignore=_NOT_COPIED, dirs_exist_ok=True)
         (folder / ".venv").symlink_to(ROOT / ".venv")
         inherited = {
-            name: value for name, value in os.environ.items() if not name.startswith(("SLUICEGATE_", "PYTEST_"))
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SLUICEGATE_", "PYTEST_", "TEST_"))
         }
         self._environment = inherited | {
             "PYTHONPATH": str(folder),
