@@ -1,6 +1,6 @@
 """Writes a partition's records in transactions, with librdkafka."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,12 @@ Headers = Sequence[tuple[bytes, bytes | None]]
 
 class CannotWriteTopic(PipelineError):
     """Raised if a record or a topic cannot be written. The message gives the reason and a fix."""
+
+
+def require_no_obstacles(obstacles: Collection[str], why: str) -> None:
+    """Raise CannotWriteTopic, with all obstacles after their common reason `why`, if there are any."""
+    if obstacles:
+        raise CannotWriteTopic(f"nothing was written because {why}:\n" + "\n".join(obstacles))
 
 
 @dataclass(frozen=True, slots=True)

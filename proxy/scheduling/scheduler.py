@@ -102,7 +102,7 @@ class Scheduler:
     ) -> None:
         self._names = names
         self._seconds = seconds
-        self._converts_legacy = converts_legacy
+        self.converts_legacy = converts_legacy
         self._rules = rules
         self._limits = limits
         self._now_ms = now_ms
@@ -136,7 +136,7 @@ class Scheduler:
         is None, all known times are used. Raises PreviousTimeInFlight, as does the future of `submit`.
         """
         size = len(request.frame)
-        if self._loop_left < size or is_heavy(request) or self._converts(request):
+        if self._loop_left < size or is_heavy(request) or self.must_convert(request):
             return None
         most = min(self._loop_left - size, self._loop_most)
         until = _Until(self._seconds, _LOOP_REQUEST_SECONDS)
@@ -250,7 +250,7 @@ class Scheduler:
         request, conversion = job.request, None
         settled: Mapping[Place, Verdict] = {}
         policy_of = self._policy_of(memo, job.client)
-        if self._converts(request):
+        if self.must_convert(request):
             conversion = convert_request(request, policy_of, limits, self._now_ms, decompressor, budget)
             request, settled = conversion.request, conversion.settled
             check_record_count(request, limits.max_request_records)
@@ -267,9 +267,9 @@ class Scheduler:
             )
         return dispatch
 
-    def _converts(self, request: ProduceRequest) -> bool:
+    def must_convert(self, request: ProduceRequest) -> bool:
         """Return whether a request must be converted to a version that newer brokers accept."""
-        return self._converts_legacy and request.version < ONE_BATCH_SINCE
+        return self.converts_legacy and request.version < ONE_BATCH_SINCE
 
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
         """Return a function that maps topics to policies for this client, by the current rulebook."""

@@ -198,7 +198,6 @@ def assemble_proxy(
         topic_settings=runtime.topic_settings,
         own_topics=frozenset() if config.state is None else config.state.topics,
         on_internal_error=OnInternalError(config.on_internal_error),
-        converts_legacy=config.listen.legacy == "convert",
     )
     budget = GatherBudget(limits.max_buffered_bytes, limits.max_frame_bytes, runtime.call_soon)
     dependencies = SessionDependencies(

@@ -228,12 +228,7 @@ class Server:
     async def start(self) -> None:
         """Open every port that is known at the start. Raises CannotStart."""
         config = self._config
-        try:
-            self._frontend.read_certificate()
-            if config.upstream.tls is not None:
-                self._broker_tls = context_for_brokers(config.upstream.tls)
-        except BadTlsFiles as error:
-            raise CannotStart(str(error)) from error
+        self._read_tls_files()
         try:
             parts, outputs, topics = self._assemble()
         except RuleUnusable as error:
@@ -244,45 +239,70 @@ class Server:
         topics.first_read.start()
         enforcement = Enforcement(self.status, self.suspend)
         try:
-            self._listeners.open_bootstrap()
-            query = self._query_of_policies()
-            if self._change_settings is None:
-                self._store.shared = open_state(
-                    config,
-                    enforcement,
-                    topics.adopt,
-                    topics.first_read.done,
-                    query,
-                    self.status,
-                    outputs.reports,
-                    state.snapshot,
-                )
-            if config.admin.listen is not None:
-                from sluicegate.proxy.admin.opening import open_admin  # noqa: PLC0415  # workers have none
-
-                self._admin = open_admin(
-                    config,
-                    state.snapshot,
-                    self.status,
-                    state.live_state,
-                    query,
-                    enforcement,
-                    self._store.shared,
-                    self.reload,
-                    self._pages,
-                )
+            self._open_ports(enforcement)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
+        cluster_watch = await self._probe_cluster()
+        await self._listeners.started()
+        outputs.push_metrics(config, state.snapshot)
+        self._start_periodic_work(cluster_watch, enforcement)
+        gc.collect()
+        gc.freeze()  # these objects stay, so the collector need not visit them again
+        gc.set_threshold(*_COLLECTED_AFTER)
+        self._log_start()
+
+    def _read_tls_files(self) -> None:
+        """Read the certificates for clients and for brokers. Raises CannotStart."""
+        try:
+            self._frontend.read_certificate()
+            if self._config.upstream.tls is not None:
+                self._broker_tls = context_for_brokers(self._config.upstream.tls)
+        except BadTlsFiles as error:
+            raise CannotStart(str(error)) from error
+
+    def _open_ports(self, enforcement: Enforcement) -> None:
+        """Open the ports for clients, the shared state, and the admin endpoint. Raises CannotListen."""
+        config, running = self._config, self._running
+        self._listeners.open_bootstrap()
+        query = self._query_of_policies()
+        if self._change_settings is None:
+            self._store.shared = open_state(
+                config,
+                enforcement,
+                running.topics.adopt,
+                running.topics.first_read.done,
+                query,
+                self.status,
+                running.outputs.reports,
+                running.state.snapshot,
+            )
+        if config.admin.listen is not None:
+            from sluicegate.proxy.admin.opening import open_admin  # noqa: PLC0415  # workers have none
+
+            self._admin = open_admin(
+                config,
+                running.state.snapshot,
+                self.status,
+                running.state.live_state,
+                query,
+                enforcement,
+                self._store.shared,
+                self.reload,
+                self._pages,
+            )
         for node_id in self._book.node_ids:
             self._listeners.offer(node_id)
+
+    async def _probe_cluster(self) -> ClusterWatch:
+        """Probe the cluster once. Raises CannotStart if its address leads back to this proxy."""
         watch = ClusterWatch(
-            config,
+            self._config,
             self._broker_tls,
             self._book,
             self._listeners,
             self._leading_back,
             self._mark,
-            parts,
+            self._running.parts,
             self.status,
             self.counters,
             self._probes,
@@ -292,26 +312,29 @@ class Server:
             await self._listeners.close()
             await self._close()
             raise CannotStart(watch.loop_reason)
-        await self._listeners.started()
-        outputs.push_metrics(config, state.snapshot)
+        return watch
+
+    def _start_periodic_work(self, cluster_watch: ClusterWatch, enforcement: Enforcement) -> None:
+        """Start a task for each step that is repeated until the proxy drains."""
+        parts, outputs, state = self._running.parts, self._running.outputs, self._running.state
         housekeeping = Housekeeping(
             parts,
             self.status,
-            config.limits.frame_timeout_seconds,
+            self._config.limits.frame_timeout_seconds,
             state.connection_stats,
             outputs.writes,
             [context for context in (self._frontend.tls, self._broker_tls) if context is not None],
             enforcement,
         )
-        steps = [watch.probe_again, *housekeeping.steps]
+        steps = [cluster_watch.probe_again, *housekeeping.steps]
         if self._probes_brokers:
             steps += self._steps_of_one_process(parts, state)
         registries = RegistryWatch(self._rule_makers.registries, self._waiting_records, self.status, self._schema_watch)
         steps.append(registries.repeat_look_ups)
         self._tasks = [asyncio.get_running_loop().create_task(repeat_forever(step)) for step in steps]
-        gc.collect()
-        gc.freeze()  # these objects stay, so the collector need not visit them again
-        gc.set_threshold(*_COLLECTED_AFTER)
+
+    def _log_start(self) -> None:
+        config = self._config
         self._log.info(
             "started",
             version=VERSION,

@@ -47,7 +47,7 @@ from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.source.topic_ids import check_topic_ids, keep_topic_ids, topic_ids
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing, require_no_obstacles
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 
 PLAN = "plan.json"
@@ -187,10 +187,7 @@ def _range_of(found: DataFrame) -> dict[str, tuple[int, int]]:
 
 def check_no_obstacles(listing: RepairListing) -> None:
     """Raise CannotWriteTopic, with all obstacles, if there are any."""
-    if listing.obstacles:
-        raise CannotWriteTopic(
-            "nothing was written because the repair could not be finished:\n" + "\n".join(listing.obstacles)
-        )
+    require_no_obstacles(listing.obstacles, "the repair could not be finished")
 
 
 def write_clean_topics(
@@ -298,7 +295,8 @@ def propose_repair(
     `targets` maps each source topic to its clean topic. If ACLs that only writing requires are missing, they are listed
     as obstacles. Raises RepairBegun, and CannotWriteTopic if ACLs for reading are missing.
     """
-    required_acls.check(required_acls.missing_acl_sentences(topics, required_acls.acls_for_reading(topics.names)))
+    lacks = required_acls.missing_acl_sentences(topics, required_acls.acls_for_reading(topics.names))
+    require_no_obstacles(lacks, required_acls.ACLS_MISSING)
     plan = write_plan(spark, topics, results, targets, rules)
     results.forget_summary()
     listing = list_changes(spark, topics, results, plan)
@@ -314,7 +312,7 @@ def write_repair(
     Writes no clean topic if there are no invalid timestamps and no omissions. Raises RepairBegun and CannotWriteTopic.
     """
     needed = [*required_acls.acls_for_reading(topics.names), *required_acls.acls_for_clean_topics(topics, targets)]
-    required_acls.check(required_acls.missing_acl_sentences(topics, needed))
+    require_no_obstacles(required_acls.missing_acl_sentences(topics, needed), required_acls.ACLS_MISSING)
     plan = kept_plan(results, targets, rules)
     if plan is not None:
         way = "Use another --out and --to" if plan.begun else "Make a new plan with a dry run"

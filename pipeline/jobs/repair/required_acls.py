@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from sluicegate.pipeline.kafka.acls import BrokerOperation, RequiredAcl, Resource, find_missing_acls
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 
+ACLS_MISSING = "ACLs are missing"
 _NO_NAME = "NAME"
 
 
@@ -56,9 +56,3 @@ def missing_acl_sentences(topics: Topics, required: Iterable[RequiredAcl]) -> li
 def acl_sentence(topics: Topics, acl: RequiredAcl) -> str:
     """Return a sentence about an ACL that the login lacks, with the command that grants it."""
     return acl.in_words(f"User:{topics.settings.get('sasl.username', _NO_NAME)}")
-
-
-def check(lacks: Collection[str]) -> None:
-    """Raise CannotWriteTopic, with all missing ACLs, if there are any."""
-    if lacks:
-        raise CannotWriteTopic("nothing was written because ACLs are missing:\n" + "\n".join(lacks))

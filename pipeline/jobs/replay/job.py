@@ -39,7 +39,7 @@ from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
+from sluicegate.pipeline.writing.record_writer import require_no_obstacles
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 from sluicegate.protocol.messages.fetch import LATEST
 
@@ -49,7 +49,7 @@ _WRITTEN = "to string, to_partition bigint, records bigint, last bigint"
 _MOST_REMAINING = 200
 """The maximum number of remaining letters in the summary; the table contains all of them."""
 _PLACE = ("topic", "partition", "offset")
-_ACLS_MISSING, _UNFINISHABLE = "ACLs are missing", "the replay could not be finished"
+_UNFINISHABLE = "the replay could not be finished"
 RemainingOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], RemainingRanges]
 """Returns the part of the ranges that is not replayed yet, by the groups that store the progress."""
 
@@ -114,12 +114,13 @@ def _work(
         else listed_record_location(spark, topics, request.findings)
     )
     groups = groups_of(topics, location.letters.group)
-    required_acls.check(
-        required_acls.missing_acl_sentences(topics, map(required_acls.acl_for_progress, groups.values()))
+    require_no_obstacles(
+        required_acls.missing_acl_sentences(topics, map(required_acls.acl_for_progress, groups.values())),
+        required_acls.ACLS_MISSING,
     )
     unable = warnings_of(
         required_acls.missing_acl_sentences(topics, map(required_acls.acl_for_transactions, groups.values())),
-        _ACLS_MISSING,
+        required_acls.ACLS_MISSING,
     )
     unable += warnings_of(transaction_obstacles(topics, min(groups.values())), _UNFINISHABLE)
     run = next_run(results)
@@ -127,7 +128,7 @@ def _work(
     remaining = run.unfinished_ranges(committed.ranges, groups)
     targets = location.targets(spark, remaining)
     needed = required_acls.acls_for_writing(sorted(targets))
-    unable += warnings_of(required_acls.missing_acl_sentences(topics, needed), _ACLS_MISSING)
+    unable += warnings_of(required_acls.missing_acl_sentences(topics, needed), required_acls.ACLS_MISSING)
     unable += warnings_of(replica_obstacles(topics, targets), _UNFINISHABLE)
     origins = origins_of(topics, targets)
     policies = replay_policies(request.config, origins.settings, request.fix)
@@ -148,8 +149,7 @@ def _work(
 
 
 def _only_if_none(found: list[str], why: str) -> tuple[str, ...]:
-    if found:
-        raise CannotWriteTopic(f"nothing was written because {why}:\n" + "\n".join(found))
+    require_no_obstacles(found, why)
     return ()
 
 

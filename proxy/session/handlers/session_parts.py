@@ -213,7 +213,7 @@ def _offered_versions(shared: RequestDependencies) -> Callable[[int, bytearray],
     """Return the function that creates a client's ApiVersions response from the broker's own."""
     if shared.mock_advice is not None:
         return versions_with_rejected_apis
-    return versions_for_legacy_producers if shared.produce.converts_legacy else cut_down_versions
+    return versions_for_legacy_producers if shared.produce.scheduler.converts_legacy else cut_down_versions
 
 
 def _change_handler(

@@ -79,7 +79,7 @@ class ProduceDependencies:
     function on the event loop. `max_event_records` is the number of bad records listed in one event. `own_topics`
     contains the topics that only the proxies themselves may change. `topic_settings` contains the policies that are
     topic settings of the cluster; it is None if the proxies share no state. `background` does the work for requests
-    about them. If `converts_legacy` is true, requests of Produce v0 to v2 are converted to v3.
+    about them.
     """
 
     max_request_partitions: int
@@ -102,5 +102,4 @@ class ProduceDependencies:
     own_topics: frozenset[str] = frozenset()
     topic_settings: TopicSettings | None = None
     on_internal_error: OnInternalError = OnInternalError.CLOSE
-    converts_legacy: bool = False
     background: BackgroundThread = field(default_factory=BackgroundThread)

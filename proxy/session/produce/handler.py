@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
-from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE, TOPIC_ID_SINCE
+from sluicegate.protocol.produce_versions import TOPIC_ID_SINCE
 from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.log_starts import LogStarts
@@ -183,7 +183,7 @@ class ProduceHandler:
         except SenderError:
             raise
         except Exception as error:
-            must_not_pass = shared.rules.rulebook.in_file.has_sensitive_fields or self._needs_conversion(request)
+            must_not_pass = shared.rules.rulebook.in_file.has_sensitive_fields or shared.scheduler.must_convert(request)
             if shared.on_internal_error is OnInternalError.CLOSE or must_not_pass:
                 raise
             yield from ReportUnvalidated(error)
@@ -238,9 +238,6 @@ class ProduceHandler:
         in_flight = yield from ExpectResponse(request, correlation_id, batches, dispatch)
         yield from Forward(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
         return in_flight
-
-    def _needs_conversion(self, request: ProduceRequest) -> bool:
-        return self._shared.converts_legacy and request.version < ONE_BATCH_SINCE
 
     def _ids_without_a_name(self, request: ProduceRequest) -> list[bytes]:
         if request.version < TOPIC_ID_SINCE:

@@ -32,6 +32,10 @@ def raise_bug(*_: object) -> NoReturn:
 class FailsOnTheLoop:
     validate = staticmethod(raise_bug)
     previous = PreviousTimes()
+    converts_legacy = False
+
+    def must_convert(self, _request: ProduceRequest) -> bool:
+        return self.converts_legacy
 
 
 def fail_in_a_thread(dependencies: SessionDependencies) -> SessionDependencies:
@@ -52,6 +56,8 @@ class FailsForOneTopic:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.previous = scheduler.previous
+        self.converts_legacy = scheduler.converts_legacy
+        self.must_convert = scheduler.must_convert
 
     def validate(self, request: ProduceRequest, *others: Any) -> Dispatch | None:
         if any(topic.name == "t" for topic in request.topics):

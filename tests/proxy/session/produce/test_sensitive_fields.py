@@ -54,6 +54,10 @@ class FailingValidation:
     """A validation with a bug."""
 
     previous = PreviousTimes()
+    converts_legacy = False
+
+    def must_convert(self, *_: object) -> bool:
+        return self.converts_legacy
 
     def validate(self, *_: object) -> None:
         raise ValueError("a bug")
