@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from confluent_kafka import Consumer
+
 from sluicegate.dead_letters.cluster import Cluster, Range, ranges_of
 from sluicegate.dead_letters.groups import BoundedCounts
 from sluicegate.dead_letters.letter import Letter, ReadLetter
@@ -13,7 +15,7 @@ _INTERNAL = "__"
 
 @dataclass(frozen=True, slots=True)
 class LetterTopic:
-    """A topic with dead letters.
+    """The dead letters among a topic's newest records.
 
     `records` is the difference between its first and last offsets. `sampled` is the number of records that were read,
     and `letters` is the number of dead letters among them. `oldest` and `newest` are the timestamps in the topic (ms)
@@ -41,6 +43,29 @@ class LetterTopic:
         return counts.ordered()
 
 
+def survey_topic(
+    consumer: Consumer, name: str, partitions: int, sample: int, read_letter: ReadLetter
+) -> LetterTopic | None:
+    """Read a topic's oldest record and its newest `sample` records, and return what they contain.
+
+    Return None if the topic has no records. Raises ClusterUnavailable.
+    """
+    ranges = [each for each in ranges_of(consumer, name, partitions) if each.start < each.end]
+    if not ranges:
+        return None
+    of_each = max(1, sample // len(ranges))
+    ends = [Range(each.partition, max(each.start, each.end - of_each), each.end) for each in ranges]
+    records = list(read_records(consumer, name, ends))
+    letters = tuple(letter for record in records if (letter := read_letter(record)) is not None)
+    firsts = [Range(each.partition, each.start, each.start + 1) for each in ranges]
+    oldest = [record.timestamp for record in read_records(consumer, name, firsts)]
+    times = [record.timestamp for record in records]
+    if not times:  # all newest offsets are of markers or aborted transactions
+        return None
+    count = sum(each.end - each.start for each in ranges)
+    return LetterTopic(name, count, len(records), letters, min([*oldest, *times]), max(times))
+
+
 def topics_with_letters(
     cluster: Cluster, names: dict[str, int], sample: int, read_letter: ReadLetter
 ) -> Iterator[LetterTopic]:
@@ -53,18 +78,8 @@ def topics_with_letters(
         for name, partitions in names.items():
             if name.startswith(_INTERNAL):
                 continue
-            ranges = [each for each in ranges_of(consumer, name, partitions) if each.start < each.end]
-            if not ranges:
-                continue
-            of_each = max(1, sample // len(ranges))
-            ends = [Range(each.partition, max(each.start, each.end - of_each), each.end) for each in ranges]
-            records = list(read_records(consumer, name, ends))
-            letters = tuple(letter for record in records if (letter := read_letter(record)) is not None)
-            if letters:
-                firsts = [Range(each.partition, each.start, each.start + 1) for each in ranges]
-                oldest = [record.timestamp for record in read_records(consumer, name, firsts)]
-                times = [record.timestamp for record in records]
-                count = sum(each.end - each.start for each in ranges)
-                yield LetterTopic(name, count, len(records), letters, min([*oldest, *times]), max(times))
+            found = survey_topic(consumer, name, partitions, sample, read_letter)
+            if found is not None and found.letters:
+                yield found
     finally:
         consumer.close()

@@ -23,7 +23,7 @@ from sluicegate.dead_letters.groups import Group, LetterGroups, ids_of
 from sluicegate.dead_letters.letter import Letter, ReadLetter
 from sluicegate.dead_letters.mapped_format import mapped_format
 from sluicegate.dead_letters.reading import read_records
-from sluicegate.dead_letters.survey import topics_with_letters
+from sluicegate.dead_letters.survey import survey_topic
 from sluicegate.dead_letters.verdict_counts import VerdictCounts
 from sluicegate.proxy.network.tls.contexts import MemoryFiles
 from sluicegate.proxy.reload.letter_groups import group_json
@@ -76,12 +76,13 @@ class LetterDesk:
     def _row(self, topic: str) -> dict[str, Any]:
         if topic not in self._topics:
             return {"topic": topic, "problem": "the topic does not exist, or the proxy's login may not describe it"}
+        consumer = self._cluster.consumer()
         try:
-            found = next(
-                topics_with_letters(self._cluster, {topic: self._topics[topic]}, _SURVEYED, self._read_letter), None
-            )
+            found = survey_topic(consumer, topic, self._topics[topic], _SURVEYED, self._read_letter)
         except ClusterUnavailable as error:
             return {"topic": topic, "problem": str(error)}
+        finally:
+            consumer.close()
         if found is None:
             return {"topic": topic, "problem": None, "records": 0}
         return {
@@ -138,7 +139,7 @@ class LetterDesk:
                     others += 1
                 else:
                     letters.append(letter)
-                size += len(record.key or b"") + len(record.value or b"")
+                size += record.size + sum(len(name) + len(value or b"") for name, value in record.headers)
                 if size >= _MOST_BYTES or time.monotonic() >= self._until:
                     break
             return letters, sum(each.end - each.start for each in ranges), others

@@ -31,6 +31,7 @@ def asked(proxy: ProxyProcess, query: str = "") -> Any:
 def test_shows_the_topics_of_the_configuration_with_todays_verdicts(kafka_bootstrap: str, tmp_path: Path) -> None:
     orders = new_topic(kafka_bootstrap, "orders")
     dead, hidden = new_topic(kafka_bootstrap, "dead", 2), new_topic(kafka_bootstrap, "hidden")
+    plain, empty = new_topic(kafka_bootstrap, "plain"), new_topic(kafka_bootstrap, "empty")
     of_connect = from_topic(CONNECT, orders)
     write(kafka_bootstrap, dead, [(b"a", b'{"currency": 1}', of_connect), (b"b", b'{"secret": 7}', of_connect)])
     write(kafka_bootstrap, dead, [(b"c", b"3", from_topic(SLUICEGATE, orders)), (b"d", b"4", ())], partition=1)
@@ -38,7 +39,8 @@ def test_shows_the_topics_of_the_configuration_with_todays_verdicts(kafka_bootst
         "topics": [{"match": orders, "rules": [RULE], "samples": True}],
     }
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, keys)
-    proxy.config["admin"]["dead_letters"] = [dead, "absent"]
+    write(kafka_bootstrap, plain, [(b"a", b"1", ()), (b"b", b"2", ())])
+    proxy.config["admin"]["dead_letters"] = [dead, "absent", plain, empty]
     try:
         proxy.start()
         topics = asked(proxy)["topics"]
@@ -47,7 +49,14 @@ def test_shows_the_topics_of_the_configuration_with_todays_verdicts(kafka_bootst
         proxy.stop()
     file = str(tmp_path / "sluicegate.yaml")
 
-    assert [(each["topic"], each["problem"] is None) for each in topics] == [(dead, True), ("absent", False)]
+    assert [(each["topic"], each["problem"] is None) for each in topics] == [
+        (dead, True),
+        ("absent", False),
+        (plain, True),
+        (empty, True),
+    ]
+    assert (topics[2]["records"], topics[2]["read"], topics[2]["letters"]) == (2, 2, 0)
+    assert topics[3] == {"topic": empty, "problem": None, "records": 0}
     assert (topics[0]["records"], topics[0]["letters"], topics[0]["from_topics"]) == (4, 3, {orders: 3})
     assert (found["records"], found["read"], found["not_letters"], found["other_groups"]) == (4, 4, 1, 0)
     shown = run_json("show", dead, "--config", file)["groups"]

@@ -46,6 +46,17 @@ TOPICS = [
     },
     {"topic": "audit.dlq", "problem": "the topic does not exist", "records": 0},
     {"topic": "empty.dlq", "problem": None, "records": 0},
+    {
+        "topic": "payments",
+        "problem": None,
+        "records": 9000,
+        "read": 100,
+        "letters": 0,
+        "formats": [],
+        "oldest_ms": TIME,
+        "newest_ms": TIME,
+        "from_topics": {},
+    },
 ]
 
 
@@ -107,8 +118,11 @@ def test_topics_lead_to_groups_and_groups_to_clients(
 ) -> None:
     complaints: list[str] = []
     page = open_page(browser, f"{address}#/letters", complaints, width, scheme)
-    expect(page.locator("#letter-topics tbody tr")).to_have_count(3, timeout=WAIT_MS)
+    expect(page.locator("#letter-topics tbody tr")).to_have_count(4, timeout=WAIT_MS)
     expect(page.locator("#letter-topics")).to_contain_text("the topic does not exist")
+    rows = page.locator("#letter-topics tbody tr")
+    expect(rows.nth(2).locator("td").nth(2)).to_have_text("no records")
+    expect(rows.nth(3).locator("td")).to_have_text(["payments", "9,000", "0 of 100", "", "", "", ""])
     expect(page.locator("#letter-topics")).to_contain_text("4611686018427388000 ms")  # no date
     page.screenshot(path=PICTURES / f"letter-topics-{scheme}-{width}.png", full_page=True)
     page.get_by_role("link", name="orders.dlq").click()

@@ -28,11 +28,11 @@ const Time = ({ ms }) => html`<time datetime=${moment(ms)}>${moment(ms)}</time>`
 const topicColumns = (client) => [
   { title: "Topic", show: (row) => html`<a class="name" href=${href("letters", { topic: row.topic, client })}>${row.topic}</a>`, className: "id" },
   { title: "Records", show: (row) => (row.problem === null ? whole(row.records) : ""), className: "number" },
-  { title: "Letters read", show: (row) => (row.problem ?? (row.letters === undefined ? "none" : `${whole(row.letters)} of ${whole(row.read)}`)), className: "text" },
+  { title: "Letters read", show: (row) => (row.problem ?? (row.letters === undefined ? "no records" : `${whole(row.letters)} of ${whole(row.read)}`)), className: "text" },
   { title: "Formats", show: (row) => (row.formats ?? []).join(", "), className: "word" },
-  { title: "Oldest", show: (row) => row.letters && html`<${Time} ms=${row.oldest_ms} />` },
-  { title: "Newest", show: (row) => row.letters && html`<${Time} ms=${row.newest_ms} />` },
-  { title: "From topics", show: (row) => row.letters && html`<${Counts} counts=${row.from_topics} show=${(name) => html`<${TopicLink} name=${name} />`} />`, className: "id" },
+  { title: "Oldest", show: (row) => row.letters > 0 && html`<${Time} ms=${row.oldest_ms} />` },
+  { title: "Newest", show: (row) => row.letters > 0 && html`<${Time} ms=${row.newest_ms} />` },
+  { title: "From topics", show: (row) => row.letters > 0 && html`<${Counts} counts=${row.from_topics} show=${(name) => html`<${TopicLink} name=${name} />`} />`, className: "id" },
 ];
 
 const kindOf = (verdict) => (verdict.rules.length > 0 ? `${verdict.code} (${verdict.rules.join(", ")})` : verdict.code);
