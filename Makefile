@@ -68,7 +68,7 @@ pythons: ## runs the tests that need no broker on each installed Python [PYTHONS
 lanes: setup ## compares the fast path with the slow path on a million mutated requests
 conformance: setup kafka ## compares every case in every version with real brokers
 clients: setup kafka ## tests every client that can be installed; writes docs/compatibility.md
-kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## tests five clients with each Kafka release since 3.7; writes docs/compatibility.md
+kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## tests five clients and topic policies with each Kafka release since 3.7; writes docs/compatibility.md
 bounds: setup kafka ## measures hostile inputs at full size [PYTEST_ARGS="-k name"]; writes bench/results
 load: setup ## measures crowds of clients; writes bench/results/reliability.md
 faults: setup kafka ## injects faults under load [RUNS=200] [SEED=1]; with several runs writes bench/results/reliability.md

@@ -14,6 +14,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.java import java_tool
 from tests.integration.test_produce import now_ms
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
+from tests.oracle.kafka_java import CONFIG_COMMAND
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -63,7 +64,7 @@ def test_a_client_is_throttled_as_under_a_brokers_quota(kafka_bootstrap: str, pr
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     counted_names = ("--alter", "--entity-type", "clients", "--entity-name", _UNDER_BROKERS)
     what = ("--add-config", f"producer_byte_rate={_RATE}")
-    java_tool("kafka.admin.ConfigCommand", "--bootstrap-server", kafka_bootstrap, *counted_names, *what)
+    java_tool(CONFIG_COMMAND, "--bootstrap-server", kafka_bootstrap, *counted_names, *what)
 
     brokers_ms, brokers_seconds = _throttled(kafka_bootstrap, _UNDER_BROKERS, topic)
     ours_ms, our_seconds = _throttled(proxy.bootstrap, _UNDER_OURS, topic)

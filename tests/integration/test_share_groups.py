@@ -7,6 +7,7 @@ from tests.integration.clients import PLAIN, Confluent, Sent
 from tests.integration.java import java_tool
 from tests.integration.test_produce import now_ms
 from tests.integration.topics import UNVALIDATED, create_topic
+from tests.oracle.kafka_java import CONFIG_COMMAND
 
 pytestmark = pytest.mark.long
 
@@ -17,7 +18,7 @@ def test_a_share_consumer_reads_through_the_proxy(kafka_bootstrap: str, proxy: P
     values = [f"record {i}" for i in range(50)]
     change = ("--alter", "--entity-type", "groups", "--entity-name", group)
     setting = ("--add-config", "share.auto.offset.reset=earliest")
-    java_tool("kafka.admin.ConfigCommand", "--bootstrap-server", proxy.bootstrap, *change, *setting)
+    java_tool(CONFIG_COMMAND, "--bootstrap-server", proxy.bootstrap, *change, *setting)
     sent = Confluent().send(proxy.bootstrap, topic, [Sent(value, now_ms()) for value in values], "lz4", PLAIN)
     assert sent == ["ok"] * len(values)
 

@@ -28,7 +28,7 @@ from tests.integration.test_shared_state import (
 )
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.java_program import java_command
-from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
+from tests.oracle.kafka_java import CONFIG_COMMAND, KAFKA_NEW, kafka_folder
 from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def test_a_topic_that_is_deleted_past_the_proxies_loses_its_settings(
 
 def configs(bootstrap: str, topic: str, *arguments: str) -> str:
     """Run `kafka-configs.sh` of the newest Kafka, and return what it prints. Raises AssertionError if it fails."""
-    command = java_command(kafka_folder(KAFKA_NEW), "kafka.admin.ConfigCommand")
+    command = java_command(kafka_folder(KAFKA_NEW), CONFIG_COMMAND)
     about = ["--bootstrap-server", bootstrap, "--entity-type", "topics", "--entity-name", topic]
     done = subprocess.run([*command, *about, *arguments], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,6 +1,7 @@
 """Real clients get the expected errors when they change topic settings while the state topic is missing."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -14,25 +15,30 @@ from kafka.errors import UnknownError
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_shared_state import STATE, create_state_topic, delete_topic
-from tests.integration.test_topic_policies import admin, alter, described, refusal, set_values
+from tests.integration.test_topic_policies import admin, alter, configs, described, refusal, set_values
 from tests.integration.topics import UNVALIDATED, create_topic
 
 pytestmark = pytest.mark.long
 
 MODE, OWNER = "sluicegate.mode", "sluicegate.owner"
 UNREADABLE = "state_unreadable"
+ALTER, CREATE = "IncrementalAlterConfigs", "CreateTopics"
 
 
-@pytest.fixture(scope="module")
-def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+@pytest.fixture(scope="module", params=[1, 2], ids=["one-process", "two-workers"])
+def proxy(
+    request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ProxyProcess]:
     state = create_topic(kafka_bootstrap, STATE, partitions=1, prefix="state")
     for other in ("presence", "history"):
         create_state_topic(kafka_bootstrap, f"{state}-{other}")
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap)
     process.config |= {
+        "workers": request.param,
         "state": {"topic": state},
         "topic_policies": [{"topics": ["orders-*"], "keys": ["*"]}],
     }
+    process.start_seconds = 300
     process.start()
     yield process
     process.stop()
@@ -62,6 +68,29 @@ def repair(proxy: ProxyProcess, kafka_bootstrap: str) -> Iterator[Callable[[], N
         end()
 
 
+def requests(proxy: ProxyProcess, api: str) -> int:
+    """Return the number of requests of an API that clients have sent."""
+    lines = proxy.get("/metrics")[1].splitlines()
+    return sum(
+        int(float(line.split()[1])) for line in lines if line.startswith(f'sluicegate_requests_total{{api="{api}"')
+    )
+
+
+def test_javas_client_repeats_a_change_until_it_is_stored(
+    proxy: ProxyProcess, topic: str, repair: Callable[[], None]
+) -> None:
+    before = requests(proxy, ALTER)
+    with ThreadPoolExecutor() as pool:
+        changing = pool.submit(configs, proxy.bootstrap, topic, "--alter", "--add-config", f"{OWNER}=payments")
+        eventually(lambda: requests(proxy, ALTER) > before + 1, 120, "a repeated request")
+        assert not changing.done()
+
+        repair()
+
+        changing.result(300)
+    assert set_values(proxy.bootstrap, topic) == {OWNER: "payments"}
+
+
 def test_a_change_of_which_nothing_is_in_force_gets_an_error_for_a_repetition(
     proxy: ProxyProcess, topic: str, repair: Callable[[], None]
 ) -> None:
@@ -86,6 +115,7 @@ def test_a_change_of_which_nothing_is_in_force_gets_an_error_for_a_repetition(
 def test_a_change_of_which_the_brokers_part_is_in_force_is_not_repeated(
     proxy: ProxyProcess, topic: str, kafka_bootstrap: str, repair: Callable[[], None]
 ) -> None:
+    before = requests(proxy, CREATE)
     name, text = refusal(lambda: alter(proxy.bootstrap, topic, sluicegate__owner="payments", retention__ms="7200000"))
     assert (name, "the broker's settings of this request are in force" in text) == ("UNKNOWN", True)
     assert described(kafka_bootstrap, topic)["retention.ms"].value == "7200000"
@@ -95,3 +125,11 @@ def test_a_change_of_which_the_brokers_part_is_in_force_is_not_repeated(
     assert (name, text.startswith("the topic was created, but its sluicegate settings")) == ("UNKNOWN", True)
     with closing(KafkaAdminClient(bootstrap_servers=proxy.bootstrap)) as client, pytest.raises(UnknownError):
         client.create_topics([PythonTopic(f"{topic}-b", 1, 1, topic_configs={MODE: "observe"})])
+
+    repair()
+
+    assert requests(proxy, CREATE) == before + 2
+    for each in (f"{topic}-a", f"{topic}-b"):
+        assert set_values(proxy.bootstrap, each) == {}
+        alter(proxy.bootstrap, each, sluicegate__mode="observe")
+        assert set_values(proxy.bootstrap, each) == {MODE: "observe"}

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-KAFKA_NEW, KAFKA_OLD = "4.3.1", "3.9.1"
+KAFKA_NEW, KAFKA_OLD = os.environ.get("SLUICEGATE_KAFKA", "4.3.1"), "3.9.1"
 KAFKA_NEWEST = "4.4.0"
-"""The release whose messages the proxy supports. `KAFKA_NEW` is the release of most tests' broker."""
+"""The release whose messages the proxy supports. Most tests use a broker of `KAFKA_NEW`, which `make kafkas` sets."""
+CONFIG_COMMAND = "kafka.admin.ConfigCommand" if KAFKA_NEW < "4.4" else "org.apache.kafka.tools.ConfigCommand"
+"""The class of kafka-configs.sh in `KAFKA_NEW`."""
 
 
 def kafka_folder(version: str) -> Path:
