@@ -68,7 +68,7 @@ def repair(proxy: ProxyProcess, kafka_bootstrap: str) -> Iterator[Callable[[], N
         end()
 
 
-def requests(proxy: ProxyProcess, api: str) -> int:
+def count_requests(proxy: ProxyProcess, api: str) -> int:
     """Return the number of requests of an API that clients have sent."""
     lines = proxy.get("/metrics")[1].splitlines()
     return sum(
@@ -76,13 +76,13 @@ def requests(proxy: ProxyProcess, api: str) -> int:
     )
 
 
-def test_javas_client_repeats_a_change_until_it_is_stored(
+def test_java_client_retries_change_until_it_is_stored(
     proxy: ProxyProcess, topic: str, repair: Callable[[], None]
 ) -> None:
-    before = requests(proxy, ALTER)
+    before = count_requests(proxy, ALTER)
     with ThreadPoolExecutor() as pool:
         changing = pool.submit(configs, proxy.bootstrap, topic, "--alter", "--add-config", f"{OWNER}=payments")
-        eventually(lambda: requests(proxy, ALTER) > before + 1, 120, "a repeated request")
+        eventually(lambda: count_requests(proxy, ALTER) > before + 1, 120, "a repeated request")
         assert not changing.done()
 
         repair()
@@ -115,7 +115,7 @@ def test_a_change_of_which_nothing_is_in_force_gets_an_error_for_a_repetition(
 def test_a_change_of_which_the_brokers_part_is_in_force_is_not_repeated(
     proxy: ProxyProcess, topic: str, kafka_bootstrap: str, repair: Callable[[], None]
 ) -> None:
-    before = requests(proxy, CREATE)
+    before = count_requests(proxy, CREATE)
     name, text = refusal(lambda: alter(proxy.bootstrap, topic, sluicegate__owner="payments", retention__ms="7200000"))
     assert (name, "the broker's settings of this request are in force" in text) == ("UNKNOWN", True)
     assert described(kafka_bootstrap, topic)["retention.ms"].value == "7200000"
@@ -128,7 +128,7 @@ def test_a_change_of_which_the_brokers_part_is_in_force_is_not_repeated(
 
     repair()
 
-    assert requests(proxy, CREATE) == before + 2
+    assert count_requests(proxy, CREATE) == before + 2
     for each in (f"{topic}-a", f"{topic}-b"):
         assert set_values(proxy.bootstrap, each) == {}
         alter(proxy.bootstrap, each, sluicegate__mode="observe")
