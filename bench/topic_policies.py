@@ -100,7 +100,7 @@ def measure(folder: Path, address: str, topics: int) -> list[Figure]:
     return [
         Figure("start until ready, more than without settings", load, start_after - start_before, "s", 5),
         Figure("resident memory, more than without settings", load, memory_after - memory_before, "MB", 64),
-        Figure("resident memory after all were described", load, memory_described - memory_before, "MB", 128),
+        Figure("resident memory after all were described", load, memory_described - memory_before, "MB", 160),
         Figure("DescribeConfigs of all in one request, proxy / broker", load, at_proxy / at_broker, "", 5),
         Figure("one change of one topic", load, change, "s", 2),
         Figure("creation with settings in requests of 500", load, creation, "s"),
