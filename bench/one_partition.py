@@ -30,11 +30,11 @@ from bench.targets import broker
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.commands.spark import session
 from sluicegate.pipeline.jobs.audit.job import audit
-from sluicegate.pipeline.jobs.audit.policies import policies_of
-from sluicegate.pipeline.jobs.profile.cells import cells_of
+from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
+from sluicegate.pipeline.jobs.profile.cells import profile_cells
 from sluicegate.pipeline.jobs.profile.job import profile
-from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
-from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.profile.reading import TimestampReading, count_timestamps
+from sluicegate.pipeline.jobs.repair.correction import RepairRules
 from sluicegate.pipeline.jobs.repair.job import write_plan
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.runs.results import Results
@@ -58,12 +58,12 @@ def jobs_of(address: str, topic: str, results: Results, now_ms: int) -> dict[str
     topics, file = Topics(address, (topic,)), Path(results.path("bounds.yaml"))
     file.write_text(_BOUNDS.format(address=address))
     config = load_file(file, {}).config
-    policies = policies_of(config, {})
+    policies = policies_for_stored_records(config, {})
     return {
         "profile": lambda spark: profile(spark, topics, results, now_ms, _HOUR_MS, None),
         "audit": lambda spark: audit(spark, topics, results, config, policies, now_ms, None, 5),
         "plan": lambda spark: write_plan(
-            spark, topics, results, {topic: f"{topic}-clean"}, Rules(now_ms, _HOUR_MS)
+            spark, topics, results, {topic: f"{topic}-clean"}, RepairRules(now_ms, _HOUR_MS)
         ).as_json(),
         "verify": lambda spark: verify(spark, topics, topic, results, now_ms),
     }
@@ -95,7 +95,7 @@ def cpu_seconds(address: str, topic: str, now_ms: int) -> dict[str, Any]:
         return [count_timestamps(options, chunk, now_ms) for chunk in chunks]
 
     def finish(parts: list[pa.Table]) -> pa.Table:
-        return cells_of(whole, Reading.from_table(pa.concat_tables(parts)), now_ms, _HOUR_MS, None)
+        return profile_cells(whole, TimestampReading.from_table(pa.concat_tables(parts)), now_ms, _HOUR_MS, None)
 
     parts = read(in_eight)
     found = {

@@ -19,7 +19,7 @@ _NOBODY = Client("", "")
 _OVERHEAD_BYTES = 65_536  # the memory that a record is assumed to need in addition to its bytes
 
 
-def shown_contents(letter: Letter, policy: TopicPolicy, limits: ValidationLimits) -> RecordSample | None:
+def visible_contents(letter: Letter, policy: TopicPolicy, limits: ValidationLimits) -> RecordSample | None:
     """Return the beginning of the key and of the value, or None if the policy does not allow that."""
     record = letter.record
     if policy.sensitive is not None:

@@ -14,15 +14,15 @@ _WITH_FROM = frozenset({"move", "copy"})
 _NAMES = _WITH_VALUE | _WITH_FROM | {"remove"}
 
 
-class BadPatch(Exception):
+class InvalidPatch(Exception):
     """Raised if a JSON value is not a JSON Patch. The message names the operation."""
 
 
-class PatchFails(Exception):
+class PatchFailed(Exception):
     """Raised if a patch cannot be applied to a value. The message names the operation, and quotes no contents."""
 
 
-class ConditionFails(PatchFails):
+class PatchTestFailed(PatchFailed):
     """Raised if a `test` operation finds a different value."""
 
 
@@ -36,22 +36,22 @@ class PatchOperation:
     value: Any = None
 
 
-def operations_of(patch: Any) -> tuple[PatchOperation, ...]:
-    """Return a JSON Patch's operations. Raises BadPatch."""
+def parse_patch(patch: Any) -> tuple[PatchOperation, ...]:
+    """Return a JSON Patch's operations. Raises InvalidPatch."""
     if not isinstance(patch, list):
-        raise BadPatch("a JSON Patch is an array of operations (RFC 6902)")
+        raise InvalidPatch("a JSON Patch is an array of operations (RFC 6902)")
     return tuple(_operation_of(each, i) for i, each in enumerate(patch))
 
 
-def patched(document: Any, operations: Sequence[PatchOperation]) -> Any:
-    """Apply all operations and return the new document. May modify the given document. Raises PatchFails."""
+def apply_operations(document: Any, operations: Sequence[PatchOperation]) -> Any:
+    """Apply all operations and return the new document. May modify the given document. Raises PatchFailed."""
     for i, operation in enumerate(operations):
         try:
             document = _applied(document, operation)
         except _Missing as missing:
-            raise PatchFails(f"operation {i} ({operation.name}): {missing}") from None
+            raise PatchFailed(f"operation {i} ({operation.name}): {missing}") from None
         except _Differs:
-            raise ConditionFails(f"operation {i} (test): the value differs") from None
+            raise PatchTestFailed(f"operation {i} (test): the value differs") from None
     return document
 
 
@@ -65,25 +65,25 @@ class _Differs(Exception):
 
 def _operation_of(found: Any, place: int) -> PatchOperation:
     if not isinstance(found, Mapping):
-        raise BadPatch(f"operation {place} is not an object")
+        raise InvalidPatch(f"operation {place} is not an object")
     name = found.get("op")
     if name not in _NAMES:
-        raise BadPatch(f"operation {place}: op must be one of {', '.join(sorted(_NAMES))}")
+        raise InvalidPatch(f"operation {place}: op must be one of {', '.join(sorted(_NAMES))}")
     if name in _WITH_VALUE and "value" not in found:
-        raise BadPatch(f"operation {place} ({name}): value is missing")
+        raise InvalidPatch(f"operation {place} ({name}): value is missing")
     path = _pointer_of(found, "path", place)
     source = _pointer_of(found, "from", place) if name in _WITH_FROM else ()
     if name == "move" and len(source) < len(path) and path[: len(source)] == source:
-        raise BadPatch(f"operation {place} (move): a value cannot be moved into itself")
+        raise InvalidPatch(f"operation {place} (move): a value cannot be moved into itself")
     if name == "remove" and not path:
-        raise BadPatch(f"operation {place} (remove): the whole value cannot be removed")
+        raise InvalidPatch(f"operation {place} (remove): the whole value cannot be removed")
     return PatchOperation(name, path, source, found.get("value"))
 
 
 def _pointer_of(operation: Mapping[str, Any], member: str, place: int) -> tuple[str, ...]:
     pointer = operation.get(member)
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")) or _BAD_ESCAPE.search(pointer):
-        raise BadPatch(f'operation {place}: {member} must be a JSON Pointer, such as "/lines/0"')
+        raise InvalidPatch(f'operation {place}: {member} must be a JSON Pointer, such as "/lines/0"')
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 

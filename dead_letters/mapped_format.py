@@ -4,7 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluicegate.config.dead_letter_topics import MappedDeadLetters
-from sluicegate.dead_letters.header_values import Values, long_text_of, number_in_bytes, number_of, text_of
+from sluicegate.dead_letters.header_values import (
+    Values,
+    parse_binary_number,
+    parse_decimal,
+    parse_long_text,
+    parse_text,
+)
 from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, StoredRecord
 from sluicegate.validation.requests.name_pattern import NamePattern
 
@@ -26,11 +32,11 @@ class MappedFormat:
     def read(self, record: StoredRecord, values: Values) -> Letter | None:
         """Return the letter, or None if it does not name its original topic."""
         headers = self.entry.headers
-        topic = self.entry.from_topic or text_of(values, _named(headers.topic))
+        topic = self.entry.from_topic or parse_text(values, _named(headers.topic))
         if not topic:
             return None
-        number = number_of if self.entry.numbers == "text" else number_in_bytes
-        rule = text_of(values, _named(headers.rule))
+        number = parse_decimal if self.entry.numbers == "text" else parse_binary_number
+        rule = parse_text(values, _named(headers.rule))
         return Letter(
             LetterFormat.MAPPED,
             record,
@@ -39,12 +45,12 @@ class MappedFormat:
             number(values, _named(headers.offset)),
             record.timestamp if self.entry.keeps_timestamp else number(values, _named(headers.timestamp)),
             self._own(record.headers),
-            text_of(values, _named(headers.error)) or "",
-            long_text_of(values, _named(headers.message)),
+            parse_text(values, _named(headers.error)) or "",
+            parse_long_text(values, _named(headers.message)),
             (rule,) if rule else (),
-            text_of(values, _named(headers.stage)),
+            parse_text(values, _named(headers.stage)),
             number(values, _named(headers.attempts)),
-            text_of(values, _named(headers.client)),
+            parse_text(values, _named(headers.client)),
         )
 
     def _own(self, headers: Headers) -> Headers:

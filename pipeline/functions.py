@@ -15,7 +15,13 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.runs.argument_checks import Check, UnfitValue, check_arguments_with, is_integer, spark_session
+from sluicegate.pipeline.runs.argument_checks import (
+    Check,
+    InvalidValue,
+    check_arguments_with,
+    is_integer,
+    spark_session,
+)
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.validation import units
@@ -31,14 +37,14 @@ _EXACT = "decimal(19,0)"  # can represent products of int64 without overflow
 def _times(value: Any) -> Column | str:
     if isinstance(value, Column) or (isinstance(value, str) and value.strip()):
         return value
-    raise UnfitValue("a column, or a column's name")
+    raise InvalidValue("a column, or a column's name")
 
 
 def _bound_ms(value: Any) -> Column | int:
     if isinstance(value, Column) or (is_integer(value) and 0 <= value <= LONG_MAX):
         found: Column | int = value
         return found
-    raise UnfitValue("a number of milliseconds, from 0 on, or a column of such numbers")
+    raise InvalidValue("a number of milliseconds, from 0 on, or a column of such numbers")
 
 
 CHECKS: Mapping[str, Check] = {

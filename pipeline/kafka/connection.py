@@ -4,7 +4,7 @@ import socket
 import ssl
 
 from sluicegate.pipeline.kafka.settings import PROTOCOLS, ClientSettings
-from sluicegate.pipeline.kafka.tokens import Bearer, forget_token, token_of
+from sluicegate.pipeline.kafka.tokens import BearerSource, forget_token, valid_token
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
@@ -84,7 +84,7 @@ class BrokerConnection:
         """Send an encoded request body, and return the response's body, which is valid until the next request."""
         return self._ask(key, version, body)
 
-    def highest_version_of(self, key: ApiKey) -> int:
+    def highest_supported_version(self, key: ApiKey) -> int:
         """Return the highest version of an API that the broker supports; -1 if it does not support the API."""
         return self._offered.get(key, -1)
 
@@ -155,17 +155,17 @@ class BrokerConnection:
             filled += count
         return view
 
-    def _log_in(self, login: PasswordLogin | Bearer) -> None:
-        if isinstance(login, Bearer):
+    def _log_in(self, login: PasswordLogin | BearerSource) -> None:
+        if isinstance(login, BearerSource):
             self._log_in_with_token(login)
         else:
             self._exchange(login)
 
-    def _log_in_with_token(self, login: Bearer) -> None:
+    def _log_in_with_token(self, login: BearerSource) -> None:
         from sluicegate.proxy.tokens.cache import TokenMissing  # noqa: PLC0415  # few clusters need it
 
         try:
-            token = token_of(login)
+            token = valid_token(login)
         except TokenMissing as error:
             raise (BrokerUnreachable if error.is_temporary else ClusterLoginRejected)(str(error)) from error
         try:

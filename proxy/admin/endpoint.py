@@ -22,12 +22,12 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
-from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, rejection_of
+from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, invalid_request_response
 from sluicegate.proxy.admin.responses import AdminPages, all_metrics
 from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
-from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
+from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.status.status import Status
@@ -109,7 +109,7 @@ class AdminServer:
         self._web_ui: WebUiServing | None = None
         self._pages = AdminPages(metrics, status, fleet_metrics)
         self._log = structlog.get_logger("sluicegate.admin")
-        self._complaints = OnceAMinute()
+        self._complaints = OncePerMinute()
         try:
             self._listening = _listening_on(address)
         except OSError as error:
@@ -169,7 +169,7 @@ class AdminServer:
             response = await self._response_to(request, connection, exchange)
         except h11.RemoteProtocolError as error:
             connection.has_requested = True
-            response = rejection_of(error)
+            response = invalid_request_response(error)
         if response is not None:
             await exchange.respond(response, without_body)
 
@@ -177,7 +177,9 @@ class AdminServer:
         self, request: Request, connection: AdminConnection, exchange: HttpExchange
     ) -> HttpResponse | None:
         """Return the response, or None if it has already been sent."""
-        found = self._further_page(request) or self._pages.find(request.method, request.target, request.headers)
+        found = self._further_page(request) or self._pages.find_response(
+            request.method, request.target, request.headers
+        )
         if found is None and self._make_site is not None:
             if self._web_ui is None:
                 from sluicegate.proxy.admin.webui_serving import WebUiServing  # noqa: PLC0415  # for the web UI

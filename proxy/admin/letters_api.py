@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from sluicegate.config.loading import Loaded
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
-from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
+from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
 
 _WAIT_SECONDS = 4.0  # the admin endpoint ends each request within 10 s
 _KEPT_SECONDS = 5.0
@@ -65,12 +65,12 @@ class LettersApi:
         self, loaded: Callable[[], Loaded], ask: AskProcess | None = None, wait_seconds: float = _WAIT_SECONDS
     ) -> None:
         self._loaded = loaded
-        self._ask = ask or ask_process
+        self._ask = ask or run_letter_process
         self._wait_seconds = wait_seconds
         self._changing = threading.Lock()
         self._reading: _Reading | None = None
 
-    def find(self, query: str) -> HttpResponse:
+    def find_response(self, query: str) -> HttpResponse:
         """Return the topics, or a topic's groups.
 
         Blocks for up to a few seconds. If the letters cannot be read, the result is null and `problem` gives the
@@ -85,8 +85,8 @@ class LettersApi:
         if not topics:
             return _unknown("admin.dead_letters names no topic", "name the topics to show, and restart the proxy")
         try:
-            check_client("admin.dead_letters")
-        except ClientMissing as error:
+            check_client_library("admin.dead_letters")
+        except ClientLibraryMissing as error:
             return _unknown(str(error), "install the package, and restart the proxy")
         lines = self._lines(loaded, topic)
         if lines is None:
@@ -119,11 +119,11 @@ def _unknown(problem: str, advice: str) -> HttpResponse:
     return json_response({"topics": None, "groups": None, "problem": problem, "advice": advice})
 
 
-def ask_process(loaded: Loaded, topic: str | None, seconds: int = _PROCESS_SECONDS) -> list[str]:
+def run_letter_process(loaded: Loaded, topic: str | None, seconds: int = _PROCESS_SECONDS) -> list[str]:
     """Run the process for at most `seconds` after it has started, and return the complete lines that it wrote."""
-    from sluicegate.proxy.admin.letter_process import LetterQuestion  # noqa: PLC0415  # few proxies need librdkafka
+    from sluicegate.proxy.admin.letter_process import LetterQuery  # noqa: PLC0415  # few proxies need librdkafka
 
-    question = pickle.dumps(LetterQuestion(loaded, topic, seconds))
+    question = pickle.dumps(LetterQuery(loaded, topic, seconds))
     command = [sys.executable, "-c", _BEGIN.format(path=sys.path)]
     try:
         done = subprocess.run(  # noqa: S603  # the command is this program

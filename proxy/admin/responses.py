@@ -16,8 +16,8 @@ from sluicegate.proxy.network.tls.certificates import all_expiries_of
 from sluicegate.proxy.reporting.metrics.collection import (
     CollectMetrics,
     MetricsCollector,
+    collect_metrics,
     family_with_values,
-    metrics_of,
 )
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_EXPIRES
@@ -35,7 +35,7 @@ class AdminPages:
         self._fleet_collector = None if fleet_metrics is None else MetricsCollector(fleet_metrics)
         self._status = status
 
-    def find(self, method: str, path: str, headers: dict[str, str]) -> HttpResponse | Slow | None:
+    def find_response(self, method: str, path: str, headers: dict[str, str]) -> HttpResponse | Slow | None:
         """Return the response, or the function that creates it, or None for other paths.
 
         Header names are in lower case.
@@ -59,14 +59,14 @@ class AdminPages:
 
 
 def _metrics(collector: Collector, asked: dict[str, str]) -> HttpResponse:
-    encode, content_type = encoder_for(asked.get("accept", ""))
+    encode, content_type = negotiate_encoder(asked.get("accept", ""))
     body, headers = encode(collector), (("Content-Type", content_type),)
     if gzip_accepted(asked.get("accept-encoding", "")):
         return HttpResponse(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
     return HttpResponse(200, body, headers)
 
 
-def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+def negotiate_encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
     """Return the encoder that an Accept header selects, and its Content-Type.
 
     The format is Prometheus's text format or OpenMetrics.
@@ -78,7 +78,7 @@ def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
 
 
 def _liveness(status: Status) -> HttpResponse:
-    problem = status.not_live()
+    problem = status.not_live_reason()
     return text_response(200, "ok") if problem is None else text_response(503, problem)
 
 
@@ -100,5 +100,5 @@ def certificate_metrics(config: Config) -> Iterator[Metric]:
 
 def all_metrics(config: Config, snapshot: Callable[[], Snapshot]) -> Iterator[Metric]:
     """Yield all current metrics."""
-    yield from metrics_of(snapshot())
+    yield from collect_metrics(snapshot())
     yield from certificate_metrics(config)

@@ -16,7 +16,7 @@ from sluicegate.proxy.admin.http_exchange import HttpExchange, Request
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.network.daemon_thread import DaemonThread, in_daemon_thread
-from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
+from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
 from sluicegate.proxy.webui.responses import SAFE, HttpResponse, text_response
 from sluicegate.proxy.webui.site import Site, StreamRequested
 from sluicegate.proxy.webui.streams import MAX_STREAMS, STREAM_SECONDS, Streams
@@ -36,7 +36,7 @@ class WebUiServing:
         self._explainer = DaemonThread("policies")
         self._explained = 0
         self._streams = Streams(self._read_state)
-        self._complaints = OnceAMinute()
+        self._complaints = OncePerMinute()
         self._log = structlog.get_logger("sluicegate.admin")
 
     async def respond(
@@ -48,7 +48,7 @@ class WebUiServing:
             address = connection.socket.getpeername()[0]
             return await self._made(in_daemon_thread(partial(self._site.change, target, request.headers, address)))
         # A thread finds the response, because this may read the token file.
-        found = await in_daemon_thread(partial(self._site.find, target, request.headers))
+        found = await in_daemon_thread(partial(self._site.find_response, target, request.headers))
         if isinstance(found, HttpResponse):
             return found
         if found is None:

@@ -28,7 +28,7 @@ _SECRETS = ("password", "key_password", "client_secret")
 _IN_FILE = "/run/secrets/kafka"
 
 
-def lines_of(
+def format_lines(
     surveyed: TopicSurvey, bootstrap: Sequence[HostPort], access: Mapping[str, Any], listen: HostPort
 ) -> Iterator[str]:
     """Yield the lines of the file.

@@ -36,19 +36,19 @@ def doctor(
 
     from sluicegate.proxy.doctor import report
     from sluicegate.proxy.doctor.examination import examine
-    from sluicegate.proxy.reload.config_check import flaws_in, with_file_position
+    from sluicegate.proxy.reload.config_check import add_file_position, find_flaws
 
     loaded = read_file(config, _NOT_CHECKED)
     asked = loaded.config if client_config is None else _with_login_in(client_config, loaded.config)
-    flaws = [with_file_position(flaw, loaded.source) for flaw in flaws_in(loaded.config)]
+    flaws = [add_file_position(flaw, loaded.source) for flaw in find_flaws(loaded.config)]
     examined = uvloop.run(examine(asked, flaws, loaded.source))
     if as_json:
-        typer.echo(report.json_of(examined))
+        typer.echo(report.report_json(examined))
     elif sys.stdout.isatty() and find_spec("rich") is not None:  # rich belongs to the optional dependencies `demo`
-        report.draw(examined)
-        print_line(report.summary_of(examined))
+        report.print_table(examined)
+        print_line(report.summary_text(examined))
     else:
-        print_lines(report.lines_of(examined))
+        print_lines(report.format_lines(examined))
     raise typer.Exit(examined.exit_code)
 
 
@@ -91,7 +91,7 @@ def bootstrap(
         _create_state_topics(state, client_config)
         return
 
-    from sluicegate.proxy.bootstrap.first_file import lines_of
+    from sluicegate.proxy.bootstrap.first_file import format_lines
     from sluicegate.proxy.bootstrap.survey import SurveyFailed, broker_list, survey
 
     if output is not None and output.exists():
@@ -103,7 +103,7 @@ def bootstrap(
         found = uvloop.run(survey(config.upstream))
     except SurveyFailed as error:
         end([f"sluicegate bootstrap: {error}"], _NOT_CHECKED)
-    lines = list(lines_of(found, config.upstream.bootstrap, access, config.listen.bootstrap))
+    lines = list(format_lines(found, config.upstream.bootstrap, access, config.listen.bootstrap))
     if output is None:
         for line in lines:
             typer.echo(line)
@@ -116,17 +116,17 @@ def bootstrap(
 def _create_state_topics(file: Path, client_config: Path | None) -> None:
     from sluicegate.proxy.bootstrap.state_topics import create_topics
     from sluicegate.proxy.state.topic_description import TopicUnavailable
-    from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
+    from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
 
     config = read_file(file, _NOT_CHECKED).config
     if config.state is None:
         end([f"{file} has no section state"], _NOT_CHECKED)
     login = config if client_config is None else _with_login_in(client_config, config)
     try:
-        check_client("state.topic")
+        check_client_library("state.topic")
         for line in create_topics(config, config.state, login.upstream):
             print_line(line)
-    except (ClientMissing, TopicUnavailable) as error:
+    except (ClientLibraryMissing, TopicUnavailable) as error:
         end([f"sluicegate bootstrap: {error}"])
 
 

@@ -55,11 +55,11 @@ def diff(
     registry: _Registry = None,
 ) -> None:
     """Compare two contracts: print what becomes stricter or looser for producers."""
-    from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between, counts_of
+    from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between, describe_change_counts
 
     changes = list(changes_between(_loaded(old, registry), _loaded(new, registry)))
     print_lines(map(str, changes))
-    print_lines([counts_of(changes)])
+    print_lines([describe_change_counts(changes)])
     raise typer.Exit(1 if strict and any(change.effect is ProducerEffect.LOOSER for change in changes) else 0)
 
 

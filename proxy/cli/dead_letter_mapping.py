@@ -20,7 +20,7 @@ MapOption = Annotated[
 _HEADERS = frozenset(key.name for key in each_key_of(LetterHeaders))
 
 
-def mapping_of(given: Sequence[str] | None, match: str) -> dict[str, Any] | None:
+def parse_mapping_option(given: Sequence[str] | None, match: str) -> dict[str, Any] | None:
     """Return the entry of `dead_letter_topics` for the topics `match`; None without the option.
 
     Several `prefixes` are separated by commas.

@@ -103,7 +103,7 @@ def fleet(
         tls = None if tls_certificate is None else context_for_fleet(str(tls_certificate), str(tls_key))
     except (PasswordUnreadable, BadTlsFiles) as error:
         end([f"sluicegate fleet: {error}"], _USAGE)
-    seen = Fleet(find, tokens.of)
+    seen = Fleet(find, tokens.read_token)
     status = Status()
     status.end(Condition.STARTING)
     site = Site(Access(address, token), seen.live_state, seen.explain, read_reloads=seen.policy_changes)
@@ -118,7 +118,7 @@ def fleet(
         signal(number, lambda *_: stop.set())
     beats = 0
     while not stop.wait(_BEAT_SECONDS):
-        status.beat()
+        status.record_heartbeat()
         beats += 1
         if tls is not None and beats % _CERTIFICATE_BEATS == 0:
             tls.follow()
@@ -129,10 +129,10 @@ def fleet(
 def _print_fleet(address: HostPort, tokens: "_Tokens") -> None:
     """Print all proxies of the cluster of the proxy at this admin address."""
     from sluicegate.proxy.watching.admin_client import StateUnavailable, read_fleet
-    from sluicegate.proxy.watching.fleet_listing import lines_of
+    from sluicegate.proxy.watching.fleet_listing import format_lines
 
     try:
-        print_lines(lines_of(read_fleet(address, tokens.of(address))))
+        print_lines(format_lines(read_fleet(address, tokens.read_token(address))))
     except (StateUnavailable, PasswordUnreadable) as error:
         end([f"sluicegate fleet: {address}: {error}"])
 
@@ -151,7 +151,7 @@ class _Tokens:
     def files(self) -> list[Password]:
         return list(self._of.values())
 
-    def of(self, proxy: HostPort) -> str | None:
+    def read_token(self, proxy: HostPort) -> str | None:
         """Return the token for a proxy, or None if there is none. Raises PasswordUnreadable."""
         found = self._of.get(proxy) or self._of.get(None)
         return None if found is None else found.get()

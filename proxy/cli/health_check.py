@@ -18,7 +18,7 @@ _NEEDED = {"upstream": {"bootstrap": "unused:1"}, "listen": {"bootstrap": "unuse
 _THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared with, never bound
 
 
-def admin_of(file: Path | None, environment: Mapping[str, str]) -> Admin:
+def read_admin_section(file: Path | None, environment: Mapping[str, str]) -> Admin:
     """Return the admin section of the configuration file and the environment.
 
     The file need not exist. Raises ConfigError.
@@ -32,7 +32,7 @@ def admin_of(file: Path | None, environment: Mapping[str, str]) -> Admin:
     return load(Source(source.name, data, source.places), own).config.admin
 
 
-def problem_at(address: HostPort) -> str | None:
+def find_liveness_problem(address: HostPort) -> str | None:
     """Return why the proxy at this admin address is not alive, or None if it is."""
     host = _THIS_MACHINE.get(address.host, address.host)
     bounds = LookUpLimits(monotonic() + _SECONDS, _MOST_BYTES)

@@ -80,7 +80,7 @@ class CaseFile:
     cases: tuple[PolicyCase, ...] = described("the cases")
 
 
-def case_files(paths: Sequence[Path]) -> list[Path]:
+def find_case_files(paths: Sequence[Path]) -> list[Path]:
     """Return the files of test cases.
 
     These are the given files, and the files in the given folders, sorted by name.

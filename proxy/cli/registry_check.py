@@ -9,7 +9,7 @@ from sluicegate.proxy.cli.console import end, print_line
 from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 
 
-def end_if_unusable(config: Config) -> None:
+def exit_if_schemas_unusable(config: Config) -> None:
     """Print how many schemas of each registry can be used.
 
     The command ends if other schemas cannot be used or were not checked.

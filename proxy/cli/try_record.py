@@ -15,7 +15,7 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadSettings, TopicExplanation
-from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.proxy.reporting.events.violation_event import printable_beginning
 from sluicegate.validation.dispositions.marks import REASON_HEADER
 from sluicegate.validation.effective import effective_policy, violated_value
 from sluicegate.validation.from_keys import limits_of
@@ -43,7 +43,7 @@ class TrialResult:
     lines: tuple[str, ...]
 
 
-def validate_one(
+def validate_trial_record(
     topic: str,
     record: NewRecord,
     loaded: Loaded,
@@ -64,7 +64,7 @@ def validate_one(
     policy = explanation.policy.for_exempt() if explanation.exempts(client) else explanation.policy.for_client(client)
     validated = _validate(topic, record, loaded, policy, now_ms, client)
     explained = _Explanation(validated, record, policy, now_ms, client)
-    lines = [explanation.decides(), *explained.lines()]
+    lines = [explanation.deciding_entry_text(), *explained.lines()]
     if policy.checked:
         lines[2:2] = [f"  {explanation.cluster_settings_text()}"]
         if read.settings is None and loaded.config.upstream.topic_settings:
@@ -216,5 +216,5 @@ class _Explanation:
 
 def _shown(part: Beginning | None) -> str:
     """Return a key or value as a violation event shows it (`samples: true`)."""
-    shown = shown_beginning(part)
+    shown = printable_beginning(part)
     return "is null" if shown is None else f"({shown['size']} bytes): {shown['text']}"

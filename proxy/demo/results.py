@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sluicegate.proxy.demo.sample_stream import SAMPLES
-from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.events.violation_event import Event, event_to_json
 
 _SAMPLES = frozenset(sample.client_id for sample in SAMPLES)
 _MOST_OTHER_CLIENTS = 3
@@ -29,7 +29,7 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProducerRow:
     """A producer. `delivered` is None if unknown, because the producer is not one of the samples."""
 
     client_id: str
@@ -74,27 +74,29 @@ class DemoResults:
             with self._lock:
                 self._delivered[client_id] += 1
 
-    def new_rejections(self) -> list[Rejection]:
+    def take_new_rejections(self) -> list[Rejection]:
         """Return the rejections since the last call, at most a thousand."""
         with self._lock:
             new = list(self._unseen)
             self._unseen.clear()
         return new
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[ProducerRow]:
         """Yield the sample producers, then other clients with rejections."""
         with self._lock:
             last, delivered, rejected = dict(self._last), Counter(self._delivered), Counter(self._rejected)
         for sample in SAMPLES:
             found = last.pop(sample.client_id, None)
             why = "" if found is None else found.why
-            yield Row(sample.client_id, sample.topic, delivered[sample.client_id], rejected[sample.client_id], why)
+            yield ProducerRow(
+                sample.client_id, sample.topic, delivered[sample.client_id], rejected[sample.client_id], why
+            )
         for name, found in last.items():
-            yield Row(name, found.topic, None, rejected[name], found.why)
+            yield ProducerRow(name, found.topic, None, rejected[name], found.why)
 
 
 def _rejection_of(event: Event) -> Rejection:
-    fields = event_of(event)
+    fields = event_to_json(event)
     reason, details = str(fields["reason"]), ("the whole batch is rejected", str(fields["reason"]))
     why = reason
     for sample in fields["samples"][:1]:

@@ -15,7 +15,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.names import resolve_name
 from sluicegate.proxy.doctor.ports import is_free
-from sluicegate.proxy.doctor.running_proxy import identify, reachable_address
+from sluicegate.proxy.doctor.running_proxy import find_reachable_address, identify_proxy
 from sluicegate.proxy.network.listeners import CannotListen, bind
 
 _ABOUT = "advertised address"
@@ -48,7 +48,7 @@ async def check(config: Config, brokers: Mapping[int, HostPort]) -> AdvertisedCh
     address = HostPort(host, listen.bootstrap.port)
     is_resolved = await resolve_name(host) is not None
     if not is_free(listen.bootstrap):
-        return await _of_a_running_proxy(config, address if is_resolved else reachable_address(listen.bootstrap))
+        return await _of_a_running_proxy(config, address if is_resolved else find_reachable_address(listen.bootstrap))
     if not is_resolved:
         return AdvertisedCheck((CheckResult(_ABOUT, Level.NOT_CHECKED, f"this machine does not resolve {host}"),))
     return AdvertisedCheck((await _by_listening(listen.bootstrap, address),))
@@ -109,11 +109,11 @@ def _leads_elsewhere(address: HostPort, reason: str) -> CheckResult:
 
 async def _of_a_running_proxy(config: Config, address: HostPort) -> AdvertisedCheck:
     """Identify the process at the advertised address, then the process at the proxy's own port."""
-    seen = await identify(config, address)
+    seen = await identify_proxy(config, address)
     if seen.is_proxy:
         return AdvertisedCheck((CheckResult(_ABOUT, seen.level, f"{seen.found}; {_FROM_ELSEWHERE}"),), running=True)
-    here = reachable_address(config.listen.bootstrap)
-    if here != address and (await identify(config, here)).is_proxy:
+    here = find_reachable_address(config.listen.bootstrap)
+    if here != address and (await identify_proxy(config, here)).is_proxy:
         if seen.is_kafka:
             return AdvertisedCheck((CheckResult(_ABOUT, seen.level, seen.found, _CORRECT),), running=True)
         return AdvertisedCheck((_leads_elsewhere(address, seen.found),), running=True)

@@ -34,7 +34,7 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
     `flaws` is the result of `sluicegate check` for the files that the configuration names. `source` maps the
     configuration's keys to their places in the file.
     """
-    found = [files.result_of(flaw) for flaw in flaws]
+    found = [files.convert_flaw(flaw) for flaw in flaws]
     found += [result for check in machine_checks() for result in check.run(config)]
     try:
         tls = context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None

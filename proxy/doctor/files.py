@@ -13,7 +13,7 @@ _ADVICE = "correct the file; a running proxy uses it for new connections within 
 _HAS_ADVICE = (": renew it", ": set ", ": check ", "pip install")
 
 
-def result_of(flaw: Flaw) -> CheckResult:
+def convert_flaw(flaw: Flaw) -> CheckResult:
     """Convert a flaw to a result. The advice is empty if the flaw's message already contains it."""
     is_of_a_file = flaw.key.endswith("_file") and not any(each in flaw.message for each in _HAS_ADVICE)
     level = Level.FAILURE if flaw.is_error else Level.WARNING

@@ -14,7 +14,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.broker_settings import BrokerSettings, SettingsHidden, ask_for_settings
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 
@@ -108,7 +108,7 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
             return  # the other brokers have the same configuration
         examined.append(str(node_id))
     if examined:
-        words = f"the default principal builder and Kafka's handlers of logins at brokers {names_shortened(examined)}"
+        words = f"the default principal builder and Kafka's handlers of logins at brokers {shorten_names(examined)}"
         yield CheckResult(_ABOUT, Level.OK, words)
 
 

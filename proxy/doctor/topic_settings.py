@@ -8,7 +8,7 @@ from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.state.settings_now import read_settings_table
 from sluicegate.proxy.state.settings_table import SettingsTable
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
+from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.names_only import NamesOnly
 from sluicegate.validation.rulebook import FilePolicies
@@ -25,9 +25,9 @@ async def check_topic_settings(cluster: CheckedCluster) -> AsyncIterator[CheckRe
     if keys is None:
         return
     try:
-        check_client("state.topic")
+        check_client_library("state.topic")
         table = await in_daemon_thread(lambda: read_settings_table(upstream, keys.topic))
-    except (ClientMissing, TopicUnavailable):
+    except (ClientLibraryMissing, TopicUnavailable):
         return  # the check of the shared state reports it
     found = await in_daemon_thread(lambda: list(_checked(cluster, table)))
     for result in found[:_MOST_NAMED]:

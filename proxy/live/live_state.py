@@ -76,7 +76,7 @@ class TrafficHistory(TypedDict):
     violations: list[int]
 
 
-class Bounds(TypedDict):
+class BoundsState(TypedDict):
     """The bounds in force, in ms. `name` is a pattern in the configuration, `defaults`, or a topic."""
 
     name: str
@@ -84,7 +84,7 @@ class Bounds(TypedDict):
     after_ms: int
 
 
-class Distances(TypedDict):
+class DistanceCounts(TypedDict):
     """The number of batches for each distance between their timestamps and now, in steps.
 
     There are separate counts for valid batches with past timestamps, valid batches with future timestamps, and batches
@@ -175,8 +175,8 @@ class LiveState(StatusState):
     topics: list[TrafficState]
     clients: list[TrafficState]
     traffic: TrafficHistory | None
-    distances: Distances
-    bounds: list[Bounds]
+    distances: DistanceCounts
+    bounds: list[BoundsState]
     connections: Connections
     brokers: list[BrokerState]
     broker_errors: list[BrokerErrorState]

@@ -99,7 +99,7 @@ class PlainAcceptor:
 
     def _cannot_accept(self, error: OSError) -> None:
         seconds = self._spare.handle_accept_error(self._listener, error)
-        self._log.accept_failed(self._label, error.strerror or str(error))
+        self._log.log_failed_accept(self._label, error.strerror or str(error))
         self._loop.remove_reader(self._listener)
         self._resume_timer = self._loop.call_later(seconds, self._listen)
 
@@ -184,7 +184,9 @@ class ClientAcceptor:
 
     async def _cannot_accept(self, error: Exception) -> None:
         seconds = self._spare.handle_accept_error(self._listener, error)
-        self._log.accept_failed(self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error))
+        self._log.log_failed_accept(
+            self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error)
+        )
         await asyncio.sleep(seconds)
 
     async def _take(self, connection: socket.socket, peer: Any) -> None:
@@ -251,7 +253,7 @@ class ClientAcceptor:
         reason = str(error) or "cancelled"
         if isinstance(error, TimeoutError):
             reason = self._handshakes.timeout_message("no PROXY protocol header")
-        self._log.no_proxy_header(_shown(peer), self._label, reason)
+        self._log.log_missing_proxy_header(_shown(peer), self._label, reason)
 
     # -- TLS and session -------------------------------------------------------------------------------------------
 
@@ -267,15 +269,15 @@ class ClientAcceptor:
         except TimeoutError:
             connection.close()
             reason = self._handshakes.timeout_message("not complete")
-            self._log.handshake_failed(client or _shown(peer), self._label, reason)
+            self._log.log_failed_handshake(client or _shown(peer), self._label, reason)
         except asyncio.CancelledError as error:
             connection.close()
-            self._log.handshake_failed(client or _shown(peer), self._label, str(error) or "cancelled")
+            self._log.log_failed_handshake(client or _shown(peer), self._label, str(error) or "cancelled")
         except ClosedWithoutData:  # a load balancer's health check
             connection.close()
         except Exception as error:  # a client or a certificate can cause any error
             connection.close()
-            self._log.handshake_failed(client or _shown(peer), self._label, tls_failure_message(error))
+            self._log.log_failed_handshake(client or _shown(peer), self._label, tls_failure_message(error))
 
     async def _attach(self, connection: socket.socket, protocol: asyncio.BaseProtocol) -> None:
         if self._sockets is not None:

@@ -21,7 +21,7 @@ from sluicegate.proxy.registry.schema_compiler import (
     RulesProcessCompiler,
     SchemaCompiler,
 )
-from sluicegate.proxy.reporting.bounded_text import cut, printable
+from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
 from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
@@ -52,7 +52,7 @@ class UnusableSchema:
     fault: str = "cannot be used"
 
     def __str__(self) -> str:
-        subject = printable(cut(self.subject))
+        subject = escape_unprintable(truncate_text(self.subject))
         return f"subject {subject}, version {self.version} (schema {self.schema_id}) {self.fault}: {self.reason}"
 
 
@@ -168,7 +168,7 @@ class RegistrySurvey:
             unreachable,
             tuple(self._missing_tags(results)) if is_complete else (),
             tuple(
-                f"subject {printable(cut(key[0]))}: {words}"
+                f"subject {escape_unprintable(truncate_text(key[0]))}: {words}"
                 for key, found in results.items()
                 for words in found.passed_over
             ),
@@ -215,7 +215,7 @@ class RegistrySurvey:
             if policy is not None and policy.action != "reject" and field.kind is not None:
                 return _Found(
                     _one_line(
-                        f"its field {cut(field.name)} has a tag of the sensitive fields {policy.name} and is "
+                        f"its field {truncate_text(field.name)} has a tag of the sensitive fields {policy.name} and is "
                         f"{field.kind}; only strings can be masked"
                     )
                 )
@@ -231,8 +231,9 @@ class RegistrySurvey:
             for tag in fields.tags:
                 if not any(tag in each.tags for each in found):
                     yield (
-                        f"no field of the newest schemas of {len(found)} subjects has the tag {printable(cut(tag))} of "
-                        f"the sensitive fields {printable(cut(fields.name))}"
+                        f"no field of the newest schemas of {len(found)} subjects "
+                        f"has the tag {escape_unprintable(truncate_text(tag))} of "
+                        f"the sensitive fields {escape_unprintable(truncate_text(fields.name))}"
                     )
 
 
@@ -266,7 +267,7 @@ class Surveys:
 
 def _compile_rule(rule: RuleOverSchemas, content: Content) -> None:
     """Compile a rule for a schema. Raises SchemaUnusable, SchemaError and Outage."""
-    failure = f"the rule {printable(cut(rule.name))} does not fit the schema"
+    failure = f"the rule {escape_unprintable(truncate_text(rule.name))} does not fit the schema"
     try:
         expression = rule.compile_for(content, rule.text)
     except RuleUnusable as error:
@@ -311,4 +312,4 @@ def _compile(expression: ExpressionOfSchema, failure: str) -> str:
 
 
 def _one_line(reason: str) -> str:
-    return printable(" ".join(reason.split()))[:_MOST_REASON] or "the compiler reports no reason"
+    return escape_unprintable(" ".join(reason.split()))[:_MOST_REASON] or "the compiler reports no reason"

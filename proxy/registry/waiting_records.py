@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from sluicegate.proxy.reporting.waiting_clients import NOBODY, WaitingClients, WaitingNames, waiting_for
+from sluicegate.proxy.reporting.waiting_clients import NOBODY, WaitingClients, WaitingNames, make_waiting_names
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome
 from sluicegate.validation.outcome import Outcome
@@ -18,11 +18,11 @@ class WaitingRecords:
         """Record the clients that wait for `registry`."""
         self._by_registry[registry].add(waiting)
 
-    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
+    def report_batch_outcome(self, client: ClientDetails, batch: BatchOutcome) -> None:
         """Record a client that must retry a batch because of a registry."""
         for reported in batch.findings:
             if reported.finding.waits_for is not None and batch.outcome is Outcome.RESEND:
-                self.add(reported.finding.waits_for, waiting_for(client, batch.topic))
+                self.add(reported.finding.waits_for, make_waiting_names(client, batch.topic))
 
     def waiting_for_registry(self, registry: str) -> WaitingNames:
         """Return the clients that wait for a registry."""

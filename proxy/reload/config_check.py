@@ -28,12 +28,12 @@ from sluicegate.validation.rules.from_keys import parts_of
 from sluicegate.validation.rules.rule import RuleUnusable
 
 
-def flaws_in(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]:
+def find_flaws(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]:
     """Yield problems with certificates, keys, secret files, objects that rules name, and the requirements of `otel`.
 
     `files` reads schemas.
     """
-    yield from flaws_in_files(config)
+    yield from find_file_flaws(config)
     yield from _flaws_in_rules(config, None, files)
     if config.otel is not None:
         try:
@@ -42,7 +42,7 @@ def flaws_in(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]
             yield Flaw("otel", str(error))
 
 
-def flaws_in_files(config: Config) -> Iterator[Flaw]:
+def find_file_flaws(config: Config) -> Iterator[Flaw]:
     """Yield problems with current files that are not part of policies: certificates, keys, secrets and folders."""
     now = datetime.now(UTC)
     for tls in tls_files(config):
@@ -56,7 +56,7 @@ def flaws_in_files(config: Config) -> Iterator[Flaw]:
         yield from _flaws_in_otel(config.otel, now)
 
 
-def flaws_in_policies(
+def find_policy_flaws(
     config: Config, process: RulesProcess | None = None, files: SchemaFiles | None = None
 ) -> Iterator[Flaw]:
     """Yield problems with schemas, expressions, entry points, sensitive fields, and registries' files.
@@ -110,16 +110,18 @@ def _flaws_in_secrets(secrets: Iterable[Password], read: ReadContent = read_curr
 def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
     """Check the keys that take effect on a reload.
 
-    `process` has the same meaning as in `flaws_in_policies`. The schema files are read into `loaded.source`. Raises
+    `process` has the same meaning as in `find_policy_flaws`. The schema files are read into `loaded.source`. Raises
     ConfigError.
     """
     files = SchemaFiles(loaded.source.schemas, loaded.source.previous_schemas)
-    problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_policies(loaded.config, process, files)]
+    problems = [
+        convert_flaw_to_problem(flaw, loaded.source) for flaw in find_policy_flaws(loaded.config, process, files)
+    ]
     if problems:
         raise ConfigError(problems)
 
 
-def checked_policies(file: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
+def read_checked_policies(file: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
     """Return a configuration file's content after compiling all its policies.
 
     Variables in `environment` override keys of the file. Every command that compiles policies without running the proxy
@@ -130,15 +132,15 @@ def checked_policies(file: Path, environment: Mapping[str, str] = os.environ) ->
     return loaded
 
 
-def problem_of(flaw: Flaw, source: Source) -> Problem:
+def convert_flaw_to_problem(flaw: Flaw, source: Source) -> Problem:
     """Convert a flaw to a problem in the configuration file, with its place."""
     path = tuple(int(part) if part.isdigit() else part for part in flaw.key.split("."))
     return Problem(source.key_of(path), source.place_of(path), flaw.message)
 
 
-def with_file_position(flaw: Flaw, source: Source) -> Flaw:
+def add_file_position(flaw: Flaw, source: Source) -> Flaw:
     """Return a flaw with its key as spelled in the file, and with its place before the message."""
-    problem = problem_of(flaw, source)
+    problem = convert_flaw_to_problem(flaw, source)
     return replace(flaw, key=problem.key, message=f"{problem.place}: {flaw.message}")
 
 

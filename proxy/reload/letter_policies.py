@@ -5,11 +5,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 from sluicegate.config.loading import Loaded
-from sluicegate.dead_letters.verdicts import LetterValidator, TimeOf, own_time
+from sluicegate.dead_letters.verdicts import LetterValidator, TimeOf, original_timestamp
 from sluicegate.proxy.cluster.topics import read_settings_now
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.proxy.reload.config_check import checked_policies
+from sluicegate.proxy.reload.config_check import read_checked_policies
 from sluicegate.proxy.reload.topic_explanation import NOT_ASKED, TopicExplanation
 from sluicegate.validation.from_keys import limits_of
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
@@ -38,7 +38,7 @@ class LetterPolicies:
             self._policies[topic] = self._compiled(topic)
         return self._policies[topic]
 
-    def validator(self, time_of: TimeOf = own_time, now_ms: int | None = None) -> LetterValidator:
+    def validator(self, time_of: TimeOf = original_timestamp, now_ms: int | None = None) -> LetterValidator:
         """Create a validator of letters, as of `now_ms` (Unix time, ms) or of the present time."""
         return LetterValidator(self.of, self.limits, time.time_ns() // 1_000_000 if now_ms is None else now_ms, time_of)
 
@@ -51,4 +51,4 @@ class LetterPolicies:
 
 def read_policies(file: Path, topics: Collection[str]) -> LetterPolicies:
     """Return the policies of a configuration file. `topics` contains its cluster's topics. Raises ConfigError."""
-    return LetterPolicies(checked_policies(file), topics)
+    return LetterPolicies(read_checked_policies(file), topics)

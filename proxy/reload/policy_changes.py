@@ -18,7 +18,7 @@ from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE
 from sluicegate.config.values.topic_pattern import exact_name_of, parts_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.reload.json_schema_changes import changes_of
+from sluicegate.proxy.reload.json_schema_changes import schema_changes
 from sluicegate.validation.effective import EffectiveValue, effective_policy
 from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.names_only import NamesOnly
@@ -72,7 +72,7 @@ def changes_between(before: Loaded, after: Loaded) -> Iterator[PolicyChange]:
     yield from _of_lists(old, new)
 
 
-def counts_of(changes: Iterable[PolicyChange]) -> str:
+def describe_change_counts(changes: Iterable[PolicyChange]) -> str:
     """Describe the number of changes of each kind."""
     counts = Counter(change.effect for change in changes)
     return ", ".join(f"{counts[effect]} {effect.value}" for effect in ProducerEffect)
@@ -151,7 +151,7 @@ def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
     except (ValueError, RecursionError):
         return
     if old is not None and new is not None and _without_text(before[name]) == _without_text(after[name]):
-        for words, is_stricter in changes_of(old, new):
+        for words, is_stricter in schema_changes(old, new):
             effect = (
                 ProducerEffect.CHANGED
                 if is_stricter is None

@@ -20,7 +20,7 @@ from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.registry.schema_files import missing_schemas
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile, keys_needing_restart
-from sluicegate.proxy.reload.git_commits import commits_of
+from sluicegate.proxy.reload.git_commits import newest_commits
 from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between
 from sluicegate.proxy.reload.policy_history import PolicyHistory, PolicyReload
 from sluicegate.proxy.reload.reload_request import MissingFile, ReloadRequest, ReloadResult
@@ -172,7 +172,7 @@ class Reloader:
             for path in dict.fromkeys((*new, *old))
             if old.get(path) != new.get(path)
         }
-        commits = commits_of(path for path, digest in files.items() if digest is not None)
+        commits = newest_commits(path for path, digest in files.items() if digest is not None)
         if max(len(before.config.topics), len(after.config.topics)) > _MOST_COMPARED:
             self._log.info("policies changed", files=files, commits=commits, compared=False)
             self._history.add(PolicyReload(adopted_ms, files, commits=commits))

@@ -31,7 +31,7 @@ class RuleMakers:
             wait_budget, RegistryReports(counters), compiler=RulesProcessCompiler(self._process)
         )
 
-    def for_registries(
+    def create_rule_maker(
         self, registries: Mapping[str, Registry], schemas: Mapping[Path, SchemaFile] = MappingProxyType({})
     ) -> SchemaRules:
         """Return the rule maker for one configuration.

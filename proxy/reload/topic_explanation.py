@@ -68,7 +68,7 @@ class TopicExplanation:
         self.exempts = rulebook.exempts
         self.values = effective_policy(self.policy)
 
-    def decides(self) -> str:
+    def deciding_entry_text(self) -> str:
         """Return which entry applies."""
         if self._place is None:
             return f"{self._topic}: no entry of topics matches; defaults apply"
@@ -97,7 +97,7 @@ class TopicExplanation:
         return {
             "topic": self._topic,
             "owner": None if owner is None else {"team": owner.team, "contact": owner.contact},
-            "lines": [self.decides(), *self.lines()],
+            "lines": [self.deciding_entry_text(), *self.lines()],
             "effective": [value.as_json() for value in self.values],
             "source": {
                 "entry": entry,

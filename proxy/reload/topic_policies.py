@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class ConfiguredPolicies:
     """A configuration with its compiled policies, and the object that creates its rules."""
 
     config: Config
@@ -63,7 +63,9 @@ def _merged(old: Mapping[str, T], gone: frozenset[str], new: Mapping[str, T]) ->
     return {topic: each for topic, each in old.items() if topic not in gone} | dict(new)
 
 
-def topic_policies_of(configured: Configured, settings: Mapping[str, TopicValues | None]) -> CompiledTopicPolicies:
+def compile_topic_policies(
+    configured: ConfiguredPolicies, settings: Mapping[str, TopicValues | None]
+) -> CompiledTopicPolicies:
     """Return the policies of topics with these settings. Blocks, with many topics for several seconds."""
     policies, entries, problems = {}, {}, {}
     config, file, maker, source = configured.config, configured.file, configured.maker, configured.source

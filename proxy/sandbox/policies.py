@@ -19,7 +19,7 @@ _NAMES = ("sluicegate.yaml", "sluicegate.yml")
 _DRAIN_SECONDS = 2
 
 
-def configuration_in(path: Path) -> Path:
+def find_configuration_file(path: Path) -> Path:
     """Return the configuration file: `path` itself, or the file sluicegate.yaml in a folder. Raises ConfigError."""
     if not path.is_dir():
         return path

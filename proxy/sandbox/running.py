@@ -18,7 +18,7 @@ from sluicegate.proxy.sandbox.mock_cluster import MockCluster
 from sluicegate.proxy.sandbox.policies import sandbox_configuration
 from sluicegate.proxy.sandbox.reserved_ports import ReservedPorts
 from sluicegate.proxy.sandbox.standard_input import call_at_end_of_input
-from sluicegate.proxy.sandbox.violations import ViolationList, allowances
+from sluicegate.proxy.sandbox.violations import ViolationList, parse_allowances
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
@@ -66,7 +66,7 @@ def run_sandbox(
     """Run until Ctrl-C or SIGTERM, and return the result.
 
     `announce` is called once, as soon as clients can connect, with a line that contains the addresses. Raises
-    ConfigError, BadAllowance and CannotStart.
+    ConfigError, InvalidAllowance and CannotStart.
     """
     return uvloop.run(_run(options, environment, announce))
 
@@ -87,7 +87,7 @@ async def _run(
             **_addresses(options.listen, await asyncio.to_thread(cluster.node_ids), ports),
         }
         loaded = sandbox_configuration(options.configuration, environment, keys)
-        violations = ViolationList(allowances(options.allow, loaded.config))
+        violations = ViolationList(parse_allowances(options.allow, loaded.config))
         server = Server(
             loaded.config,
             violations,

@@ -18,7 +18,7 @@ from sluicegate.proxy.status.status import Status, state_of
 _DIGEST_CHARACTERS = 12
 
 
-def announcement_of_proxy(
+def make_announcer(
     config: Config, query: PolicyQuery, snapshot: Callable[[], Snapshot], status: Status
 ) -> Callable[[], Presence]:
     """Return a function that returns the current announcement.
@@ -34,7 +34,7 @@ def announcement_of_proxy(
         nonlocal of, policies
         if query.loaded is not of:
             of = query.loaded
-            policies = digest_of_policies(of)
+            policies = policies_digest(of)
         active, counters = status.active(), snapshot().counters
         return Presence(
             proxy_name(config),
@@ -57,7 +57,7 @@ def announcement_of_proxy(
     return announcement
 
 
-def digest_of_policies(loaded: Loaded) -> str:
+def policies_digest(loaded: Loaded) -> str:
     """Return a short digest of the policies.
 
     Proxies with equal policies have equal digests, even if their addresses differ.

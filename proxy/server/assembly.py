@@ -17,12 +17,12 @@ from sluicegate.proxy.network.connection_limit import most_connections
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reporting.events.violation_event import EventNumbering
 from sluicegate.proxy.reporting.events.violation_events import ViolationEvents
-from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
-from sluicegate.proxy.reporting.logs.connection_trace import Tracing
+from sluicegate.proxy.reporting.events.violation_writer import FanOutSink, ViolationSink
+from sluicegate.proxy.reporting.logs.connection_trace import ConnectionTracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.reporting.metrics.counters import Counters, RequestTimes
-from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_names, topics_of_one
+from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, configured_topic_names, topic_labels_per_worker
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.reporting.write_health import WriteHealth
@@ -134,20 +134,22 @@ def assemble_proxy(
     pacer = Pacer(runtime.call_soon, lateness)
     connecting = Pacer(runtime.call_soon, lateness, _CONNECTS_AT_ONCE)
     ordinary = make_ordinary_requests(limits_of(config), limits.max_request_partitions, runtime.now_ms, rules)
-    labels = TopicLabels(counters, names.is_known, exact_names(config), topics_of_one(config.workers))
+    labels = TopicLabels(
+        counters, names.is_known, configured_topic_names(config), topic_labels_per_worker(config.workers)
+    )
     clock = RequestClock(runtime.seconds, RequestTimes(counters))
     log = SessionLog()
 
-    def fast_path_failed(peer: str, error: Exception) -> None:
+    def report_fast_path_failure(peer: str, error: Exception) -> None:
         counters.internal_errors["revalidated"] += 1
-        log.revalidated(peer, error)
+        log.log_revalidation(peer, error)
 
-    path_counts = make_path_counts(clock, fast_path_failed)
+    path_counts = make_path_counts(clock, report_fast_path_failure)
     numbering = EventNumbering(proxy_name(config))
     view = LiveView(counters, ordinary, runtime.now_ms())
-    counts = ValidationCounts(counters, labels, view, ordinary, path_counts, topics_of_one(config.workers))
+    counts = ValidationCounts(counters, labels, view, ordinary, path_counts, topic_labels_per_worker(config.workers))
     broker_errors = BrokerErrorCounts(counters, labels.folding, runtime.now_ms)
-    sinks = view if violations is None else SeveralSinks([violations, view])
+    sinks = view if violations is None else FanOutSink([violations, view])
     observer = Observer(
         labels,
         counts,
@@ -214,7 +216,7 @@ def assemble_proxy(
         chance=runtime.chance,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
         in_flight=InFlightLimit(
-            limits.max_in_flight_total, runtime.call_later, log.client_paused, counters.limits_reached
+            limits.max_in_flight_total, runtime.call_later, log.log_paused_client, counters.limits_reached
         ),
         allowed_names=_allowed_names(config),
         principal_mapping=_principal_mapping(config),
@@ -222,7 +224,7 @@ def assemble_proxy(
         register=sessions,
         log=log,
         counts=counters,
-        begin_trace=Tracing(config.log).begin,
+        begin_trace=ConnectionTracing(config.log).begin,
         path_counts=path_counts,
         fast_path_buffer=make_fast_path_buffer(budget.fast_path_bytes),
         requests=RequestDependencies(

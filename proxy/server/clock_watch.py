@@ -18,7 +18,7 @@ _AFTER_DENIAL_SECONDS = 300.0
 _TOO_FAR_MS = 10_000
 
 
-def pause_after(found: ClockOffset | NotMeasured | None) -> float:
+def next_measurement_delay(found: ClockOffset | NotMeasured | None) -> float:
     """Return the time in seconds until the next measurement.
 
     This pause is short during a controller election, which ends soon. It is long after a denial, which persists.
@@ -55,11 +55,11 @@ class ClockWatch:
         self._status = status
         self._now_ms = now_ms
 
-    async def measure_again(self) -> None:
+    async def measure_and_wait(self) -> None:
         """Measure the offset, then wait."""
         found = await self._measure()
-        self.learn(found)
-        await asyncio.sleep(pause_after(found))
+        self.apply_results(found)
+        await asyncio.sleep(next_measurement_delay(found))
 
     async def _measure(self) -> ClockOffset | NotMeasured | None:
         """Return the offset. Return None if no broker responds or a login is missing."""
@@ -72,7 +72,7 @@ class ClockWatch:
             return None
         return found
 
-    def learn(self, found: ClockOffset | NotMeasured | None) -> None:
+    def apply_results(self, found: ClockOffset | NotMeasured | None) -> None:
         """Set the offset and the condition according to a result."""
         if not isinstance(found, ClockOffset):
             self.offset_seconds = None

@@ -53,8 +53,8 @@ class Frontend:
         log, counters = parts.log, self._counters
         self._parts = parts
         self._sockets = sockets
-        self._accept_filter = accept_filter_of(self._config, log.connection_rejected, counters.connections_rejected)
-        self._rate = connection_rate_of(self._config.limits, log.connection_delayed, counters.connections_delayed)
+        self._accept_filter = accept_filter_of(self._config, log.log_rejected_connection, counters.connections_rejected)
+        self._rate = connection_rate_of(self._config.limits, log.log_delayed_connection, counters.connections_delayed)
 
     async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
         """Accept connections on a broker's listener.
@@ -64,21 +64,21 @@ class Frontend:
         parts = self._parts
         assert parts is not None
 
-        def new_client(proxy_header_peer: str | None = None) -> Connection:
+        def create_client_connection(proxy_header_peer: str | None = None) -> Connection:
             return Session(parts.dependencies, partial(self._route, listener), proxy_header_peer).client
 
         proxied = proxy_protocol_of(self._config.listen)
         accept_filter, rate = self._accept_filter, self._rate
         label = "bootstrap" if listener is None else f"broker {listener}"
         if self.tls is None and proxied is None and accept_filter is None and rate is None:
-            return await accept_plain(listening, label, self._sockets, new_client, parts.log)
+            return await accept_plain(listening, label, self._sockets, create_client_connection, parts.log)
         return ClientAcceptor(
             listening,
             label,
             self.tls,
             proxied,
             accept_filter,
-            new_client,
+            create_client_connection,
             parts.log,
             self._handshakes,
             rate,

@@ -45,17 +45,17 @@ async def repeat_forever(step: Step) -> None:
             await asyncio.sleep(_SWEEP_SECONDS)
 
 
-def report_failing(status: Status, condition: Condition, health: WriteHealth) -> None:
+def update_write_conditions(status: Status, condition: Condition, health: WriteHealth) -> None:
     """Set the condition for each destination to which writes fail, and clear it for all others."""
     failing = health.failing()
     for destination, each in failing.items():
         detail = f"{destination}: {each.reason}"
         status.begin(condition, detail, destination, each.waiting, each.failed_at)
-    status.end_others(condition, failing)
+    status.clear_other_subjects(condition, failing)
 
 
 class Housekeeping:
-    """One proxy's periodic work, in `steps`."""
+    """One proxy's periodic work, in `periodic_steps`."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class Housekeeping:
         self._enforcement = enforcement
 
     @property
-    def steps(self) -> list[Step]:
+    def periodic_steps(self) -> list[Step]:
         """All periodic work."""
-        steps: list[Step] = [
+        periodic_steps: list[Step] = [
             self._sweep,
             self._check_sessions,
             self._measure_delay,
@@ -91,15 +91,15 @@ class Housekeeping:
             self._end_suspensions,
         ]
         if self._certificates:
-            steps.append(self._follow_certificates)
-        return steps
+            periodic_steps.append(self._follow_certificates)
+        return periodic_steps
 
     async def _sweep(self) -> None:
         """Write pending log lines and counts, and drop expired entries."""
         parts = self._parts
-        self._status.beat()
+        self._status.record_heartbeat()
         for condition, health in self._writes.items():
-            report_failing(self._status, condition, health)
+            update_write_conditions(self._status, condition, health)
         parts.observer.sweep()
         parts.log.sweep()
         parts.names.sweep(now_ms())
@@ -107,7 +107,7 @@ class Housekeeping:
 
     async def _write_down_flow(self) -> None:
         """Record the traffic of the last second."""
-        self._parts.observer.settle_traffic()
+        self._parts.observer.count_fast_path_traffic()
         self._parts.view.tick(now_ms())
         await asyncio.sleep(_FLOW_SECONDS)
 
@@ -138,7 +138,7 @@ class Housekeeping:
     async def _end_suspensions(self) -> None:
         """End the suspensions whose end time has passed."""
         await asyncio.sleep(_SUSPENSIONS_SECONDS)
-        self._enforcement.end_due()
+        self._enforcement.end_expired()
 
     def _check(self, session: Session, now: float) -> None:
         try:

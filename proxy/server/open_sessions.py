@@ -30,12 +30,12 @@ class OpenSessions:
         """Iterate over a copy of the open sessions. Thread-safe."""
         return iter(list(self._sessions))
 
-    def opened(self, session: Session) -> None:
+    def add_session(self, session: Session) -> None:
         """Add a session that was admitted."""
         self._sessions.add(session)
         self._counters.connections_opened += 1
 
-    def ended(self, session: Session) -> None:
+    def remove_session(self, session: Session) -> None:
         """Remove a session that has ended, whether or not its client was admitted."""
         if session in self._sessions:
             self._sessions.discard(session)
@@ -84,9 +84,9 @@ class ConnectionStats:
             for hold in connection.pause_reasons:
                 found.paused[side, hold.name.lower()] += 1
         if session.wants_broker:
-            self.count_broker(session.route_label, "open" if session.broker.is_open else "connecting")
+            self.count_broker_connection(session.route_label, "open" if session.broker.is_open else "connecting")
 
-    def count_broker(self, label: str, state: str) -> None:
+    def count_broker_connection(self, label: str, state: str) -> None:
         """Count a connection to a broker. `label` names the broker's listener."""
         self._round.upstream[self._broker(label), state] += 1
 

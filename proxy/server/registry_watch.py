@@ -43,7 +43,7 @@ class RegistryWatch:
                 name,
                 waiting=self._waiting.waiting_for_registry(name),
             )
-        self._status.end_others(Condition.REGISTRY_UNREACHABLE, failing)
+        self._status.clear_other_subjects(Condition.REGISTRY_UNREACHABLE, failing)
 
 
 def _detail(name: str, found: dict[LookUp, str]) -> str:

@@ -35,10 +35,10 @@ class SchemaWatch:
 
     async def repeat_look_ups(self) -> None:
         """Survey all registries, then wait."""
-        self.learn(await in_daemon_thread(self._surveys.survey_all))
+        self.apply_results(await in_daemon_thread(self._surveys.survey_all))
         await asyncio.sleep(_RETRY_SECONDS if self.failures else _EVERY_SECONDS)
 
-    def learn(self, results: Sequence[SurveyResult]) -> None:
+    def apply_results(self, results: Sequence[SurveyResult]) -> None:
         """Set the conditions according to the results.
 
         A registry whose survey was incomplete keeps its conditions.

@@ -28,13 +28,13 @@ from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
-from sluicegate.proxy.reload.topic_policies import Configured
-from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reload.topic_policies import ConfiguredPolicies
+from sluicegate.proxy.reporting.bounded_text import truncate_text
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.reporting.logs.service_reports import SurveyReports
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
-from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
+from sluicegate.proxy.reporting.metrics.topic_labels import configured_topic_names
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assemble_proxy
 from sluicegate.proxy.server.broker_watch import BrokerWatch, ProbeResults
@@ -47,7 +47,7 @@ from sluicegate.proxy.server.registry_watch import RegistryWatch
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.server.settings_store import Commit, SettingsStore
-from sluicegate.proxy.server.startup import CannotStart, Outputs, open_state, open_violations
+from sluicegate.proxy.server.startup import CannotStart, Outputs, open_shared_state, open_violation_sinks
 from sluicegate.proxy.server.topic_policies import TopicPoliciesInForce
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 from sluicegate.proxy.state.settings_table import TopicValues
@@ -173,15 +173,15 @@ class Server:
             if self._schema_watch is not None:
                 self._schema_watch.configure(config)
             state.config_generation += 1
-            parts.observer.configure(exact_names(config))
+            parts.observer.configure(configured_topic_names(config))
 
         return activate_policies
 
-    def settings_read(self) -> None:
+    def mark_settings_read(self) -> None:
         """Respond to requests about topic settings from now on, because the settings in the state
         topic are in force.
         """
-        self._running.topics.first_read.done()
+        self._running.topics.first_read.mark_done()
 
     async def adopt_settings(self, changes: Mapping[str, TopicValues | None]) -> None:
         """Put changed topic settings of the cluster in force. None stands for a topic without settings."""
@@ -191,10 +191,10 @@ class Server:
         """Suspend enforcement for exactly these topics."""
         self._running.parts.rules.suspend(suspended)
 
-    def _configured(self, config: Config, source: Source) -> Configured:
+    def _configured(self, config: Config, source: Source) -> ConfiguredPolicies:
         """Compile a configuration. Read the rules' files unless `source` has read them. Raises RuleUnusable."""
-        maker = self._rule_makers.for_registries(config.registries, source.schemas)
-        return Configured(config, file_policies_of(config, maker, source), maker, source)
+        maker = self._rule_makers.create_rule_maker(config.registries, source.schemas)
+        return ConfiguredPolicies(config, file_policies_of(config, maker, source), maker, source)
 
     def _query_of_policies(self) -> PolicyQuery:
         """Create an object that explains the policies in force, with the cluster's settings and current suspensions."""
@@ -216,7 +216,7 @@ class Server:
     def successes(self) -> Successes:
         """Return when the last write succeeded, for each condition that a failed write sets. Thread-safe."""
         return {
-            (condition, cut(destination)): succeeded_at
+            (condition, truncate_text(destination)): succeeded_at
             for condition, health in self._running.outputs.writes.items()
             for destination, succeeded_at in health.succeeded_at().items()
         }
@@ -266,20 +266,20 @@ class Server:
         self._listeners.open_bootstrap()
         query = self._query_of_policies()
         if self._change_settings is None:
-            self._store.shared = open_state(
+            self._store.shared = open_shared_state(
                 config,
                 enforcement,
                 running.topics.adopt,
-                running.topics.first_read.done,
+                running.topics.first_read.mark_done,
                 query,
                 self.status,
                 running.outputs.reports,
                 running.state.snapshot,
             )
         if config.admin.listen is not None:
-            from sluicegate.proxy.admin.opening import open_admin  # noqa: PLC0415  # workers have none
+            from sluicegate.proxy.admin.opening import open_admin_server  # noqa: PLC0415  # workers have none
 
-            self._admin = open_admin(
+            self._admin = open_admin_server(
                 config,
                 running.state.snapshot,
                 self.status,
@@ -326,12 +326,12 @@ class Server:
             [context for context in (self._frontend.tls, self._broker_tls) if context is not None],
             enforcement,
         )
-        steps = [cluster_watch.probe_again, *housekeeping.steps]
+        periodic_steps = [cluster_watch.run_probe_round, *housekeeping.periodic_steps]
         if self._probes_brokers:
-            steps += self._steps_of_one_process(parts, state)
+            periodic_steps += self._steps_of_one_process(parts, state)
         registries = RegistryWatch(self._rule_makers.registries, self._waiting_records, self.status, self._schema_watch)
-        steps.append(registries.repeat_look_ups)
-        self._tasks = [asyncio.get_running_loop().create_task(repeat_forever(step)) for step in steps]
+        periodic_steps.append(registries.repeat_look_ups)
+        self._tasks = [asyncio.get_running_loop().create_task(repeat_forever(step)) for step in periodic_steps]
 
     def _log_start(self) -> None:
         config = self._config
@@ -356,7 +356,7 @@ class Server:
         )
         state.clock_watch = ClockWatch(config.upstream, self._broker_tls, parts.login, self._mark, status, now_ms)
         self._schema_watch = SchemaWatch(config, status, SurveyReports(self.counters))
-        return [brokers.probe_again, state.clock_watch.measure_again, self._schema_watch.repeat_look_ups]
+        return [brokers.run_probe_round, state.clock_watch.measure_and_wait, self._schema_watch.repeat_look_ups]
 
     async def drain(self) -> None:
         """Stop accepting, wait at most `drain_timeout_seconds` for in-flight requests, then close everything."""
@@ -420,7 +420,7 @@ class Server:
         runtime = replace(runtime, topic_settings=None if config.state is None else topics)
         violations = self._violations
         if violations is None:
-            violations = open_violations(config, self.counters, outputs.reports)
+            violations = open_violation_sinks(config, self.counters, outputs.reports)
         parts = assemble_proxy(config, runtime, rules, self.counters, self._book, self._leading_back, violations)
         self._frontend.serve(parts, sockets)
         return parts, outputs, topics

@@ -25,12 +25,12 @@ class SettingsStore:
         self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Failures], None]
     ) -> None:
         """Store changes, as `TopicSettings.commit` describes."""
-        task = asyncio.get_running_loop().create_task(self.stored(changes, requester))
+        task = asyncio.get_running_loop().create_task(self.store_changes(changes, requester))
         self._storing.add(task)
         task.add_done_callback(self._storing.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else report(done.result()))
 
-    async def stored(self, changes: Sequence[SettingsChange], requester: Requester) -> dict[str, StoreFailure]:
+    async def store_changes(self, changes: Sequence[SettingsChange], requester: Requester) -> dict[str, StoreFailure]:
         """Store changes in a thread. Return the failure of each topic whose change failed."""
         if self.shared is None:
             return dict.fromkeys((each.topic for each in changes), StoreFailure("the proxy is starting"))

@@ -9,8 +9,8 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.reload.topic_policies import (
     CompiledTopicPolicies,
-    Configured,
-    topic_policies_of,
+    ConfiguredPolicies,
+    compile_topic_policies,
 )
 from sluicegate.proxy.server.first_read import FirstRead
 from sluicegate.proxy.server.settings_store import Commit
@@ -30,7 +30,7 @@ _MOST_NAMED = 20
 class TopicPoliciesInForce:
     """One process's topic settings and their policies. Belongs to the event loop; any thread may read it."""
 
-    def __init__(self, rules: RulesInForce, configured: Configured, status: Status, commit: Commit) -> None:
+    def __init__(self, rules: RulesInForce, configured: ConfiguredPolicies, status: Status, commit: Commit) -> None:
         self._rules = rules
         self._status = status
         self.commit = commit
@@ -48,16 +48,16 @@ class TopicPoliciesInForce:
         self._values |= {topic: its for topic, its in changes.items() if its is not None}
         for topic in (topic for topic, its in changes.items() if its is None):
             self._values.pop(topic, None)
-        new = await self._compiling.do(lambda: topic_policies_of(self.configured, changes))
+        new = await self._compiling.do(lambda: compile_topic_policies(self.configured, changes))
         self._activate(self.compiled.with_changes(changes, new))
 
-    async def compile_all(self, configured: Configured) -> CompiledTopicPolicies:
+    async def compile_all(self, configured: ConfiguredPolicies) -> CompiledTopicPolicies:
         """Return another configuration's policies for all topics with settings."""
         values = dict(self._values)
         self._compiled_version = self._version
-        return await self._compiling.do(lambda: topic_policies_of(configured, values))
+        return await self._compiling.do(lambda: compile_topic_policies(configured, values))
 
-    def configure(self, configured: Configured, compiled: CompiledTopicPolicies) -> None:
+    def configure(self, configured: ConfiguredPolicies, compiled: CompiledTopicPolicies) -> None:
         """Put another configuration in force, with the policies that `compile_all` returned for it."""
         self.configured = configured
         self._activate(compiled)
@@ -69,11 +69,11 @@ class TopicPoliciesInForce:
         self._compiling.close()
 
     @property
-    def are_known(self) -> bool:
+    def are_settings_known(self) -> bool:
         """Whether the settings in the state topic are in force."""
         return self.first_read.is_done
 
-    def await_known(self, report: Callable[[], None]) -> None:
+    def await_settings(self, report: Callable[[], None]) -> None:
         """Call `report` when the settings in the state topic are in force, or after a few seconds from the start."""
         self.first_read.wait(report)
 

@@ -56,7 +56,7 @@ class BrokerErrors:
 
     def responded(self, api_key: int, code: int) -> None:
         """Count an error code."""
-        self._counts.broker_error(self._identity, api_key, code)
+        self._counts.count_broker_error(self._identity, api_key, code)
 
     def read(self, in_flight: InFlightRequest, frame: bytes | bytearray | memoryview) -> None:
         """Count the error codes in a response, or in the beginning of a response. `frame` has no size prefix."""

@@ -42,7 +42,7 @@ class Delivery:
     def close_in_turn(self, reason: str) -> None:
         """Close the connection after the responses to all earlier requests. `reason` is for the trace."""
         if self._trace is not None:
-            self._trace.session_ending(f"proxy: {reason}")
+            self._trace.record_end_cause(f"proxy: {reason}")
         self._client.pause(PauseReason.DRAINING)
         self.in_turn(InFlightRequest(closes=True))
 
@@ -61,7 +61,7 @@ class Delivery:
         """Send the client a gathered response or one of the proxy's own."""
         size = sum(map(len, response))
         if self._trace is not None:
-            self._trace.response_sent(_head_of(response), size)
+            self._trace.trace_response(_head_of(response), size)
         if size <= _JOINED_BYTES:
             self._client.write(frame_of(*response))
         else:

@@ -9,7 +9,7 @@ from sluicegate.proxy.session.in_flight import InFlightRequest
 class Times(Protocol):
     """Receives requests' times in seconds. Each time represents `stands_for` requests of its API."""
 
-    def in_proxy(self, api_key: int, seconds: float, stands_for: int, /) -> None:
+    def count_time_in_proxy(self, api_key: int, seconds: float, stands_for: int, /) -> None:
         """Report the time from a request's complete arrival until the proxy forwarded it or responded."""
 
     def upstream(self, api_key: int, seconds: float, stands_for: int, /) -> None:
@@ -30,7 +30,7 @@ class RequestClock:
         represents, including itself.
         """
         now = self.now()
-        self._times.in_proxy(api_key, now - arrived, stands_for)
+        self._times.count_time_in_proxy(api_key, now - arrived, stands_for)
         if in_flight is not None:
             self.awaits(api_key, in_flight, now, stands_for)
 

@@ -55,10 +55,10 @@ class TopicSettings(Protocol):
     """The cluster's topic settings that sluicegate keeps."""
 
     @property
-    def are_known(self) -> bool:
+    def are_settings_known(self) -> bool:
         """Whether this proxy has read the settings since its start."""
 
-    def await_known(self, report: Callable[[], None]) -> None:
+    def await_settings(self, report: Callable[[], None]) -> None:
         """Call `report` on the event loop when the settings are known, or when this takes too long."""
 
     def settings_of(self, topic: str) -> Mapping[str, str]:

@@ -47,7 +47,7 @@ from sluicegate.proxy.reporting.proxy_name import proxy_name
 SCOPE = InstrumentationScope("sluicegate", VERSION)
 
 
-def resource_of(config: Config, service_name: str) -> Resource:
+def create_resource(config: Config, service_name: str) -> Resource:
     """Return a description that is the same for all workers of a proxy and after a restart."""
     return Resource(
         {
@@ -77,7 +77,7 @@ class ExportFailed(Exception):
 
 
 class Collector:
-    """The collector that `otel` names. Only one thread may use it, but another thread may call `end_at`."""
+    """The collector that `otel` names. Only one thread may use it, but another thread may call `set_deadline`."""
 
     def __init__(self, keys: Otel) -> None:
         self._keys = keys
@@ -87,11 +87,11 @@ class Collector:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, self._adapter)
 
-    def metric_exporter(self) -> OTLPMetricExporter:
+    def create_metric_exporter(self) -> OTLPMetricExporter:
         """Create the SDK's exporter for metrics."""
         return OTLPMetricExporter(self._url("/v1/metrics"), **self._options())
 
-    def span_exporter(self) -> OTLPSpanExporter:
+    def create_span_exporter(self) -> OTLPSpanExporter:
         """Create the SDK's exporter for spans."""
         return OTLPSpanExporter(self._url("/v1/traces"), **self._options())
 
@@ -102,7 +102,7 @@ class Collector:
             raise ExportFailed(self._adapter.reason or "internal error: the exporter did not send the export")
         return self._adapter.body
 
-    def end_at(self, end: float) -> None:
+    def set_deadline(self, end: float) -> None:
         """Limit every request to the time until `end` (s, monotonic)."""
         self._adapter.end = end
 

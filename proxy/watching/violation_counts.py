@@ -57,7 +57,7 @@ class ViolationCounts:
         self.other = 0
         self.first_ms: int | None = None
 
-    def take(self, line: bytes) -> None:
+    def count_line(self, line: bytes) -> None:
         """Count the event in a line or a record."""
         try:
             event = event_in(json.loads(line))

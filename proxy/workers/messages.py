@@ -39,7 +39,7 @@ class WorkerStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class CouldNotStart:
+class StartFailed:
     """The worker could not start. `reason` includes advice."""
 
     reason: str
@@ -156,7 +156,7 @@ Request = Command | Compile | Adopt | Suspend | AdoptSettings | SettingsChanged 
 Message = (
     WorkerSnapshot
     | WorkerStarted
-    | CouldNotStart
+    | StartFailed
     | Report
     | PoliciesCompiled
     | Adopted

@@ -64,13 +64,13 @@ async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSock
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def stop_at_end() -> None:
+    def request_stop() -> None:
         if stop.is_set():
             raise SystemExit(1)
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop_at_end)
+        loop.add_signal_handler(number, request_stop)
 
     async def adopt(newest: Loaded) -> None:
         await server.adopt(newest.config, newest.source)
@@ -83,7 +83,7 @@ async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSock
     loop.add_signal_handler(signal.SIGHUP, reloader.request if reloader is not None else _log_ignored_hangup)
     await server.start()
     files = FileWatch(lambda: loaded.config.with_policies_of(query.loaded.config), server.status)
-    watching = [loop.create_task(repeat_forever(files.look_again))]
+    watching = [loop.create_task(repeat_forever(files.wait_and_check_files))]
     if reloader is not None:
         watching.append(loop.create_task(reloader.run()))
     await stop.wait()

@@ -27,9 +27,9 @@ from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.server.housekeeping import report_failing
+from sluicegate.proxy.server.housekeeping import update_write_conditions
 from sluicegate.proxy.server.settings_store import SettingsStore
-from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push, open_state
+from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push, open_shared_state
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.condition import Condition
@@ -41,7 +41,6 @@ from sluicegate.proxy.workers.messages import (
     ChangeSettings,
     Command,
     Compile,
-    CouldNotStart,
     Inbox,
     Message,
     Outbox,
@@ -49,6 +48,7 @@ from sluicegate.proxy.workers.messages import (
     Report,
     SettingsAdopted,
     SettingsChanged,
+    StartFailed,
     Suspend,
     Suspended,
     WorkerSnapshot,
@@ -126,7 +126,7 @@ class Supervisor:
         choose_socket_folder()
         try:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
-            self._store.shared = open_state(
+            self._store.shared = open_shared_state(
                 self._config,
                 self._enforcement,
                 self.adopt_settings,
@@ -137,9 +137,9 @@ class Supervisor:
                 self._reports.snapshot,
             )
             if self._config.admin.listen is not None:
-                from sluicegate.proxy.admin.opening import open_admin  # noqa: PLC0415  # workers have none
+                from sluicegate.proxy.admin.opening import open_admin_server  # noqa: PLC0415  # workers have none
 
-                self._admin = open_admin(
+                self._admin = open_admin_server(
                     self._config,
                     self._reports.snapshot,
                     self.status,
@@ -156,7 +156,7 @@ class Supervisor:
         for index in range(1, self._config.workers + 1):
             self._start_worker(index)
         while not all(worker.takes_connections for worker in self._workers):
-            await self._workers.next_change()
+            await self._workers.wait_for_change()
             if self._cannot_start is not None:
                 await self._end_all()
                 raise CannotStart(self._cannot_start)
@@ -229,7 +229,7 @@ class Supervisor:
 
     async def _change_settings(self, worker: WorkerProcess, message: ChangeSettings) -> None:
         """Store changes of topic settings for a worker, and respond when they are in force in all workers."""
-        failed = await self._store.stored(message.changes, message.requester)
+        failed = await self._store.store_changes(message.changes, message.requester)
         worker.outbox.send(SettingsChanged(failed, message.number))
 
     def _settings_read(self) -> None:
@@ -257,7 +257,7 @@ class Supervisor:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._config.drain_timeout_seconds + _BEYOND_DRAIN_SECONDS):
                 while self._workers:
-                    await self._workers.next_change()
+                    await self._workers.wait_for_change()
         await self._end_all()
         self._log.info("stopped", workers=self._config.workers)
 
@@ -286,8 +286,10 @@ class Supervisor:
             outbox.send(Command.SETTINGS_READ)
         worker = WorkerProcess(index, process, here, outbox, now, now, adopted=self._adoptions)
         self._workers.add(worker)
-        on_message, ended = partial(self._on_message, worker), partial(self._ended, worker)
-        worker.inbox = Inbox(here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, on_message, ended)
+        on_message, handle_worker_end = partial(self._on_message, worker), partial(self._ended, worker)
+        worker.inbox = Inbox(
+            here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, on_message, handle_worker_end
+        )
 
     def _on_message(self, worker: WorkerProcess, message: Message) -> None:
         worker.last_message_at, worker.unanswered = time.monotonic(), 0
@@ -306,12 +308,12 @@ class Supervisor:
                 task = self._loop.create_task(self._change_settings(worker, message))
                 self._changing.add(task)
                 task.add_done_callback(self._changing.discard)
-            case CouldNotStart(reason) if not self._tasks:
+            case StartFailed(reason) if not self._tasks:
                 self._cannot_start = reason
-            case CouldNotStart(reason):  # the restart of the worker is retried
+            case StartFailed(reason):  # the restart of the worker is retried
                 self._log.error("worker restart failed", worker=worker.index, reason=reason)
             case Report() | WorkerSnapshot():
-                self._reports.received(worker, message)
+                self._reports.store_message(worker, message)
             case _:
                 assert_never(message)
         self._reports.update_status()
@@ -323,7 +325,7 @@ class Supervisor:
         worker.close()
         worker.process.join(_BEYOND_DRAIN_SECONDS)
         self._workers.remove(worker)
-        self._reports.ended(worker)
+        self._reports.handle_worker_end(worker)
         self._workers.notify()
         if self._draining or self._cannot_start is not None:
             return
@@ -337,7 +339,7 @@ class Supervisor:
             again_in_seconds=wait,
         )
         detail = f"worker {worker.index} ended with exit code {worker.process.exitcode} and is restarted"
-        self._reports.restarted(worker, detail)
+        self._reports.record_restart(worker, detail)
         self._loop.call_later(wait, self._start_again, worker.index)
 
     def _start_again(self, index: int) -> None:
@@ -360,9 +362,9 @@ class Supervisor:
 
     async def _keep_reporting(self) -> None:
         while True:
-            self.status.beat()
-            self._enforcement.end_due()
-            report_failing(self.status, Condition.EVENTS_LOST, self._pushes)
+            self.status.record_heartbeat()
+            self._enforcement.end_expired()
+            update_write_conditions(self.status, Condition.EVENTS_LOST, self._pushes)
             self._launcher.restart_if_ended()
             self._reports.request_regularly()
             self._reports.update_status()

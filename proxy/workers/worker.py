@@ -18,7 +18,7 @@ from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets
 from sluicegate.proxy.network.listeners import bind_shared
-from sluicegate.proxy.reporting.logs.setup import queued_logging
+from sluicegate.proxy.reporting.logs.setup import queue_log_lines
 from sluicegate.proxy.server.process_resources import reserve_descriptors
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
@@ -31,7 +31,6 @@ from sluicegate.proxy.workers.messages import (
     ChangeSettings,
     Command,
     Compile,
-    CouldNotStart,
     Inbox,
     Outbox,
     PoliciesCompiled,
@@ -40,6 +39,7 @@ from sluicegate.proxy.workers.messages import (
     SettingsAdopted,
     SettingsChanged,
     SnapshotRequest,
+    StartFailed,
     Suspend,
     Suspended,
     WorkerSnapshot,
@@ -69,7 +69,7 @@ def run_worker(
     reserve_descriptors()
     adopt_contents(source.kept)
     structlog.contextvars.bind_contextvars(worker=index)
-    with queued_logging(config.log):
+    with queue_log_lines(config.log):
         uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited), index == 1, source, settings).run())
 
 
@@ -114,7 +114,7 @@ class _Worker:
         try:
             await self._server.start()
         except CannotStart as error:
-            self._outbox.send(CouldNotStart(str(error)))
+            self._outbox.send(StartFailed(str(error)))
             return
         loop = asyncio.get_running_loop()
         Inbox(self._supervisor, "from-supervisor", loop.call_soon_threadsafe, self._handle, self._ended.set)
@@ -159,7 +159,7 @@ class _Worker:
     async def _settings_read(self, before: "asyncio.Task[None] | None") -> None:
         if before is not None:
             await asyncio.wait([before])
-        self._server.settings_read()
+        self._server.mark_settings_read()
 
     async def _adopt_settings(self, message: AdoptSettings, before: "asyncio.Task[None] | None") -> None:
         if before is not None:

@@ -18,19 +18,19 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.reporting.waiting_clients import waiting_for
+from sluicegate.proxy.reporting.waiting_clients import make_waiting_names
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.client.client_details import ClientDetails, client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.topic_writer import (
-    ClientMissing,
+    ClientLibraryMissing,
     DeliveryFailure,
     Header,
     RecordNotAccepted,
     TopicWriter,
-    check_client,
+    check_client_library,
 )
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, ViolationCause, as_written
 from sluicegate.validation.validated_request import Place
@@ -79,7 +79,7 @@ class DeadLetterWriter:
 
     def _noted(self, client: ClientDetails, letters: Sequence[DeadLetters], report: ReportFailures) -> ReportFailures:
         """Record the start of the write, and return a version of `report` that also records its end."""
-        wrote = [(each.destination, waiting_for(client, each.source), each.place) for each in letters]
+        wrote = [(each.destination, make_waiting_names(client, each.source), each.place) for each in letters]
         writes = {(topic, waiting) for topic, waiting, _ in wrote}
         numbers = [self._health.begin(topic, waiting) for topic, waiting in writes]
 
@@ -101,7 +101,7 @@ class DeadLetterWriter:
     def _run(self) -> None:
         while not self._queue.ended:
             if not self._begin_next() and self._under_way:
-                self._writer.serve(_POLL_SECONDS)
+                self._writer.poll_deliveries(_POLL_SECONDS)
 
     def _begin_next(self) -> bool:
         """Start the next job and return True, or return False if there is none.
@@ -117,10 +117,10 @@ class DeadLetterWriter:
     def _begin(self, job: "_Job") -> None:
         self._under_way += 1
         try:
-            check_client("quarantine")
+            check_client_library("quarantine")
             for letters in job.letters:
                 self._hand_over(job, letters)
-        except ClientMissing as error:  # a reloaded configuration may need the client library after the start
+        except ClientLibraryMissing as error:  # a reloaded configuration may need the client library after the start
             for letters in job.letters:
                 job.failures.setdefault(letters.place, str(error))
         job.whole = True
@@ -136,7 +136,7 @@ class DeadLetterWriter:
                 self._finish_if_done(job)
 
             try:
-                headers = headers_of(record, letters, job.client, self._turns.give_way)
+                headers = dead_letter_headers(record, letters, job.client, self._turns.give_way)
                 self._writer.write(letters.topic, record.key, record.value, headers, delivered)
             except RecordNotAccepted as error:
                 job.failures.setdefault(letters.place, str(error))
@@ -144,7 +144,7 @@ class DeadLetterWriter:
             job.left += 1
             self._turns.give_way()
             if count % _SERVED_EVERY == 0:
-                self._writer.serve(0)
+                self._writer.poll_deliveries(0)
 
     def _finish_if_done(self, job: "_Job") -> None:
         if job.whole and job.left == 0:
@@ -187,7 +187,7 @@ def _settings(within_seconds: float) -> dict[str, str | int | bool]:
     }
 
 
-def headers_of(
+def dead_letter_headers(
     record: TakenRecord, letters: DeadLetters, client: ClientDetails, give_way: Callable[[], None]
 ) -> list[Header]:
     """Return a dead letter's headers.

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import Loaded, load
 from sluicegate.protocol.records.writing import NewRecord
-from sluicegate.proxy.cli.try_record import validate_one
+from sluicegate.proxy.cli.try_record import validate_trial_record
 from sluicegate.proxy.sandbox.process import SandboxProcess
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
@@ -114,7 +114,7 @@ def events_by_number(events: list[dict[str, Any]]) -> dict[int, tuple[str, ...]]
 def trial(loaded: Loaded, topic: str, record: Sent, now_ms: int) -> str:
     """Return the error that `sluicegate try` reports, or "ok"."""
     key = None if record.key is None else record.key.encode()
-    result = validate_one(topic, NewRecord(record.timestamp, key, record.value.encode()), loaded, now_ms)
+    result = validate_trial_record(topic, NewRecord(record.timestamp, key, record.value.encode()), loaded, now_ms)
     if result.is_forwarded:
         return "ok"
     found = re.search(r"^rejected: (\w+) \(\d+\): ", "\n".join(result.lines), re.MULTILINE)

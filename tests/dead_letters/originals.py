@@ -8,7 +8,7 @@ from typing import NamedTuple
 from confluent_kafka import Producer
 
 from sluicegate.dead_letters import Headers, Letter, LetterFormat, Obstacle, StoredRecord, read_letter
-from sluicegate.dead_letters.cluster import Cluster, ranges_of
+from sluicegate.dead_letters.cluster import Cluster, read_offset_ranges
 from sluicegate.dead_letters.reading import read_records
 from tests.broker.eventually import eventually
 from tests.dead_letters.desk import SECONDS
@@ -102,10 +102,10 @@ def _stored_records(bootstrap: str, topic: str, count: int) -> list[StoredRecord
         partitions = len(consumer.list_topics(topic, SECONDS).topics[topic].partitions)
 
         def stored() -> int:
-            return sum(each.end - each.start for each in ranges_of(consumer, topic, partitions))
+            return sum(each.end - each.start for each in read_offset_ranges(consumer, topic, partitions))
 
         eventually(lambda: stored() >= count, SECONDS, f"{count} letters in {topic}")
-        return list(read_records(consumer, topic, ranges_of(consumer, topic, partitions)))
+        return list(read_records(consumer, topic, read_offset_ranges(consumer, topic, partitions)))
     finally:
         consumer.close()
 

@@ -7,7 +7,7 @@ import pytest
 from sluicegate.dead_letters import Headers, Letter, LetterFormat
 from sluicegate.dead_letters.formats import LetterReader
 from sluicegate.dead_letters.mapped_format import mapped_format
-from tests.config.reading import SMALLEST, load_text, problems_of_text
+from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
 from tests.dead_letters.letters import CONNECT, OWN, TIME, record
 
 # Sarama's and other hand-written consumers name their headers in their own code, so these headers are examples.
@@ -42,7 +42,7 @@ ADDED: Headers = (
 
 
 def read(text: str, headers: Headers) -> Letter | None:
-    entries = load_text(SMALLEST + text).config.dead_letter_topics
+    entries = load_config_text(SMALLEST + text).config.dead_letter_topics
     return LetterReader([mapped_format(entry) for entry in entries]).read(record(headers))
 
 
@@ -109,6 +109,6 @@ def test_other_records_are_no_letters(text: str, headers: Headers) -> None:
     ],
 )
 def test_mistakes_in_entries_are_errors(entry: str, words: str) -> None:
-    (problem,) = problems_of_text(f"{SMALLEST}dead_letter_topics: [{{{entry}}}]\n")
+    (problem,) = config_problems_of_text(f"{SMALLEST}dead_letter_topics: [{{{entry}}}]\n")
 
     assert words in problem

@@ -5,23 +5,25 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.dead_letters.marks import Mark, Marks, MarkState, mark_of, ranges_of_offsets
+from sluicegate.dead_letters.marks import Mark, Marks, MarkState, decode_mark, offsets_to_ranges
 
 OFFSETS = st.sets(st.integers(0, 60))
 
 
 def mark(offsets: set[int], state: MarkState = MarkState.REDRIVEN, plan: str = "p", topic_id: str = "id") -> Mark:
-    return Mark("dead", topic_id, 0, ranges_of_offsets(sorted(offsets)), state, plan, "me", 1)
+    return Mark("dead", topic_id, 0, offsets_to_ranges(sorted(offsets)), state, plan, "me", 1)
 
 
 def test_a_mark_is_read_as_it_is_written() -> None:
     given_up = Mark("dead", "id", 3, ((1, 2), (5, 9)), MarkState.GIVEN_UP, "p", "me", 1, "invalid_record")
 
-    assert mark_of(given_up.value()) == given_up
+    assert decode_mark(given_up.value()) == given_up
 
 
 def test_other_records_are_no_marks() -> None:
-    assert [mark_of(value) for value in (None, b"", b"1", b"{}", b'{"ranges": [[1]]}', b"\xff", b"[" * 9)] == [None] * 7
+    assert [decode_mark(value) for value in (None, b"", b"1", b"{}", b'{"ranges": [[1]]}', b"\xff", b"[" * 9)] == [
+        None
+    ] * 7
 
 
 @given(st.lists(OFFSETS.filter(bool), max_size=8))
@@ -35,7 +37,7 @@ def test_the_state_of_each_offset_is_that_of_its_marks(written: list[set[int]]) 
 
 @given(OFFSETS)
 def test_ranges_have_the_offsets(offsets: set[int]) -> None:
-    ranges = ranges_of_offsets(sorted(offsets))
+    ranges = offsets_to_ranges(sorted(offsets))
 
     assert {offset for first, end in ranges for offset in range(first, end)} == offsets
     assert all(before[1] < after[0] for before, after in pairwise(ranges))

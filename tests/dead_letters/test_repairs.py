@@ -7,7 +7,7 @@ import pytest
 
 from sluicegate.dead_letters.function_repair import read_function
 from sluicegate.dead_letters.repairs import LetterContent, RepairFailed, repaired
-from sluicegate.dead_letters.value_repairs import BadRepair, JsonPatch, SchemaId, read_patch, schema_id_of
+from sluicegate.dead_letters.value_repairs import BadRepair, JsonPatch, SchemaId, make_schema_id_repair, read_patch
 from tests.dead_letters.letters import CONNECT, OWN, letter
 
 CONTENT = LetterContent("orders", b"k", b"v", OWN, 7)
@@ -73,7 +73,7 @@ def test_a_schema_id_is_replaced() -> None:
         with pytest.raises(RepairFailed):
             SchemaId(258).apply(replace(CONTENT, value=value))
     with pytest.raises(BadRepair):
-        schema_id_of(-1)
+        make_schema_id_repair(-1)
 
 
 def test_a_function_changes_everything_but_the_topic(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.proxy.reporting.events.violation_event import printable_beginning
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce.request import validate_request
@@ -227,6 +227,6 @@ def test_the_samples_example_shows_the_beginning_of_bad_records() -> None:
 
     assert (most, other[0].contents) == (10, None)
     assert found[0].contents is not None
-    key, value = map(shown_beginning, found[0].contents)
+    key, value = map(printable_beginning, found[0].contents)
     assert key == {"size": 6, "text": "user-1"}
     assert value == {"size": 304, "text": "\\x1b[2J" + "x" * 252}

@@ -9,9 +9,9 @@ from sluicegate.dead_letters import StoredRecord
 from sluicegate.dead_letters.at_least_once_writer import AtLeastOnceWriter
 from sluicegate.dead_letters.cluster import Cluster
 from sluicegate.dead_letters.mark_topic import DEFAULT_MARKS
-from sluicegate.dead_letters.marks import Marks, MarkState, mark_of
+from sluicegate.dead_letters.marks import Marks, MarkState, decode_mark
 from sluicegate.dead_letters.plan import PlannedRecord
-from sluicegate.dead_letters.redriving import Origin, Pace, Redrive
+from sluicegate.dead_letters.redriving import MarkOrigin, Pace, Redrive
 from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -51,7 +51,7 @@ def test_records_are_written_to_another_cluster(kafka_bootstrap: str, other_boot
     assert [each.value() for each in stored(other_bootstrap, original)] == [f"{i}".encode() for i in range(2500)]
     assert (first["written"], again["written"]) == (2500, 0)
     assert run_json(*options)["remain"] == {"already_redriven": 2500}
-    marks = [mark_of(each.value()) for each in stored(kafka_bootstrap, DEFAULT_MARKS)]
+    marks = [decode_mark(each.value()) for each in stored(kafka_bootstrap, DEFAULT_MARKS)]
     assert any(mark is not None and mark.topic == dead for mark in marks), "the marks are beside the dead letters"
 
 
@@ -70,12 +70,12 @@ def test_a_rejected_record_is_given_up_and_the_others_are_written_once(
     ]
     writer = AtLeastOnceWriter(target, source, marks)
 
-    result = Redrive(writer, Origin("dead", "id", "plan", "me"), Pace(), lambda: 1).run(iter(planned))
+    result = Redrive(writer, MarkOrigin("dead", "id", "plan", "me"), Pace(), lambda: 1).run(iter(planned))
 
     values = [each.value() for each in stored(other_bootstrap, original)]
     assert sorted(values, key=int) == [f"{i}".encode() for i, key in enumerate(keys) if key is not None]
     assert (result.written, result.given_up) == (97, {"invalid_record": 3})
-    found = Marks("id", [mark_of(each.value()) for each in stored(kafka_bootstrap, marks)])
+    found = Marks("id", [decode_mark(each.value()) for each in stored(kafka_bootstrap, marks)])
     assert [i for i in range(100) if found.state_of(0, i) is MarkState.GIVEN_UP] == [3, 40, 41]
     assert all(found.state_of(0, i) is not None for i in range(100))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.dead_letters.cluster import Cluster
-from sluicegate.dead_letters.marks import Mark, MarkState, mark_of
+from sluicegate.dead_letters.marks import Mark, MarkState, decode_mark
 from sluicegate.dead_letters.transactional_writer import Fenced, TransactionalWriter
 from tests.dead_letters.desk import configuration, letters_for, new_topic, planned, run, run_json, stored, write
 from tests.dead_letters.letters import OWN
@@ -152,4 +152,4 @@ def test_a_second_run_fences_the_first(kafka_bootstrap: str) -> None:
 
     with pytest.raises(Fenced):
         first.write((), [mark])
-    assert [mark_of(each.value()) for each in stored(kafka_bootstrap, marks)] == [mark]
+    assert [decode_mark(each.value()) for each in stored(kafka_bootstrap, marks)] == [mark]

@@ -23,7 +23,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.clients.programs import BUILT
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import ROOT
-from tests.registry.stand_in import StandIn, http_response
+from tests.registry.stand_in import FakeHttpServer, http_response
 
 pytestmark = pytest.mark.long
 
@@ -158,7 +158,7 @@ class CasesRegistry:
         self._by_path = {
             f"/schemas/ids/{schema_id}": case.response() for schema_id, case in enumerate(CASES, 1) if case.is_known
         }
-        self.here = StandIn(self._respond)
+        self.here = FakeHttpServer(self._respond)
 
     def name_guid(self, guid: str, schema_id: int) -> None:
         self._by_path[f"/schemas/guids/{guid}"] = self._by_path[f"/schemas/ids/{schema_id}"]

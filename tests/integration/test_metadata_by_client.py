@@ -11,7 +11,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from tests.broker.certificates import Authority
 from tests.broker.proxy_process import ProxyProcess
-from tests.proxy.scripted_broker import ScriptedBroker, metadata_of_brokers
+from tests.proxy.scripted_broker import ScriptedBroker, metadata_response_with_brokers
 from tests.wire.raw_client import RawClient
 
 _NODE = 1
@@ -52,7 +52,7 @@ async def test_clients_of_two_zones_get_the_brokers_of_their_zone(tmp_path: Path
 
             def metadata_by_client(version: int, body: bytes, asked: ScriptedBroker = each) -> bytes | None:
                 agent = agents["east" if "east" in asked.client else "west"].address
-                return metadata_of_brokers((_NODE, agent.host, agent.port))(version, body)
+                return metadata_response_with_brokers((_NODE, agent.host, agent.port))(version, body)
 
             each.answers[ApiKey.METADATA] = metadata_by_client
         proxy = ProxyProcess(tmp_path, str(bootstrap.address))

@@ -19,7 +19,7 @@ from tests.framing.cases import AMBIGUOUS, UNREADABLE
 from tests.integration.test_modes import error_code_in, make_topic_known, now_ms
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_OLD
-from tests.registry.stand_in import StandIn, http_response
+from tests.registry.stand_in import FakeHttpServer, http_response
 from tests.wire.batches import GZIP, LZ4, Rec, batch, message, wrapper
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -135,7 +135,7 @@ def violated_rules(proxy: ProxyProcess) -> set[str]:
 def settings() -> Iterator[dict[str, Any]]:
     """Yield the configuration of a proxy with a policy for each reason."""
     acks = {"name": "acks", "match": {"topics": f"{topic_prefix(Reason.REQUEST_RULE_VIOLATED)}-*"}, "acks": ["all"]}
-    with StandIn(lambda client, _head: client.sendall(http_response("200 OK", UNREADABLE_SCHEMA))) as broken:
+    with FakeHttpServer(lambda client, _head: client.sendall(http_response("200 OK", UNREADABLE_SCHEMA))) as broken:
         yield {
             "defaults": DEFAULTS,
             "topics": [{"match": f"{topic_prefix(reason)}-*", **cause.policy} for reason, cause in CAUSES.items()],

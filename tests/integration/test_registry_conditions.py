@@ -14,12 +14,12 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.condition_views import active_condition_details, wait_until_begun, wait_until_condition_ended
-from tests.integration.test_registry_outages import framed_by_id
+from tests.integration.test_registry_outages import frame_with_schema_id
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
-from tests.registry.apicurio import Apicurio
+from tests.registry.apicurio import ApicurioServer
 from tests.registry.conftest import apicurio, registry_process
-from tests.registry.relay import relay_with_login
-from tests.registry.stand_in import StandIn, http_response
+from tests.registry.relay import handler_of_relay_with_login
+from tests.registry.stand_in import FakeHttpServer, http_response
 from tests.registry.test_survey import UNUSABLE
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
@@ -41,8 +41,8 @@ class FailingRegistryFront:
 
     def __init__(self, port: int) -> None:
         self.fails: Callable[[str], bool] = lambda _path: False
-        self._through = relay_with_login(port)
-        self.here = StandIn(self._response)
+        self._through = handler_of_relay_with_login(port)
+        self.here = FakeHttpServer(self._response)
 
     def _response(self, client: socket.socket, head: bytes) -> bool | None:
         path = head.split(b" ", 2)[1].decode()
@@ -53,7 +53,7 @@ class FailingRegistryFront:
 
 
 @pytest.fixture
-def failing_registry(apicurio: Apicurio) -> Iterator[FailingRegistryFront]:
+def failing_registry(apicurio: ApicurioServer) -> Iterator[FailingRegistryFront]:
     made = FailingRegistryFront(apicurio.port)
     with made.here:
         yield made
@@ -79,7 +79,7 @@ class RetryingProducer:
 
 
 def send_record(proxy: ProxyProcess, topic: str, client_id: str, schema_id: int) -> int:
-    data = batch([Rec(time.time_ns() // 1_000_000, value=framed_by_id(schema_id))])
+    data = batch([Rec(time.time_ns() // 1_000_000, value=frame_with_schema_id(schema_id))])
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=30) as client:
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]), client_id)
         response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
@@ -102,13 +102,13 @@ def create_orders_topic(kafka_bootstrap: str) -> str:
     return create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders")
 
 
-def register_new_schema(apicurio: Apicurio, subject: str = "", **more: Any) -> int:
+def register_new_schema(apicurio: ApicurioServer, subject: str = "", **more: Any) -> int:
     return apicurio.register(subject or f"s-{uuid.uuid4().hex}", _FIXED.format(name=uuid.uuid4().hex), **more)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
-    kafka_bootstrap: str, apicurio: Apicurio, tmp_path: Path, web_ui: "Page | None", workers: int
+    kafka_bootstrap: str, apicurio: ApicurioServer, tmp_path: Path, web_ui: "Page | None", workers: int
 ) -> None:
     proxy = proxy_with_registry(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", workers=workers)
     topic, unknown = create_orders_topic(kafka_bootstrap), register_new_schema(apicurio)
@@ -142,7 +142,7 @@ def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
 
 def test_a_registry_that_fails_to_list_subjects_is_a_condition(
     kafka_bootstrap: str,
-    apicurio: Apicurio,
+    apicurio: ApicurioServer,
     failing_registry: FailingRegistryFront,
     tmp_path: Path,
     web_ui: "Page | None",
@@ -166,7 +166,7 @@ def test_a_registry_that_fails_to_list_subjects_is_a_condition(
 
 def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
     kafka_bootstrap: str,
-    apicurio: Apicurio,
+    apicurio: ApicurioServer,
     failing_registry: FailingRegistryFront,
     tmp_path: Path,
     web_ui: "Page | None",
@@ -198,7 +198,7 @@ def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
 
 def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
     kafka_bootstrap: str,
-    apicurio: Apicurio,
+    apicurio: ApicurioServer,
     failing_registry: FailingRegistryFront,
     tmp_path: Path,
     web_ui: "Page | None",
@@ -239,7 +239,7 @@ def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
 
 
 def test_a_newest_schema_that_cannot_be_used_is_a_condition(
-    kafka_bootstrap: str, apicurio: Apicurio, tmp_path: Path, web_ui: "Page | None"
+    kafka_bootstrap: str, apicurio: ApicurioServer, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     subject = f"orders-{uuid.uuid4().hex}-value"
     apicurio.register(subject, UNUSABLE["undefined"][1], "PROTOBUF")

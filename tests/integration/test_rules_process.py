@@ -16,7 +16,7 @@ from tests.bounds.costly_schemas import all_of_chain_schema, json_schema_with_pa
 from tests.bounds.stage import Stage
 from tests.broker.eventually import eventually
 from tests.proxy.rules_process.processes import children_of, is_alive
-from tests.registry.schemas_by_id import registry_of
+from tests.registry.schemas_by_id import fake_registry_with_schemas
 from tests.wire.batches import NONE, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -46,7 +46,7 @@ def schema_text(schema_id: int) -> tuple[str, str] | None:
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     on_error = [{"match": f"{kind}", "rules": [{"name": "body", "on_schema_error": kind, **BODY}]} for kind in CODES]
-    with registry_of(schema_text) as registry:
+    with fake_registry_with_schemas(schema_text) as registry:
         made = Stage(
             tmp_path_factory.mktemp("rules"),
             config={
@@ -172,7 +172,7 @@ def test_an_idle_rules_process_that_is_killed_is_logged_counted_and_replaced(sta
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
 def test_the_rules_process_ends_with_the_proxy(is_killed: bool, tmp_path: Path) -> None:
-    with registry_of(schema_text) as registry:
+    with fake_registry_with_schemas(schema_text) as registry:
         config = {
             "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}],
             "registries": {"main": {"url": registry.url}},

@@ -13,7 +13,7 @@ import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
-from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement, encode, key_of
+from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement, encode, operation_key
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.condition_views import wait_until_begun, wait_until_condition_ended
@@ -195,7 +195,7 @@ def test_an_open_transaction_of_another_writer_delays_nothing(
     writer.init_transactions()
     writer.begin_transaction()
     for name in (state_topic, f"{state_topic}-history", f"{state_topic}-presence"):
-        writer.produce(name, encode(change), key_of(operation))
+        writer.produce(name, encode(change), operation_key(operation))
     assert writer.flush(30) == 0
 
     one, two = make_proxy().start(), make_proxy(workers=2).start()

@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
-from tests.registry.stand_in import StandIn, http_response
+from tests.registry.stand_in import FakeHttpServer, http_response
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import API_VERSIONS, PRODUCE, RawClient, produce_body, topic_data
 from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
@@ -59,7 +59,10 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("proxy")
     (folder / "password").write_text(SECRETS["a file's login at a registry"] + "\n")
     with ExitStack() as stack:
-        registry, receiver = stack.enter_context(StandIn(echo_headers)), stack.enter_context(StandIn(echo_headers))
+        registry, receiver = (
+            stack.enter_context(FakeHttpServer(echo_headers)),
+            stack.enter_context(FakeHttpServer(echo_headers)),
+        )
         login = {"mechanism": "PLAIN", "username": "me", "password": SECRETS["a login at brokers"]}
         rules = [
             {"name": name, "value": {"schema": {"registry": name, "subject": "any"}}} for name in ("main", "by-file")

@@ -34,7 +34,7 @@ def edge_times_around(moment: int) -> set[int]:
     return {number for number in near if LEAST <= number <= MOST}
 
 
-def random_questions() -> list[Asked]:
+def random_arguments() -> list[Asked]:
     chance = random.Random(937)
     times = [(time, moment) for moment in MOMENTS for time in edge_times_around(moment)]
     times += [(chance.randint(LEAST, MOST), chance.randint(LEAST, MOST)) for _ in range(2000)]
@@ -57,7 +57,7 @@ def function_results(row: Row) -> tuple[str, bool, str | None]:
 
 
 def test_column_functions_agree_with_the_proxy(spark: SparkSession) -> None:
-    frame = spark.createDataFrame(random_questions(), COLUMNS)
+    frame = spark.createDataFrame(random_arguments(), COLUMNS)
 
     found = frame.select(
         *frame.columns,
@@ -79,7 +79,7 @@ def test_column_functions_agree_with_the_proxy(spark: SparkSession) -> None:
 
 def test_sql_functions_agree_with_the_proxy(spark: SparkSession) -> None:
     register_functions(spark)
-    spark.createDataFrame(random_questions()[::3], COLUMNS).createOrReplaceTempView("asked_in_sql")
+    spark.createDataFrame(random_arguments()[::3], COLUMNS).createOrReplaceTempView("asked_in_sql")
 
     found = spark.sql(
         "SELECT *, sluicegate_diagnose(timestamp, appended) AS looks,"

@@ -3,25 +3,27 @@
 import subprocess
 import sys
 
-LEFT_OUT = "from sluicegate.pipeline.source.tasks import leave_pandas_out; leave_pandas_out()"
+LEFT_OUT = "from sluicegate.pipeline.source.tasks import block_pandas_import; block_pandas_import()"
 MAKES = "import sys; import pyarrow as pa; pa.array([1]); assert 'pandas' not in sys.modules"
 
 
-def ends_well(*lines: str) -> None:
+def assert_script_succeeds(*lines: str) -> None:
     message = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
     assert message.returncode == 0, message.stderr
 
 
 def test_arrays_are_made_without_pandas() -> None:
-    ends_well(LEFT_OUT, MAKES)
+    assert_script_succeeds(LEFT_OUT, MAKES)
 
 
 def test_pandas_is_imported_when_a_series_is_requested() -> None:
-    ends_well(LEFT_OUT, MAKES, "assert pa.array([1, 2]).to_pandas().sum() == 3", "assert 'pandas' in sys.modules")
+    assert_script_succeeds(
+        LEFT_OUT, MAKES, "assert pa.array([1, 2]).to_pandas().sum() == 3", "assert 'pandas' in sys.modules"
+    )
 
 
-def test_compacted_batches_keep_their_other_checks() -> None:
-    ends_well(
+def test_pandas_conversions_work_after_import_is_blocked() -> None:
+    assert_script_succeeds(
         LEFT_OUT,
         MAKES,
         "pa.array([1]).to_pandas()",  # as Spark does with the argument of a user's function
@@ -32,7 +34,7 @@ def test_compacted_batches_keep_their_other_checks() -> None:
 
 
 def test_garbage_collection_skips_objects_from_before_the_first_task() -> None:
-    ends_well(
+    assert_script_succeeds(
         "import gc; from sluicegate.pipeline.source.tasks import begin_task",
         "before = len(gc.get_objects())",
         "begin_task()",

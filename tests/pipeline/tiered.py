@@ -39,7 +39,7 @@ def tiered_topic(kafka: Kafka, timestamps: list[int]) -> str:
     """Create a topic of one partition with these times; all segments except the last are only in remote storage."""
     topic = plain_topic(kafka, timestamps, UNLIMITED | _TIERED)
     enough = len(timestamps) // 2
-    eventually(lambda: local_start(kafka, topic) > enough, 60, "segments to be in remote storage only")
+    eventually(lambda: local_log_start(kafka, topic) > enough, 60, "segments to be in remote storage only")
     return topic
 
 
@@ -54,7 +54,7 @@ def plain_topic(kafka: Kafka, timestamps: list[int], settings: dict[str, str] | 
     return topic
 
 
-def local_start(kafka: Kafka, topic: str) -> int:
+def local_log_start(kafka: Kafka, topic: str) -> int:
     """Return the first offset of the local log; the name of a segment's file is its first offset."""
     (node,) = kafka.nodes
     segments = (kafka.folder / f"data-{node.node_id}" / f"{topic}-0").glob("*.log")

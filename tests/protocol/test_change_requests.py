@@ -26,13 +26,13 @@ TEXT = st.text("ab.é", max_size=10) | st.sampled_from(["sluicegate.mode", "rete
 TAGS = st.dictionaries(st.integers(0, 300), st.binary(max_size=5), max_size=2)
 
 
-def go_on() -> None:
+def never_abandon() -> None:
     pass
 
 
 @st.composite
-def requests(draw: Any, api: ApiKey, version: int) -> Value:
-    def tagged(value: Value) -> Value:
+def change_request_values(draw: Any, api: ApiKey, version: int) -> Value:
+    def with_random_tags(value: Value) -> Value:
         tags = draw(TAGS) if APIS[api].is_flexible(version) else {}
         return {**value, "unknown_tags": tags} if tags else value
 
@@ -40,38 +40,38 @@ def requests(draw: Any, api: ApiKey, version: int) -> Value:
     items = []
     for name in draw(st.lists(TEXT, max_size=4)):
         settings = draw(st.lists(st.fixed_dictionaries({"name": TEXT, "value": st.none() | TEXT}), max_size=4))
-        item: Value = {"configs": [tagged({**each, **operation}) for each in settings]}
+        item: Value = {"configs": [with_random_tags({**each, **operation}) for each in settings]}
         if api is CREATE:
             assignments = [
-                tagged({"partition_index": n, "broker_ids": [1] * n}) for n in range(draw(st.integers(0, 3)))
+                with_random_tags({"partition_index": n, "broker_ids": [1] * n}) for n in range(draw(st.integers(0, 3)))
             ]
             item |= {"name": name, "num_partitions": 1, "replication_factor": 2, "assignments": assignments}
         else:
             item |= {"resource_type": draw(st.sampled_from([2, 4, -1])), "resource_name": name}
-        items.append(tagged(item))
+        items.append(with_random_tags(item))
     value: Value = {"topics" if api is CREATE else "resources": items}
     if api is CREATE:
         value["timeout_ms"] = 7
     if api is not CREATE or version >= 1:
         value["validate_only"] = draw(st.booleans())
-    return tagged(value)
+    return with_random_tags(value)
 
 
-def items_of(value: Value) -> list[Value]:
+def topics_or_resources_of(value: Value) -> list[Value]:
     items: list[Value] = value["topics"] if "topics" in value else value["resources"]
     return items
 
 
-def read(api: ApiKey, version: int, frame: bytes, body_at: int = 0) -> ChangeRequest:
-    return read_change(api, version, frame, body_at, PREFIX, go_on)
+def read_change_request(api: ApiKey, version: int, frame: bytes, body_at: int = 0) -> ChangeRequest:
+    return read_change(api, version, frame, body_at, PREFIX, never_abandon)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_a_request_is_read_as_its_schema_says(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_change_request_fields_equal_those_of_the_schema(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
-    value = data.draw(requests(api, version))
+    value = data.draw(change_request_values(api, version))
 
-    found = read(api, version, b"header" + SCHEMAS[api].build(value, version), 6)
+    found = read_change_request(api, version, b"header" + SCHEMAS[api].build(value, version), 6)
 
     expected = [
         (
@@ -80,7 +80,7 @@ def test_a_request_is_read_as_its_schema_says(data: st.DataObject, kind: tuple[A
             any(setting["name"].startswith(PREFIX) for setting in each["configs"]),
             [(s["name"], s.get("config_operation", 0), s["value"]) for s in each["configs"]],
         )
-        for each in items_of(value)
+        for each in topics_or_resources_of(value)
     ]
     assert [
         (item.kind, item.name, item.has_prefix, [(s.name, s.operation, s.value) for s in item.settings])
@@ -90,11 +90,13 @@ def test_a_request_is_read_as_its_schema_says(data: st.DataObject, kind: tuple[A
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_what_is_left_out_leaves_the_rest_as_it_was(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_removing_items_and_settings_leaves_the_rest_of_the_request_unchanged(
+    data: st.DataObject, kind: tuple[ApiKey, int]
+) -> None:
     api, version = kind
-    value = data.draw(requests(api, version))
+    value = data.draw(change_request_values(api, version))
     frame = b"header" + SCHEMAS[api].build(value, version)
-    items = items_of(value)
+    items = topics_or_resources_of(value)
     dropped = data.draw(st.sets(st.integers(0, len(items) - 1)) if items else st.just(set[int]()))
     settings = {
         number: data.draw(st.sets(st.integers(0, len(item["configs"]) - 1)))
@@ -103,7 +105,7 @@ def test_what_is_left_out_leaves_the_rest_as_it_was(data: st.DataObject, kind: t
     }
     is_validation = data.draw(st.booleans()) or value.get("validate_only", False)
 
-    parts = without(frame, read(api, version, frame, 6), dropped, settings, is_validation, lambda: None)
+    parts = without(frame, read_change_request(api, version, frame, 6), dropped, settings, is_validation, lambda: None)
 
     items[:] = [
         {**item, "configs": [s for place, s in enumerate(item["configs"]) if place not in settings.get(number, ())]}
@@ -116,22 +118,22 @@ def test_what_is_left_out_leaves_the_rest_as_it_was(data: st.DataObject, kind: t
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_a_cut_request_is_malformed(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_rejects_truncated_change_request(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
-    body = SCHEMAS[api].build(data.draw(requests(api, version)), version)
+    body = SCHEMAS[api].build(data.draw(change_request_values(api, version)), version)
     cut = body[: data.draw(st.integers(0, len(body) - 1))]
 
     with pytest.raises(MalformedMessage):
-        read(api, version, cut)
+        read_change_request(api, version, cut)
 
 
 @given(st.binary(max_size=80), st.sampled_from(VERSIONS))
-def test_no_bytes_raise_another_error(body: bytes, kind: tuple[ApiKey, int]) -> None:
+def test_random_bytes_raise_only_malformed_message_errors(body: bytes, kind: tuple[ApiKey, int]) -> None:
     with contextlib.suppress(MalformedMessage):
-        read(*kind, body)
+        read_change_request(*kind, body)
 
 
-def with_settings(api: ApiKey, count: int, name: str) -> Value:
+def request_with_settings(api: ApiKey, count: int, name: str) -> Value:
     setting = {"name": name, "value": "1", "config_operation": 0}
     if api is not INCREMENTAL:
         del setting["config_operation"]
@@ -150,10 +152,10 @@ def with_settings(api: ApiKey, count: int, name: str) -> Value:
 
 @pytest.mark.parametrize("api", SCHEMAS)
 @pytest.mark.parametrize("name", ["sluicegate.mode", "retention.ms"])
-def test_a_large_request_is_read_without_its_settings(api: ApiKey, name: str) -> None:
+def test_large_change_request_is_read_without_all_its_settings(api: ApiKey, name: str) -> None:
     version = SCHEMAS[api].versions[-1]
 
-    found = read(api, version, SCHEMAS[api].build(with_settings(api, MOST_READ, name), version))
+    found = read_change_request(api, version, SCHEMAS[api].build(request_with_settings(api, MOST_READ, name), version))
 
     assert found.is_too_large
     assert found.is_validation
@@ -162,10 +164,10 @@ def test_a_large_request_is_read_without_its_settings(api: ApiKey, name: str) ->
 
 
 @pytest.mark.parametrize("api", SCHEMAS)
-def test_a_request_with_too_many_elements_is_malformed(api: ApiKey) -> None:
-    body = SCHEMAS[api].build(with_settings(api, MOST_NAMED, "k"), 0)
+def test_rejects_change_request_with_too_many_elements(api: ApiKey) -> None:
+    body = SCHEMAS[api].build(request_with_settings(api, MOST_NAMED, "k"), 0)
 
     with pytest.raises(MalformedMessage, match="elements"):
-        read(api, 0, body)
+        read_change_request(api, 0, body)
     with pytest.raises(MalformedMessage):
-        read(api, 0, struct.pack(">i", MOST_NAMED + 1) + bytes(30 * MOST_NAMED))
+        read_change_request(api, 0, struct.pack(">i", MOST_NAMED + 1) + bytes(30 * MOST_NAMED))

@@ -19,17 +19,17 @@ from sluicegate.protocol.response_patches import with_addresses
 from sluicegate.protocol.response_walks import addresses_in, endpoints_in_tag, topics_in
 from sluicegate.protocol.walk import tagged_fields
 from tests.oracle.definitions import RandomMessage
-from tests.protocol.messages.test_against_kafka import message_schemas, release_of
+from tests.protocol.messages.test_against_kafka import kafka_release_with_version, message_schemas
 
 Reader = Callable[[bytearray, int], object]
 SCHEMAS = dict(message_schemas())
 
 
-def no_address(_node_id: int, _host: str, _port: int) -> tuple[str, int] | None:
+def map_to_no_address(_node_id: int, _host: str, _port: int) -> tuple[str, int] | None:
     return None
 
 
-def reader_of_addresses(key: int) -> Reader:
+def address_reader_for_api(key: int) -> Reader:
     return lambda data, version: addresses_in(key, version, data, 0)
 
 
@@ -38,7 +38,7 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "ProduceResponse": (
         lambda data, version: walk_produce_response(data, version, 0, 1000),
         lambda data, version: tail_with_endpoints(data, version, 0),
-        lambda data, version: with_addresses(bytes(data), no_address),
+        lambda data, version: with_addresses(bytes(data), map_to_no_address),
     ),
     "ApiVersionsRequest": (lambda data, version: software_in(data, version, 0),),
     "SaslHandshakeRequest": (lambda data, version: mechanism_in(data, version, 0),),
@@ -47,17 +47,17 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "FetchResponse": (lambda data, _version: fetched_partition(memoryview(data)),),
 }
 REWRITTEN = {f"{api.name}Response": key for key, api in APIS.items() if api.handling is ApiHandling.REWRITE}
-READERS |= {name: (reader_of_addresses(key),) for name, key in REWRITTEN.items() if name in SCHEMAS}
+READERS |= {name: (address_reader_for_api(key),) for name, key in REWRITTEN.items() if name in SCHEMAS}
 READERS["MetadataResponse"] += (lambda data, version: topics_in(data, version, 0),)
 # The functions that parse any bytes, including a response without a schema.
 OTHERS: tuple[Reader, ...] = (
-    *(reader_of_addresses(key) for name, key in REWRITTEN.items() if name not in SCHEMAS),
+    *(address_reader_for_api(key) for name, key in REWRITTEN.items() if name not in SCHEMAS),
     lambda data, version: parse_request_header(data, version % 3),
     lambda data, version: response_body_at(data, version % 2),
     lambda data, _version: skip_tagged_fields(data, 0),
     lambda data, _version: tagged_fields(data, 0),
     lambda data, _version: endpoints_in_tag(data),
-    lambda data, _version: with_addresses(bytes(data), no_address),
+    lambda data, _version: with_addresses(bytes(data), map_to_no_address),
 )
 CASES = [(name, version) for name in READERS for version in SCHEMAS[name].versions]
 
@@ -66,7 +66,9 @@ CASES = [(name, version) for name in READERS for version in SCHEMAS[name].versio
 def test_hand_written_readers_read_or_reject_mutated_messages(name: str, version: int) -> None:
     chance = random.Random(f"{name} {version}")
     for seed in range(4):
-        whole = SCHEMAS[name].build(RandomMessage(release_of(name, version), name, version, seed).ours, version)
+        whole = SCHEMAS[name].build(
+            RandomMessage(kafka_release_with_version(name, version), name, version, seed).ours, version
+        )
         for _ in range(200):
             mutant = bytearray(whole)
             for _ in range(chance.randint(1, 4)):

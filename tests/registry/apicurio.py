@@ -20,7 +20,7 @@ _VERSION = "2.5.11.Final"
 
 
 @dataclass
-class Apicurio:
+class ApicurioServer:
     """One registry process on a port of its own."""
 
     folder: Path
@@ -31,7 +31,7 @@ class Apicurio:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/apis/ccompat/v7"
 
-    def start(self) -> "Apicurio":
+    def start(self) -> "ApicurioServer":
         self.folder.mkdir(parents=True, exist_ok=True)
         runner = self.folder / f"apicurio-registry-app-{_VERSION}-runner.jar"
         if not runner.exists():

@@ -19,7 +19,7 @@ from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import Header, Outage, Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
 from tests.oracle.java_serializers import apicurio_protobuf
-from tests.registry.apicurio import Apicurio
+from tests.registry.apicurio import ApicurioServer
 from tests.validation.rules.records import record
 
 STREET = {
@@ -38,7 +38,7 @@ GOOD, BAD = b"\x06abc", b"\x06ab"
 
 
 def register_artifact(
-    apicurio: Apicurio, name: str, content: str, kind: str = "AVRO", references: Any = None
+    apicurio: ApicurioServer, name: str, content: str, kind: str = "AVRO", references: Any = None
 ) -> dict[str, Any]:
     """Register a schema with the native API; return the response, which has both ids of the artifact."""
     headers = {
@@ -54,17 +54,19 @@ def register_artifact(
     return made
 
 
-def native_url(apicurio: Apicurio) -> str:
+def native_url(apicurio: ApicurioServer) -> str:
     return f"http://127.0.0.1:{apicurio.port}/apis/registry/v2"
 
 
-def rule_for(apicurio: Apicurio, subject: SubjectName = SubjectName.TOPIC, **keys: Any) -> HasRegisteredSchema:
+def native_registry_rule(
+    apicurio: ApicurioServer, subject: SubjectName = SubjectName.TOPIC, **keys: Any
+) -> HasRegisteredSchema:
     section = Registry(url=native_url(apicurio), type="apicurio", **keys)
     return HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"], None, subject)
 
 
 @pytest.fixture(scope="module")
-def registered_schema_ids(apicurio: Apicurio) -> dict[str, Any]:
+def registered_native_schema_ids(apicurio: ApicurioServer) -> dict[str, Any]:
     """Return a schema with a reference, whose two ids differ."""
     register_artifact(apicurio, "copy", '"string"')
     for i in range(10):  # other tests' schemas may have advanced both numbers
@@ -81,13 +83,13 @@ def registered_schema_ids(apicurio: Apicurio) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["globalId", "contentId"])
 @pytest.mark.parametrize("place", ["eight bytes", "four bytes", "header"])
-def test_schemas_are_found_by_native_ids(
-    apicurio: Apicurio, registered_schema_ids: dict[str, Any], kind: str, place: str
+def test_validates_records_by_apicurio_native_schema_ids(
+    apicurio: ApicurioServer, registered_native_schema_ids: dict[str, Any], kind: str, place: str
 ) -> None:
-    number: int = registered_schema_ids[kind]
+    number: int = registered_native_schema_ids[kind]
     prefix = {"eight bytes": b"\0" + number.to_bytes(8), "four bytes": b"\0" + number.to_bytes(4), "header": b""}[place]
     headers: tuple[Header, ...] = ((f"apicurio.value.{kind}".encode(), number.to_bytes(8)),) if not prefix else ()
-    rule = rule_for(apicurio, id=kind)
+    rule = native_registry_rule(apicurio, id=kind)
 
     assert rule.fault(record(prefix + GOOD, topic="homes", headers=headers)) is None
     words = str(rule.fault(record(prefix + BAD, topic="homes", headers=headers)))
@@ -98,8 +100,10 @@ def test_schemas_are_found_by_native_ids(
     assert elsewhere.endswith("comes from the serializer's apicurio.registry.artifact-resolver-strategy")
 
 
-def test_a_record_without_a_schema_id_is_rejected(apicurio: Apicurio, registered_schema_ids: dict[str, Any]) -> None:
-    rule = rule_for(apicurio)
+def test_a_record_without_a_schema_id_is_rejected(
+    apicurio: ApicurioServer, registered_native_schema_ids: dict[str, Any]
+) -> None:
+    rule = native_registry_rule(apicurio)
 
     unknown = str(rule.fault(record(b"\0" + (4711).to_bytes(8) + GOOD)))
     assert "which registry main does not have" in unknown
@@ -120,11 +124,11 @@ message Other { int64 y = 1; }"""
 
 @pytest.mark.long
 @pytest.mark.parametrize("with_headers", [False, True], ids=["before the data", "in headers"])
-def test_accepts_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_headers: bool) -> None:
+def test_accepts_protobuf_written_by_the_apicurio_serializer(apicurio: ApicurioServer, with_headers: bool) -> None:
     topic = f"proto-headers-{with_headers}".lower()
     file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
     messages = [("Outer", b"\x0a\x06\x0a\x01k\x12\x01v"), ("Other", b"\x08\x07")]
-    rule = rule_for(apicurio)
+    rule = native_registry_rule(apicurio)
 
     written = apicurio_protobuf(native_url(apicurio), topic, file, messages, with_headers)
 
@@ -140,13 +144,13 @@ def test_accepts_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_h
 
 
 def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
-    apicurio: Apicurio, registered_schema_ids: dict[str, Any]
+    apicurio: ApicurioServer, registered_native_schema_ids: dict[str, Any]
 ) -> None:
     of_json = register_artifact(apicurio, "json-value", '{"type": "object"}', "JSON")["globalId"].to_bytes(8)
     of_protobuf = register_artifact(apicurio, "proto-value", 'syntax = "proto3"; message M { }', "PROTOBUF")[
         "globalId"
     ].to_bytes(8)
-    rule = rule_for(apicurio)
+    rule = native_registry_rule(apicurio)
 
     assert rule.fault(record(b"\0" + of_json + b"{}", topic="json")) is None
     assert "does not match its JSON Schema" in str(rule.fault(record(b"\0" + of_json + b"1", topic="json")))
@@ -158,7 +162,7 @@ def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
     assert surveyed.is_complete
 
 
-def test_a_registry_url_of_another_api_is_an_outage_with_advice(apicurio: Apicurio) -> None:
+def test_registry_url_of_another_api_raises_an_outage_with_advice(apicurio: ApicurioServer) -> None:
     section = Registry(url=f"http://127.0.0.1:{apicurio.port}/apis/nothing", type="apicurio")
     rule = HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
 

@@ -21,10 +21,10 @@ from sluicegate.validation.rules.schemas.content import HasJsonEncoding, SchemaL
 from sluicegate.validation.rules.schemas.rules_inside_schemas import MeetsRulesInside
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
 from tests.oracle.java_serializers import apicurio_avro
-from tests.registry.apicurio import Apicurio
-from tests.registry.test_apicurio_native import native_url, rule_for
+from tests.registry.apicurio import ApicurioServer
+from tests.registry.test_apicurio_native import native_registry_rule, native_url
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import steps_of
+from tests.validation.rules.steps import count_evaluation_steps
 
 LINE = {"type": "record", "name": "Line", "fields": [{"name": "sku", "type": "string"}]}
 SCHEMA: dict[str, Any] = {
@@ -74,15 +74,15 @@ def _binary(order: dict[str, Any]) -> bytes:
 
 
 def _written(
-    apicurio: Apicurio, topic: str, data: list[bytes], encoding: str
+    apicurio: ApicurioServer, topic: str, data: list[bytes], encoding: str
 ) -> list[tuple[bytes, tuple[Header, ...]]]:
     return apicurio_avro(native_url(apicurio), topic, TEXT, data, encoding)
 
 
-def test_apicurios_json_is_the_binary_datum(apicurio: Apicurio) -> None:
+def test_apicurio_json_encoded_avro_converts_to_the_binary_datum(apicurio: ApicurioServer) -> None:
     made = random.Random(7)
     data = [_binary(_order(made)) for _ in range(200)]
-    rule = rule_for(apicurio)
+    rule = native_registry_rule(apicurio)
 
     written = _written(apicurio, "json-orders", data, "JSON")
 
@@ -93,14 +93,14 @@ def test_apicurios_json_is_the_binary_datum(apicurio: Apicurio) -> None:
         assert rule.fault(record(value, topic="json-orders", headers=headers)) is None
 
 
-def test_binary_values_with_the_header_are_read_as_binary(apicurio: Apicurio) -> None:
+def test_avro_with_json_encoding_header_is_read_as_binary_if_it_is_binary(apicurio: ApicurioServer) -> None:
     ((value, headers),) = _written(apicurio, "binary-orders", [_binary(_order(random.Random(1)))], "BINARY")
 
     assert (b"apicurio.value.encoding", b"BINARY") in headers
-    assert rule_for(apicurio).fault(record(value, topic="binary-orders", headers=headers)) is None
+    assert native_registry_rule(apicurio).fault(record(value, topic="binary-orders", headers=headers)) is None
 
 
-def _headers_of(apicurio: Apicurio, topic: str) -> tuple[Header, ...]:
+def _headers_of(apicurio: ApicurioServer, topic: str) -> tuple[Header, ...]:
     return _written(apicurio, topic, [_binary(_order(random.Random(1)))], "JSON")[0][1]
 
 
@@ -121,12 +121,14 @@ def _headers_of(apicurio: Apicurio, topic: str) -> tuple[Header, ...]:
         ({"nothing": 0}, "Order.nothing must be null"),
     ],
 )
-def test_other_json_is_rejected_with_its_place(apicurio: Apicurio, change: dict[str, Any], words: str) -> None:
+def test_rejects_invalid_json_encoded_avro_with_its_location(
+    apicurio: ApicurioServer, change: dict[str, Any], words: str
+) -> None:
     good = {
         "id": "a", "count": 1, "total": 1, "price": 1, "weight": "NaN", "paid": True, "raw": "ÿ", "hash": "ab",
         "state": "NEW", "note": {"shop.Hash": "ab"}, "lines": [{"k": None}], "nothing": None,
     }  # fmt: skip
-    headers, rule = _headers_of(apicurio, "bad-orders"), rule_for(apicurio)
+    headers, rule = _headers_of(apicurio, "bad-orders"), native_registry_rule(apicurio)
 
     assert rule.fault(record(json.dumps(good).encode(), topic="bad-orders", headers=headers)) is None
     fault = str(rule.fault(record(json.dumps(good | change).encode(), topic="bad-orders", headers=headers)))
@@ -136,27 +138,27 @@ def test_other_json_is_rejected_with_its_place(apicurio: Apicurio, change: dict[
     assert "is not JSON, although the header apicurio.value.encoding declares it" in not_json
 
 
-def test_expressions_and_rules_inside_the_schema_read_json_encoding(apicurio: Apicurio) -> None:
+def test_expressions_and_schema_rules_evaluate_json_encoded_avro(apicurio: ApicurioServer) -> None:
     order = _order(random.Random(3)) | {"count": 1000, "lines": []}
     ((value, headers),) = _written(apicurio, "ruled", [_binary(order)], "JSON")
     given = record(value, topic="ruled", headers=headers)
-    rule = rule_for(apicurio)
+    rule = native_registry_rule(apicurio)
 
     assert TrueOfSchema("value.count == 1000", rule).fault(given) is None
     assert TrueOfSchema("value.count == 1", rule).fault(given) is not None
     assert "the field count does not meet the rule low" in str(MeetsRulesInside(rule, Side.VALUE, time_ns).fault(given))
 
 
-def test_the_steps_cover_large_data_and_deep_data_are_rejected() -> None:
+def test_json_encoded_avro_costs_steps_by_size_and_is_limited_in_depth() -> None:
     content = avro_content('{"type": "record", "name": "R", "fields": [{"name": "r", "type": ["null", "R"]}]}')
     deep = b'{"r":{"R":' * 200 + b'{"r":null}' + b"}}" * 200
 
-    assert steps_of(content.json_encoded().fault, b"[" + b"1," * 20_000 + b"1]") > INLINE_STEPS
+    assert count_evaluation_steps(content.json_encoded().fault, b"[" + b"1," * 20_000 + b"1]") > INLINE_STEPS
     with pytest.raises(NotInJsonEncoding, match="nested at most 100 levels deep"):
         JsonEncoding(content.plan).binary(deep, StepBudget())
 
 
-def test_costly_data_are_read_in_the_rules_process() -> None:
+def test_rules_process_validates_costly_json_encoded_avro() -> None:
     text = SchemaText(SchemaLanguage.AVRO, '{"type": "array", "items": "long"}', ())
     process = RulesProcess(RuleLimits(5.0, 256 << 20), WaitBudget())
     numbers = list(range(20_000))

@@ -22,7 +22,7 @@ class RecordedReports:
     def failed(self, registry: str) -> None:
         self.failures += 1
 
-    def backoff_started(self, registry: str, failures: int, reason: str) -> None:
+    def log_backoff(self, registry: str, failures: int, reason: str) -> None:
         self.lines.append(f"{registry} backed off after {failures}: {reason}")
 
     def recovered(self, registry: str, seconds: float) -> None:
@@ -48,7 +48,7 @@ def recorded_reports() -> RecordedReports:
     return RecordedReports()
 
 
-def seconds_until_allowed(breaker: Breaker, clock: Clock) -> float:
+def advance_clock_until_allowed(breaker: Breaker, clock: Clock) -> float:
     """Let the pause for requests pass and return its length (s)."""
     began = clock.now
     while breaker.blocks_requests:
@@ -56,15 +56,13 @@ def seconds_until_allowed(breaker: Breaker, clock: Clock) -> float:
     return clock.now - began
 
 
-def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(
-    clock: Clock, recorded_reports: RecordedReports
-) -> None:
+def test_breaker_backs_off_exponentially_and_logs_once(clock: Clock, recorded_reports: RecordedReports) -> None:
     breaker = Breaker("main", clock, recorded_reports)
     rests = []
     for _ in range(8):
         breaker.request_started()
         breaker.request_failed("connection rejected")
-        rests.append(seconds_until_allowed(breaker, clock))
+        rests.append(advance_clock_until_allowed(breaker, clock))
     assert rests == [1, 1, 2, 4, 8, 15, 15, 15]
     assert recorded_reports.failures == 8
     assert recorded_reports.lines == ["main backed off after 3: connection rejected"]
@@ -76,10 +74,10 @@ def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(
 
     breaker.request_started()
     breaker.request_failed("again")
-    assert seconds_until_allowed(breaker, clock) == 1, "the count starts again"
+    assert advance_clock_until_allowed(breaker, clock) == 1, "the count starts again"
 
 
-def test_a_failed_look_up_with_many_waiting_records_counts_once(
+def test_failed_look_up_for_many_waiting_records_counts_as_one_failure(
     clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     breaker = Breaker("main", clock, recorded_reports)
@@ -88,10 +86,14 @@ def test_a_failed_look_up_with_many_waiting_records_counts_once(
         breaker.request_failed("no response within 2 s")
     breaker.request_failed("no response within 10 s")
 
-    assert (recorded_reports.failures, recorded_reports.lines, seconds_until_allowed(breaker, clock)) == (1, [], 1)
+    assert (recorded_reports.failures, recorded_reports.lines, advance_clock_until_allowed(breaker, clock)) == (
+        1,
+        [],
+        1,
+    )
 
 
-def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
+def test_unavailable_registry_is_retried_rarely_until_it_recovers(
     clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     http = ScriptedRegistry()
@@ -119,7 +121,7 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
 @pytest.mark.parametrize(
     "bug", [KeyError("swordfish"), RecursionError(), OSError("x"), UnicodeDecodeError("a", b"", 0, 1, "b")]
 )
-def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
+def test_internal_error_in_a_look_up_raises_an_outage_that_hides_its_message(
     bug: Exception, clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     http = ScriptedRegistry()
@@ -144,15 +146,15 @@ def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
 
 
 @pytest.mark.parametrize("part", ["_schemas", "_subjects", "_fetcher", "_wait_budget", "_breaker"])
-def test_an_internal_error_in_any_part_of_the_registry_client_is_an_outage(
+def test_internal_error_in_any_registry_client_part_raises_an_outage(
     part: str, clock: Clock, recorded_reports: RecordedReports
 ) -> None:
-    class BrokenRegistry:
+    class RegistryWithInternalError:
         def __getattr__(self, name: str) -> object:
             raise ZeroDivisionError(name)
 
     registry = SchemaRegistry("main", ScriptedRegistry(), 60, 30, clock, reports=recorded_reports)
-    setattr(registry, part, BrokenRegistry())
+    setattr(registry, part, RegistryWithInternalError())
 
     outages = 0
     for ask in (lambda: registry.schema(1), lambda: registry.is_registered_under(1, "orders-value")):

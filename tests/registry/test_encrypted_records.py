@@ -24,11 +24,11 @@ from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditi
 from sluicegate.validation.rules.schemas.rule_sets import passed_over_by, write_rules_in
 from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, json_schema_of
-from tests.config.contracts.written import load_texts
-from tests.registry.test_protobuf_serializers import classes_of, file_descriptor_of
+from tests.config.contracts.written import load_configuration_with_files
+from tests.registry.test_protobuf_serializers import file_descriptor_of, message_classes_of_proto
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import steps_of
+from tests.validation.rules.steps import count_evaluation_steps
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
 pytest.importorskip("tink", reason="tink is not installed: pip install 'confluent-kafka[rules]'")
@@ -110,7 +110,9 @@ FIELDS = {"domainRules": [encryption_rule("pii", "TRANSFORM", "ENCRYPT", tags=["
 PAYLOAD = {"encodingRules": [encryption_rule("all", "TRANSFORM", "ENCRYPT_PAYLOAD")]}
 
 
-def schema_body(language: str, rule_set: dict[str, Any], tags: dict[str, list[str]] | None = None) -> dict[str, Any]:
+def schema_response_body(
+    language: str, rule_set: dict[str, Any], tags: dict[str, list[str]] | None = None
+) -> dict[str, Any]:
     """Return a registry's response about the schema of a language."""
     text = {"JSON": JSON, "AVRO": AVRO, "PROTOBUF": PROTOBUF}[language]
     return {
@@ -129,7 +131,7 @@ class EncryptedSchema:
         text = {"JSON": JSON, "AVRO": AVRO, "PROTOBUF": PROTOBUF}[language]
         self.counters = Counters()
         http = ScriptedRegistry()
-        http.answers["/schemas/ids/1"] = JsonResponse(200, schema_body(language, rule_set, tags))
+        http.answers["/schemas/ids/1"] = JsonResponse(200, schema_response_body(language, rule_set, tags))
         http.answers["/schemas/ids/1/versions"] = JsonResponse(200, [{"subject": "orders-value", "version": 1}])
         self.schemas = SchemaRegistry("main", http, 60, 30, reports=RegistryReports(self.counters))
         self.rule = HasRegisteredSchema(Side.VALUE, self.schemas)
@@ -146,7 +148,7 @@ class EncryptedSchema:
         elif language == "JSON":
             self._serialize = JSONSerializer(text, client, None, conf | {"validate": False}, keys, EXECUTORS)
         else:
-            self.new = classes_of(WITHOUT_CONSTRAINTS)("shop.Order")
+            self.new = message_classes_of_proto(WITHOUT_CONSTRAINTS)("shop.Order")
             conf |= {"use.deprecated.format": False}
             self._serialize = ProtobufSerializer(self.new, client, conf, keys, EXECUTORS)
 
@@ -157,7 +159,7 @@ class EncryptedSchema:
 
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
-def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
+def test_skips_and_counts_records_with_an_encrypted_payload(language: str) -> None:
     written = EncryptedSchema(language, PAYLOAD)
     good = written.record(ORDER)
     rules: tuple[RecordRule, ...] = (
@@ -169,7 +171,7 @@ def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
 
     assert [each.fault(good) for each in rules] == [None] * 4
     assert written.counters.encrypted_records == {("main", "whole"): 1}
-    assert steps_of(written.rule.fault, good) <= 10
+    assert count_evaluation_steps(written.rule.fault, good) <= 10
     # The schema's id and its subject are still validated, and so is a record that the serializer did not encrypt.
     assert "not registered under subject others-value" in str(written.rule.fault(record(good.value, topic="others")))
     replayed = record(b"\0\0\0\0\1\xff", topic="orders", headers=((b"__rule.name", b"all"),))
@@ -177,7 +179,7 @@ def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
-def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
+def test_validates_unencrypted_fields_of_records_with_encrypted_fields(language: str) -> None:
     written = EncryptedSchema(language, FIELDS)
     good = written.record(WITH_MORE if language == "JSON" else ORDER)
     assert b"example.org" not in (good.value or b"")
@@ -194,7 +196,7 @@ def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "bad"), [("$.home.street", {"city": "B", "street": "Am Markt 1"}), ("**.street", {"city": "B"})]
 )
-def test_only_fields_that_the_metadata_tags_as_encrypted_are_skipped(pattern: str, bad: dict[str, str]) -> None:
+def test_skips_only_fields_that_schema_metadata_tags_for_encryption(pattern: str, bad: dict[str, str]) -> None:
     written = EncryptedSchema("JSON", FIELDS, {pattern: ["PII"]})
     long = {"city": "Bonn", "street": "Am Markt 1, Seiteneingang"}
 
@@ -223,7 +225,7 @@ CONDITIONS = [
         if language != "PROTOBUF" or each[1] not in _OF_MAPS
     ],
 )
-def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
+def test_condition_before_encryption_ignores_encrypted_fields(
     language: str, type_: str, expression: str, is_evaluated: bool
 ) -> None:
     plain = EncryptedSchema(language, FIELDS)
@@ -236,7 +238,7 @@ def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
     assert (words is not None) is is_evaluated, words
 
 
-def test_skipped_encrypted_fields_are_described() -> None:
+def test_rule_description_mentions_skipped_encrypted_fields() -> None:
     conditions = [encryption_rule("c", "CONDITION", "CEL", "true"), encryption_rule("w", "TRANSFORM", "JSONATA", "$")]
     rule_set = {
         "domainRules": [*conditions, *FIELDS["domainRules"]],
@@ -272,7 +274,7 @@ def _with_encrypted_fields(language: str) -> EncryptedSchema:
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
 @pytest.mark.parametrize(("expression", "is_evaluated"), EXPRESSIONS)
-def test_an_expression_is_about_the_fields_that_can_be_read(language: str, expression: str, is_evaluated: bool) -> None:
+def test_expression_ignores_encrypted_fields(language: str, expression: str, is_evaluated: bool) -> None:
     written = _with_encrypted_fields(language)
     rule = TrueOfSchema(expression.replace("endsWith('.org')", "endsWith('.com')"), written.rule)
 
@@ -329,7 +331,7 @@ OVER_DATA: list[tuple[dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
 @pytest.mark.parametrize(("schema", "passes"), OVER_DATA)
-def test_a_json_schema_of_the_data_is_about_the_fields_that_can_be_read(
+def test_json_schema_of_decoded_data_ignores_encrypted_fields(
     language: str, schema: dict[str, Any], passes: bool
 ) -> None:
     written = _with_encrypted_fields(language)
@@ -338,11 +340,13 @@ def test_a_json_schema_of_the_data_is_about_the_fields_that_can_be_read(
     assert (rule.fault(written.record(ORDER)) is None) is passes
 
 
-def test_a_record_counts_once_for_all_rules_of_its_topic(tmp_path: Path) -> None:
+def test_encrypted_record_is_counted_once_for_all_rules_of_its_topic(tmp_path: Path) -> None:
     written = EncryptedSchema("JSON", PAYLOAD)
     rules = [{"name": f"r{i}", "value": {"schema": {"registry": "main"}}} for i in range(2)]
     topics = json.dumps([{"match": "orders", "rules": rules}])
-    config = load_texts(tmp_path, f"topics: {topics}\nregistries: {{main: {{url: 'http://h'}}}}\n").config
+    config = load_configuration_with_files(
+        tmp_path, f"topics: {topics}\nregistries: {{main: {{url: 'http://h'}}}}\n"
+    ).config
     made = rule_set_of(config.topics[0].rules, SchemaRules({"main": written.schemas}))
     assert made is not None
 

@@ -22,7 +22,7 @@ _DECLARED = {
     "dead_letters/groups.py group_id": _FIXED,
     "pipeline/jobs/audit/policies.py _schema_rules": "Schemas by id, with references and conditions",
     "pipeline/jobs/audit/values_as_json.py _forms": _OF_SCHEMAS,
-    "pipeline/jobs/replay/decisions.py function_named": _FIXED,
+    "pipeline/jobs/replay/decisions.py import_function": _FIXED,
     "pipeline/jobs/watch/producers.py _known": _STATE,
     "pipeline/kafka/cluster.py _leaders": "Leaders of partitions (pipeline)",
     "pipeline/kafka/tokens.py _granted": _TOKENS,

@@ -7,7 +7,7 @@ from typing import Any
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
-from sluicegate.proxy.live.flow_history import Flow
+from sluicegate.proxy.live.flow_history import FlowTotals
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import ConnectionState, LiveState
 from sluicegate.proxy.live.live_view import LiveView
@@ -63,9 +63,13 @@ class LargeProxy:
         self.view.topics.tick(now_ms)
         self.view.clients.tick(now_ms)
         for number in range(TOPICS):
-            self.view.sent_to(topic_name_of_number(number), 20 + 10 * (number % 9), 400 * number, 90_000 * number)
+            self.view.count_topic_traffic(
+                topic_name_of_number(number), 20 + 10 * (number % 9), 400 * number, 90_000 * number
+            )
         for number in range(CLIENTS):
-            self.view.sent_by(client_id_of_number(number), 30 + 10 * (number % 7), 600 * number, 120_000 * number)
+            self.view.count_client_traffic(
+                client_id_of_number(number), 30 + 10 * (number % 7), 600 * number, 120_000 * number
+            )
         for number in range(QUIET_TOPICS):
             self.view.topics.seen(f"quiet-{number}")
 
@@ -75,7 +79,9 @@ class LargeProxy:
             self._at += 1
             self._records += 4000 + 900 * (self._at % 60)
             self._rejected += self._at % 7
-            flow = Flow(self._records // 50, self._records, self._records * 210, self._rejected, self._rejected, 3)
+            flow = FlowTotals(
+                self._records // 50, self._records, self._records * 210, self._rejected, self._rejected, 3
+            )
             self.view.history.add(self._at, flow)
             self._violate(self._at % TOPICS, 1000 * self._at)
             self._violate(7, 1000 * self._at + 500)

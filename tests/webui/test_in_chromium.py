@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page, expect
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
-from sluicegate.proxy.live.flow_history import Flow
+from sluicegate.proxy.live.flow_history import FlowTotals
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
@@ -372,7 +372,7 @@ def test_an_idle_proxy_shows_empty_tables(browser: Browser, browser_errors: list
 def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Browser, browser_errors: list[str]) -> None:
     view = view_with("gone", {})
     for second in range(100, 107):
-        view.history.add(second, Flow(records=second, rejected=second))
+        view.history.add(second, FlowTotals(records=second, rejected=second))
     problems: list[str] = []
     site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view, problems), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)

@@ -19,7 +19,7 @@ from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected_event
 from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.proxy.watching.test_recorded_listing import ALL
-from tests.proxy.watching.test_topic_violations import counted_groups
+from tests.proxy.watching.test_topic_violations import count_event_groups
 from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import policy_of
 from tests.webui.test_in_chromium import WAIT_MS, open_page
@@ -36,7 +36,10 @@ class RecordedEvents(StubCluster):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
-        self.response: dict[str, object] = {**ALL, "groups": counted_groups(RULED, RULED, rejected_event("shipping"))}
+        self.response: dict[str, object] = {
+            **ALL,
+            "groups": count_event_groups(RULED, RULED, rejected_event("shipping")),
+        }
 
     def violations(self, query: str) -> HttpResponse:
         self.asked.append(query)

@@ -12,7 +12,7 @@ from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.state.bounded_read import TimedValue
-from sluicegate.proxy.state.fleet_view import fleet_of
+from sluicegate.proxy.state.fleet_view import build_fleet_view
 from sluicegate.proxy.state.presence import Presence, encode
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
@@ -34,7 +34,7 @@ class StubCluster:
     def __init__(self, problem: str | None = None) -> None:
         self.problem = problem
 
-    def lines_about(self, _topic: str) -> list[str]:
+    def suspension_lines(self, _topic: str) -> list[str]:
         return []
 
     def change(self, _path: str, _query: str, _address: str) -> HttpResponse:
@@ -51,7 +51,7 @@ class StubCluster:
             ONE, name="<b>gate-3", instance="c", version="0.2.0", state="needs attention", conditions=("events_lost",)
         )
         records = [TimedValue(encode(each), each.time_ms, True) for each in (stale, ONE, hostile)]
-        return json_response(json.loads(json.dumps(fleet_of(records, "a", NOW).as_json())))
+        return json_response(json.loads(json.dumps(build_fleet_view(records, "a", NOW).as_json())))
 
 
 def start_admin_server(cluster: StubCluster) -> AdminServer:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.config.values.contract import Metric, StoredCheck, TopicContract, contract_of
 from sluicegate.pipeline.jobs.audit.policies import Policies
-from sluicegate.pipeline.jobs.audit.values_as_json import as_json
+from sluicegate.pipeline.jobs.audit.values_as_json import decode_values_as_json
 from sluicegate.pipeline.source.topics import Topics
 
 _ROWS = "rows"
@@ -51,7 +51,7 @@ def check_contracts(
             columns = "value,timestamp" if registry is None else "value,timestamp,headers_binary"
             records = one.read(spark, "sluicegate", columns=columns).where("value is not null")
             if registry is not None:
-                records = as_json(records, name, policies, registry)
+                records = decode_values_as_json(records, name, policies, registry)
             found[name] = {
                 "file": str(contract.file),
                 "version": contract.version,

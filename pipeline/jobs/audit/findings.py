@@ -82,7 +82,7 @@ class AppendTimeRange(NamedTuple):
         return first, first if is_dated else self.next_step_ms // HOUR_MS * HOUR_MS
 
 
-class UncertainRecords(NamedTuple):
+class UncertainRecordCount(NamedTuple):
     """The number of records whose times are out of bounds for only a part of the range."""
 
     reason: Reason
@@ -94,7 +94,7 @@ def bad_records(validated: ValidatedRequest) -> int:
     return max((finding.bad_count for _, finding in _findings_in(validated)), default=0)
 
 
-def timed_reason(validated: ValidatedRequest) -> Reason | None:
+def time_violation_reason(validated: ValidatedRequest) -> Reason | None:
     """Return the reason why the batch's times are out of bounds; None if they are within bounds."""
     for _, finding in _findings_in(validated):
         reasons = [finding.reason, *(bad.reason for bad in finding.bad_records)]
@@ -129,7 +129,7 @@ class AuditFindings:
         batch: StoredBatch,
         validated: ValidatedRequest,
         appended: AppendTimeRange,
-        perhaps: UncertainRecords | None = None,
+        perhaps: UncertainRecordCount | None = None,
     ) -> None:
         """Add a batch with its validation result, and the records that are `perhaps` bad too."""
         producer = _producer_of(batch, appended)

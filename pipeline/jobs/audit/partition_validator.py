@@ -130,9 +130,9 @@ class PartitionValidator:
         request = ProduceRequest(frame, version, None, _ALL_REPLICAS, [topic])
         given_up = time.monotonic() + TIMEOUT_SECONDS
         while True:
-            self._encrypted_counts.take()
+            self._encrypted_counts.take_counts()
             validated = self._validated(request, self._policy_of(batch), now_ms)
-            self.encrypted = self._encrypted_counts.take()
+            self.encrypted = self._encrypted_counts.take_counts()
             outage = _outage(validated)
             if outage is None:
                 for partition, latest in validated.times.values():

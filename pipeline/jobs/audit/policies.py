@@ -38,7 +38,7 @@ class EncryptedCounts(NoRegistryEvents):
     def count_encrypted(self, registry: str, part: str) -> None:
         self._counts[registry, part] += 1
 
-    def take(self) -> Counter[tuple[str, str]]:
+    def take_counts(self) -> Counter[tuple[str, str]]:
         """Return the counts since the last call."""
         counts, self._counts = self._counts, Counter()
         return counts
@@ -65,19 +65,19 @@ class Policies:
         """Return the counts of encrypted records that this process has validated with `rulebook`."""
         return _schema_rules(self.registries)[1]
 
-    def schema_of_records(self, registry: str) -> HasRegisteredSchema:
+    def schema_rule_for_registry(self, registry: str) -> HasRegisteredSchema:
         """Return the rule that finds the schemas of values in one of the configuration's registries."""
         found = _schema_rules(self.registries)[0].of_schema(Schema(registry=registry), Side.VALUE)
         assert isinstance(found, HasRegisteredSchema)
         return found
 
-    def describing_all(self) -> "Policies":
+    def with_every_bad_record_described(self) -> "Policies":
         """Return the same policies, but with a description of every bad record in a batch."""
         return replace(self, limits=replace(self.limits, max_record_errors=_ALL_OF_A_BATCH))
 
 
-def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Policies:
-    """Return a configuration's policies without the rules about requests and clients; see `parts_left_out`."""
+def policies_for_stored_records(config: Config, settings: Mapping[str, ClusterSettings]) -> Policies:
+    """Return a configuration's policies without the rules about requests and clients; see `unaudited_policy_parts`."""
     limits = config.limits
     return Policies(
         config.defaults,
@@ -94,7 +94,7 @@ def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Poli
     )
 
 
-def parts_left_out(config: Config) -> list[str]:
+def unaudited_policy_parts(config: Config) -> list[str]:
     """Return a clause for each part of a configuration that stored records cannot violate or show."""
     gradual = any(keys.enforce is not None for keys in (config.defaults, *config.topics))
     parts = ((config.requests, _REQUESTS), (config.exempt, _EXEMPT), (gradual, _ENFORCE))

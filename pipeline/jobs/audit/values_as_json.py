@@ -22,7 +22,7 @@ _NOTHING: Final = b""
 _MOST_FORMS: Final = 100
 
 
-def as_json(records: DataFrame, topic: str, policies: Policies, registry: str) -> DataFrame:
+def decode_values_as_json(records: DataFrame, topic: str, policies: Policies, registry: str) -> DataFrame:
     """Return the columns `value` as JSON, `timestamp`, and `encrypted`, the names of encrypted fields.
 
     A value that cannot be read becomes empty. A value that is encrypted as a whole becomes null. `records` contains the
@@ -36,7 +36,7 @@ def _written(
     topic: str, policies: Policies, registry: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
-    values = _Values(topic, policies.schema_of_records(registry))
+    values = _Values(topic, policies.schema_rule_for_registry(registry))
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ("value", "headers_binary"))
         texts = [values.text(value, headers) for value, headers in zip(*columns, strict=True)]

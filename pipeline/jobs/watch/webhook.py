@@ -54,7 +54,7 @@ class Webhook:
         return None if _OK <= status < _NOT_OK else f"responded {status}"
 
 
-def webhook_at(address: str) -> Webhook:
+def parse_webhook_address(address: str) -> Webhook:
     """Parse an address. Raises BadWebhook."""
     try:
         parts = urlsplit(address)

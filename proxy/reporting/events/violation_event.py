@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypedDict
 
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ERROR_NAMES, ErrorCode
-from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
+from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, escape_unprintable, truncate_text
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.effective import EffectiveValue, value_of, violated_value
@@ -154,7 +154,7 @@ def violation_event(
         batch.partition,
         finding.code,
         finding.reason,
-        finding.message if finding.message is None else cut(finding.message, _MESSAGE_CHARACTERS),
+        finding.message if finding.message is None else truncate_text(finding.message, _MESSAGE_CHARACTERS),
         finding.records,
         finding.bad_count,
         finding.bad_records[:max_records],
@@ -164,7 +164,7 @@ def violation_event(
     )
 
 
-def event_of(event: Event) -> dict[str, Any]:
+def event_to_json(event: Event) -> dict[str, Any]:
     """Return an event's JSON object, version 1 (docs/violations.md). Long strings are truncated."""
     return _of_violation(event) if isinstance(event, ViolationEvent) else _of_rehearsal(event)
 
@@ -192,8 +192,10 @@ def _of_violation(violation: ViolationEvent) -> dict[str, Any]:
     if policy.enforced is not None and not policy.only_observes(rule for rule, _ in violation.rules):
         event["enforced"] = policy.mode is not Mode.OBSERVE
     if violation.rules:
-        event["rule"] = cut(violation.rules[0][0])
-        event["rules"] = [{"rule": cut(rule), "bad_records": count} for rule, count in violation.rules[:_MOST_RULES]]
+        event["rule"] = truncate_text(violation.rules[0][0])
+        event["rules"] = [
+            {"rule": truncate_text(rule), "bad_records": count} for rule, count in violation.rules[:_MOST_RULES]
+        ]
     return event
 
 
@@ -231,7 +233,7 @@ def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
     if value is None:
         return None
     return {
-        name: cut(given, _DIAGNOSIS_CHARACTERS) if isinstance(given, str) else given
+        name: truncate_text(given, _DIAGNOSIS_CHARACTERS) if isinstance(given, str) else given
         for name, given in value.as_json().items()
     }
 
@@ -254,18 +256,18 @@ def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
         "topic": event.topic,
         "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
         "partition": event.partition,
-        "owner": None if owner is None else owner_as_shown(owner),
+        "owner": None if owner is None else owner_state(owner),
     }
-    return shown if owner_of_client is None else shown | {"client_owner": owner_as_shown(owner_of_client)}
+    return shown if owner_of_client is None else shown | {"client_owner": owner_state(owner_of_client)}
 
 
-def owner_as_shown(owner: Owner) -> OwnerState:
+def owner_state(owner: Owner) -> OwnerState:
     """Return an owner in the form of events and the live state. Long strings are truncated."""
-    return {"team": cut(owner.team), "contact": _cut(owner.contact)}
+    return {"team": truncate_text(owner.team), "contact": _cut(owner.contact)}
 
 
 def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= CLIENT_CHARACTERS else cut(text)
+    return text if text is None or len(text) <= CLIENT_CHARACTERS else truncate_text(text)
 
 
 def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[str, Any]:
@@ -274,16 +276,16 @@ def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[s
         sample["earliest"], sample["latest"] = window.earliest, window.latest
         sample["diagnosis"] = diagnose(record.timestamp, now_ms)
     if record.rules:
-        sample["rule"] = cut(record.rules[0])
-        sample["diagnosis"] = cut(record.message, _DIAGNOSIS_CHARACTERS)
+        sample["rule"] = truncate_text(record.rules[0])
+        sample["diagnosis"] = truncate_text(record.message, _DIAGNOSIS_CHARACTERS)
     if record.fixed is not None:
         sample["fixed"] = record.fixed
     if record.contents is not None:
-        sample["key"], sample["value"] = map(shown_beginning, record.contents)
+        sample["key"], sample["value"] = map(printable_beginning, record.contents)
     return sample
 
 
-def shown_beginning(part: Beginning | None) -> dict[str, Any] | None:
+def printable_beginning(part: Beginning | None) -> dict[str, Any] | None:
     r"""Return the size of a key or value, and its beginning as printable text.
 
     Return None if it is null. Bytes that are not UTF-8 become `\xff`. Invisible characters become `\n` or `\u202e`. A
@@ -293,4 +295,4 @@ def shown_beginning(part: Beginning | None) -> dict[str, Any] | None:
         return None
     decoder = getincrementaldecoder("utf-8")("backslashreplace")  # omits a character that was cut in the middle
     text = decoder.decode(part.data.replace(b"\\", b"\\\\"), final=len(part.data) == part.size)
-    return {"size": part.size, "text": printable(text)}
+    return {"size": part.size, "text": escape_unprintable(text)}

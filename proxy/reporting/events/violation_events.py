@@ -16,7 +16,7 @@ class ViolationEvents:
         self._max_records = max_records
         self._numbering = numbering
 
-    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
+    def report_batch_outcome(self, client: ClientDetails, batch: BatchOutcome) -> None:
         """Write a batch's events."""
         if batch.basis is None:
             return

@@ -9,9 +9,9 @@ from typing import Any
 import structlog
 
 from sluicegate.protocol.errors import FrameSizeError, ResponseOutOfOrder, SenderError
-from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.bounded_text import truncate_text
 from sluicegate.proxy.reporting.logs.aggregation import AggregateKind, Aggregator
-from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
+from sluicegate.proxy.reporting.logs.exception_text import exception_summary, raise_location
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
@@ -34,7 +34,7 @@ class SessionLog:
         self._changes = Aggregator(_INTERVAL_SECONDS, self._emit_change, _wider)
         self._unsupported = Aggregator(_INTERVAL_SECONDS, self._emit_fault, _wider)
 
-    def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError) -> None:
+    def log_client_protocol_error(self, identity: ClientIdentity, listener: str, error: SenderError) -> None:
         """Log that a client violated the protocol and that its connection is closed."""
         host = _host(identity.peer)
         reason = _recognised(error) or str(error)
@@ -46,7 +46,7 @@ class SessionLog:
         }
         self._note("client connection closed", (host, reason), details)
 
-    def bad_broker(self, broker: str, address: str, error: SenderError) -> None:
+    def log_broker_protocol_error(self, broker: str, address: str, error: SenderError) -> None:
         """Log that the peer at `address`, a broker or another service, violated the protocol."""
         details: dict[str, Any] = {"broker": broker, "address": address, "reason": str(error)}
         if isinstance(error, ResponseOutOfOrder):
@@ -58,7 +58,7 @@ class SessionLog:
             }
         self._note("upstream connection closed", (broker, str(error)), details)
 
-    def login_rejected(self, identity: ClientIdentity, failure: LoginFailure) -> None:
+    def log_rejected_login(self, identity: ClientIdentity, failure: LoginFailure) -> None:
         """Log that the broker rejected a client's login. The client gets the broker's own response."""
         host = _host(identity.peer)
         details = {
@@ -70,7 +70,7 @@ class SessionLog:
         }
         self._note("broker rejected client login", (host, str(failure.principal)), details)
 
-    def unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason) -> None:
+    def log_unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason) -> None:
         """Log that a client with an unverified principal logged in although policies name principals."""
         details = {
             "client_address": identity.peer,
@@ -81,7 +81,7 @@ class SessionLog:
         }
         self._note("principal unverified", (_host(identity.peer), str(identity.principal)), details)
 
-    def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None) -> None:
+    def log_rejected_topic_change(self, identity: ClientIdentity, api: str, topic: str | None) -> None:
         """Log a rejected request that would have changed one of the proxies' own topics.
 
         `api` is the name of the request's API.
@@ -96,7 +96,7 @@ class SessionLog:
         }
         self._note("change of a state topic refused", (_host(identity.peer), api, str(topic)), details)
 
-    def request_not_supported(self, identity: ClientIdentity, api: str, advice: str) -> None:
+    def log_unsupported_request(self, identity: ClientIdentity, api: str, advice: str) -> None:
         """Log a request that was rejected because the mock cluster does not support its API.
 
         Some clients do not show the message in the response.
@@ -105,67 +105,69 @@ class SessionLog:
         event = "request not supported by mock cluster"
         self._unsupported.note((event, _host(identity.peer), api), 0, time.monotonic(), _line, event, details)
 
-    def topic_settings_changed(self, identity: ClientIdentity, api: str, topics: str, keys: str) -> None:
+    def log_changed_topic_settings(self, identity: ClientIdentity, api: str, topics: str, keys: str) -> None:
         """Log that a client changed sluicegate's topic settings. `keys` contains their names, without values."""
         details = {**_client_of(identity), "api": api, "topic": topics, "keys": keys}
-        key = ("topic settings changed", *map(cut, (_host(identity.peer), api, topics, keys)))
+        key = ("topic settings changed", *map(truncate_text, (_host(identity.peer), api, topics, keys)))
         self._changes.note(key, 0, time.monotonic(), _line, key[0], details)
 
-    def topic_settings_refused(self, identity: ClientIdentity, api: str, topics: str, keys: str, errors: str) -> None:
+    def log_rejected_topic_settings(
+        self, identity: ClientIdentity, api: str, topics: str, keys: str, errors: str
+    ) -> None:
         """Log topic settings of sluicegate that the proxy did not accept. `errors` contains the errors' names."""
         details = {**_client_of(identity), "api": api, "topic": topics, "keys": keys, "error": errors}
         self._note("topic settings refused", (_host(identity.peer), api, topics, errors), details)
 
-    def topic_settings_not_stored(self, identity: ClientIdentity, api: str, topics: str, reason: str) -> None:
+    def log_unstored_topic_settings(self, identity: ClientIdentity, api: str, topics: str, reason: str) -> None:
         """Log that sluicegate's topic settings could not be stored after the broker had accepted the request."""
         advice = "the client repeats the request; if this persists, check the state topic with sluicegate doctor"
         details = {**_client_of(identity), "api": api, "topic": topics, "reason": reason, "advice": advice}
         self._note("topic settings not stored", (_host(identity.peer), api, topics, reason), details)
 
-    def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
+    def log_failed_handshake(self, peer: str, listener: str, reason: str) -> None:
         """Log a client's failed TLS handshake."""
         host = _host(peer)
         details = {"client_address": peer, "listener": listener, "reason": reason}
         self._note("client TLS handshake failed", (host, reason), details)
 
-    def no_proxy_header(self, peer: str, listener: str, reason: str) -> None:
+    def log_missing_proxy_header(self, peer: str, listener: str, reason: str) -> None:
         """Log a connection that was closed because it had no valid PROXY protocol header."""
         details = {"client_address": peer, "listener": listener, "limit": "listen.proxy_protocol", "reason": reason}
         self._note("connection rejected", (_host(peer), reason), details)
 
-    def accept_failed(self, listener: str, reason: str) -> None:
+    def log_failed_accept(self, listener: str, reason: str) -> None:
         """Log a failed accept(2), for example because the limit of open files is reached."""
         self._note("accepting connections failed", (listener, reason), {"listener": listener, "reason": reason})
 
-    def upstream_unreachable(self, broker: str, reason: str) -> None:
+    def log_unreachable_upstream(self, broker: str, reason: str) -> None:
         """Log that no upstream address accepted a connection. The client was disconnected and will retry."""
         self._note(_UNREACHABLE, (broker,), {"broker": broker, "reason": reason})
 
-    def no_broker_reachable(self, reason: str) -> None:
+    def log_unreachable_brokers(self, reason: str) -> None:
         """Log that the proxy's probe of the cluster found no broker. The probe is repeated every few seconds."""
         advice = "check that the brokers are up and that upstream.bootstrap is correct; sluicegate doctor shows more"
         self._note(_NO_BROKER, (reason,), {"reason": reason, "advice": advice})
 
-    def proxy_login_rejected(self, reason: str) -> None:
+    def log_rejected_proxy_login(self, reason: str) -> None:
         """Log that a broker rejected `upstream.sasl`. Clients use their own logins and are still served."""
         advice = "fix upstream.sasl; until then the proxy cannot read brokers or topic settings"
         self._note(_LOGIN_REJECTED, (reason,), {"reason": reason, "advice": advice})
 
-    def upstream_responds(self) -> None:
+    def log_responding_upstream(self) -> None:
         """Write the pending lines about an unreachable upstream now, so that none follows the line
         about its recovery.
         """
-        self._lines.settle(lambda key: _event_of(key) in (_UNREACHABLE, _NO_BROKER))
+        self._lines.flush_finished(lambda key: _event_of(key) in (_UNREACHABLE, _NO_BROKER))
 
-    def broker_responds(self, broker: str) -> None:
+    def log_responding_broker(self, broker: str) -> None:
         """Write the pending lines about one broker now, so that none follows the line about its recovery."""
-        self._lines.settle(lambda key: key == (_UNREACHABLE, broker))
+        self._lines.flush_finished(lambda key: key == (_UNREACHABLE, broker))
 
-    def proxy_login_accepted(self) -> None:
+    def log_accepted_proxy_login(self) -> None:
         """Write the pending lines about the rejected login now, so that none follows the line about its recovery."""
-        self._lines.settle(lambda key: _event_of(key) == _LOGIN_REJECTED)
+        self._lines.flush_finished(lambda key: _event_of(key) == _LOGIN_REJECTED)
 
-    def connection_limit_reached(self, peer: str, limit: str, value: int) -> None:
+    def log_reached_connection_limit(self, peer: str, limit: str, value: int) -> None:
         """Log a connection that was rejected because a limit is reached.
 
         `limit` is the limit's configuration key, and `value` its value.
@@ -177,7 +179,7 @@ class SessionLog:
         }
         self._note("connection rejected", (_host(peer), limit), details)
 
-    def connection_rejected(self, peer: str, limit: str, reason: str) -> None:
+    def log_rejected_connection(self, peer: str, limit: str, reason: str) -> None:
         """Log a connection that was rejected because of its address or the connection rate.
 
         `limit` is the configuration key.
@@ -198,11 +200,11 @@ class SessionLog:
         }
         self._note("client throttled", (quota, str(identity.principal), str(identity.client_id)), details)
 
-    def connection_delayed(self, peer: str, limit: str, reason: str) -> None:
+    def log_delayed_connection(self, peer: str, limit: str, reason: str) -> None:
         """Log that a connection rate delays new connections. `limit` is its configuration key."""
         self._note("connection delayed", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
-    def client_paused(self, peer: str, limit: str, reason: str) -> None:
+    def log_paused_client(self, peer: str, limit: str, reason: str) -> None:
         """Log that a limit on all clients together pauses this client. `limit` is its configuration key."""
         self._note("client paused", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
@@ -224,16 +226,16 @@ class SessionLog:
         """Log an unexpected exception in a session, whose connection is closed."""
         self._fault("internal error, connection closed", identity, error)
 
-    def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException) -> None:
+    def log_unvalidated_forwarding(self, identity: ClientIdentity, error: BaseException) -> None:
         """Log an exception after which the request was forwarded unchanged (`on_internal_error: forward`)."""
         self._fault("internal error, request forwarded unvalidated", identity, error)
 
-    def revalidated(self, peer: str, error: Exception) -> None:
+    def log_revalidation(self, peer: str, error: Exception) -> None:
         """Log an unexpected exception on the fast path. The slow path validates the request instead."""
         event = "internal error, request revalidated by the slow path"
         self._fault(event, ClientIdentity(peer), error)
 
-    def validation_unreported(self, client: ClientDetails, error: BaseException) -> None:
+    def log_validation_report_failure(self, client: ClientDetails, error: BaseException) -> None:
         """Log an unexpected exception in a validation's report. The request itself is not affected."""
         self._fault("internal error, validation not reported", client, error)
 
@@ -253,10 +255,10 @@ class SessionLog:
         self._unsupported.flush()
 
     def _note(self, event: str, key: tuple[str, ...], details: dict[str, Any]) -> None:
-        self._lines.note((event, *map(cut, key)), 0, time.monotonic(), _line, event, details)
+        self._lines.note((event, *map(truncate_text, key)), 0, time.monotonic(), _line, event, details)
 
     def _fault(self, event: str, identity: ClientIdentity | ClientDetails, error: BaseException) -> None:
-        key = (event, type(error).__name__, place_of(error))
+        key = (event, type(error).__name__, raise_location(error))
         self._faults.note(key, 0, time.monotonic(), _fault_line, event, identity, error)
 
     def _emit(self, details: dict[str, Any], times: int, _records: int) -> None:
@@ -274,13 +276,13 @@ def _client_of(identity: ClientIdentity) -> dict[str, Any]:
 
 
 def _line(event: str, details: dict[str, Any]) -> dict[str, Any]:
-    shown = {name: cut(value) if isinstance(value, str) else value for name, value in details.items()}
+    shown = {name: truncate_text(value) if isinstance(value, str) else value for name, value in details.items()}
     return {"event": event, **{name: value for name, value in shown.items() if value is not None}}
 
 
 def _fault_line(event: str, identity: ClientIdentity | ClientDetails, error: BaseException) -> dict[str, Any]:
     line = _line(event, {"client_address": identity.peer, "client_id": identity.client_id})
-    return line | {"exception": fault_text(error), "advice": _BUG_ADVICE}
+    return line | {"exception": exception_summary(error), "advice": _BUG_ADVICE}
 
 
 def _wider(key: tuple[str, ...]) -> AggregateKind:

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from sluicegate.protocol.errors import ERROR_NAMES
-from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.bounded_text import truncate_text
 from sluicegate.proxy.reporting.logs.aggregation import AggregateKind, Aggregator
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.responses.dispatch import DeadLetters
@@ -39,18 +39,18 @@ def finding_details(
         "reason_text": finding.reason.text,
     }
     if finding.rules:
-        details["rule"] = cut(finding.rules[0][0])
+        details["rule"] = truncate_text(finding.rules[0][0])
     if finding.bad_records:
         first = finding.bad_records[0]
         details |= {"record": first.index, "record_timestamp": first.timestamp}
         if first.reason in TIMED:
             details["diagnosis"] = diagnose(first.timestamp, now_ms)
         elif first.rules:
-            details["diagnosis"] = cut(first.message)
+            details["diagnosis"] = truncate_text(first.message)
         if first.fixed is not None:
             details["fixed_timestamp"] = first.fixed
     elif finding.rules or finding.reason in FRAMED:
-        details["diagnosis"] = None if finding.message is None else cut(finding.message)
+        details["diagnosis"] = None if finding.message is None else truncate_text(finding.message)
     return details
 
 
@@ -74,7 +74,7 @@ def rehearsal_details(
     }
 
 
-def in_future_details(client: ClientDetails, topic: str | None, ahead_ms: int) -> dict[str, Any]:
+def future_timestamp_details(client: ClientDetails, topic: str | None, ahead_ms: int) -> dict[str, Any]:
     """Return the fields for a valid batch with timestamps `ahead_ms` milliseconds ahead of the proxy's clock."""
     return {
         "client_id": _shown(client.client_id),
@@ -97,7 +97,7 @@ def _place(client: ClientDetails, topic: str | None, partition: int) -> dict[str
 
 
 def _shown(text: str | None) -> str | None:
-    return None if text is None else cut(text)
+    return None if text is None else truncate_text(text)
 
 
 def _software(client: ClientDetails) -> str | None:
@@ -141,12 +141,14 @@ class ValidationLines:
             self._in_future,
         )
 
-    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
+    def report_batch_outcome(self, client: ClientDetails, batch: BatchOutcome) -> None:
         """Log the findings about a batch, and any timestamps in the future."""
-        topic = None if batch.topic is None else cut(batch.topic)
+        topic = None if batch.topic is None else truncate_text(batch.topic)
         now = time.monotonic()
         if batch.ahead_ms is not None and batch.ahead_ms > IN_FUTURE_MS:
-            self._in_future.note((client.client_id, topic), 0, now, in_future_details, client, topic, batch.ahead_ms)
+            self._in_future.note(
+                (client.client_id, topic), 0, now, future_timestamp_details, client, topic, batch.ahead_ms
+            )
         if batch.basis is None:
             return
         policy, now_ms = batch.basis
@@ -167,9 +169,9 @@ class ValidationLines:
                     what = (client.client_id, topic, None, bound.label)
                     self._rehearsals.note(what, count, now, rehearsal_details, client, topic, batch.partition, bound)
 
-    def not_quarantined(self, client: ClientDetails, letters: DeadLetters, reason: str) -> None:
+    def report_failed_quarantine(self, client: ClientDetails, letters: DeadLetters, reason: str) -> None:
         """Log that a batch's bad records could not be quarantined."""
-        topic = cut(letters.source)
+        topic = truncate_text(letters.source)
         key = (client.client_id, topic, None, reason)
         records = len(letters.records)
         self._not_quarantined.note(

@@ -49,7 +49,7 @@ class BrokerErrorCounts:
         self._clients = FairLabels(self._fold, max_clients)
         self._last_ms: dict[tuple[str, str, str], int] = {}
 
-    def broker_error(self, identity: ClientIdentity, api_key: int, code: int) -> None:
+    def count_broker_error(self, identity: ClientIdentity, api_key: int, code: int) -> None:
         """Count a response of the API `api_key` that contains the error `code`."""
         counts = self._counters.broker_errors
         client = self._clients.label(identity.client_id, holder_of(identity))

@@ -101,7 +101,7 @@ class SessionOpening:
         beyond = self._dependencies.admission.enter(address)
         if beyond is not None:
             limit, most = beyond
-            self._dependencies.log.connection_limit_reached(peer, limit, most)
+            self._dependencies.log.log_reached_connection_limit(peer, limit, most)
             self._dependencies.counts.connections_rejected[limit] += 1
             return False
         self._is_in = True
@@ -124,7 +124,7 @@ class SessionOpening:
             return KIND + name
         shown = client_text(subject)
         reason = f"no rule of {MAPPING_RULES} applies to the certificate {shown}: add DEFAULT as the last rule"
-        self._dependencies.log.connection_rejected(peer, MAPPING_RULES, reason)
+        self._dependencies.log.log_rejected_connection(peer, MAPPING_RULES, reason)
         self._dependencies.counts.connections_rejected[MAPPING_RULES] += 1
         return None
 
@@ -138,7 +138,7 @@ class SessionOpening:
             f"the certificate has the names {shown}, and none is in {ALLOWED_NAMES}: add a name if the client "
             f"may connect"
         )
-        self._dependencies.log.connection_rejected(peer, ALLOWED_NAMES, reason)
+        self._dependencies.log.log_rejected_connection(peer, ALLOWED_NAMES, reason)
         self._dependencies.counts.connections_rejected[ALLOWED_NAMES] += 1
         return False
 
@@ -177,10 +177,10 @@ class SessionOpening:
         if not isinstance(error, UpstreamUnreachable):  # after an internal error, the client must not wait forever
             self._fail(error)
             return
-        self._dependencies.log.upstream_unreachable(self.route.label, str(error))
+        self._dependencies.log.log_unreachable_upstream(self.route.label, str(error))
         self._dependencies.counts.upstream_failures += 1
         if self._trace is not None:
-            self._trace.session_ending(f"proxy: broker unreachable: {error}")
+            self._trace.record_end_cause(f"proxy: broker unreachable: {error}")
         self._client.abort()
 
     def on_broker_connected(self) -> None:

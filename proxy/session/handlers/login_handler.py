@@ -99,7 +99,7 @@ class LoginHandler:
         at = response_body_at(response, api.response_header_version(version))
         failure = self._sasl.on_authenticate_response(login, version, response, at)
         if failure is not None:
-            self._log.login_rejected(self._identity, failure)
+            self._log.log_rejected_login(self._identity, failure)
             self._counts.request_errors[api.name, _LOGIN_REJECTED] += 1
         else:
             self._produce.principal_may_change()

@@ -52,7 +52,7 @@ class MockClusterHandler:
             yield from ForwardAsItCame(frame, in_flight)
             return
         body = memoryview(frame)[read_header(self._identity, api, version, frame).body_at :]
-        self._log.request_not_supported(self._identity, api.name, self._message)
+        self._log.log_unsupported_request(self._identity, api.name, self._message)
         response = rejection_of(api, version, body, self._message)
         header = build_response_header(correlation_id, api.response_header_version(version))
         yield from Respond(InFlightRequest(response=header + response))

@@ -78,7 +78,7 @@ class Session:
 
     def _ends(self, by: str) -> None:
         if self._trace is not None:
-            self._trace.session_ending(by)
+            self._trace.record_end_cause(by)
 
     # -- start ---------------------------------------------------------------------------------------------------
 
@@ -88,9 +88,9 @@ class Session:
             self.requests.on_broker_connected()
             self._arrival.on_broker_connected()
         elif self._arrival.admit(self._announced_peer, self._route_for):
-            self._dependencies.register.opened(self)
+            self._dependencies.register.add_session(self)
             if self._trace is not None:
-                self._trace.connection_opened(self.identity.peer, self._arrival.route.label)
+                self._trace.trace_connection_start(self.identity.peer, self._arrival.route.label)
         else:
             self.client.abort()
 
@@ -149,11 +149,11 @@ class Session:
         if limit is not None:
             given.counts.limits_reached[limit] += 1
         if connection is self.broker:
-            given.log.bad_broker(self._arrival.route.label, self.broker.peer_info.peer, error)
+            given.log.log_broker_protocol_error(self._arrival.route.label, self.broker.peer_info.peer, error)
             self.client.close()
             self.broker.abort()
             return
-        given.log.bad_client(self.identity, self._arrival.route.label, error)
+        given.log.log_client_protocol_error(self.identity, self._arrival.route.label, error)
         given.counts.protocol_errors += 1
         given.counts.request_errors[_error_of(error)] += 1
         if isinstance(error, UnknownApi):
@@ -211,7 +211,7 @@ class Session:
             self._arrival.on_broker_lost()
             why = self._dependencies.why_lost(error)
             if why is not None:
-                self._dependencies.log.upstream_unreachable(self._arrival.route.label, why)
+                self._dependencies.log.log_unreachable_upstream(self._arrival.route.label, why)
             self.client.close()
         if self.client.closed and not self.broker.is_open:
             self._end()
@@ -226,8 +226,8 @@ class Session:
         self.requests.end()
         self._responses.end()
         if self._trace is not None:
-            self._trace.connection_closed()
-        self._dependencies.register.ended(self)
+            self._trace.trace_connection_end()
+        self._dependencies.register.remove_session(self)
         self.client.forget()
         self.broker.forget()
 

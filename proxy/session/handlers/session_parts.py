@@ -267,12 +267,12 @@ def _report_our_fault(
 ) -> None:
     """Report an internal error that closes the connection."""
     if trace is not None:
-        trace.session_ending("proxy: internal error")
+        trace.record_end_cause("proxy: internal error")
     given.log.internal_error(identity, error)
     given.counts.internal_errors["closed"] += 1
 
 
 def _report_unvalidated(given: SessionDependencies, identity: ClientIdentity, error: BaseException) -> None:
     """Report an internal error that caused a request to be forwarded unvalidated."""
-    given.log.forwarded_unvalidated(identity, error)
+    given.log.log_unvalidated_forwarding(identity, error)
     given.counts.internal_errors["forwarded"] += 1

@@ -92,7 +92,7 @@ class TopicChangeHandler:
         if refused is None:
             return False
         self._counts.request_errors[api.name, _REFUSED] += 1
-        self._log.topic_change_refused(self._identity, api.name, self._name_of(refused))
+        self._log.log_rejected_topic_change(self._identity, api.name, self._name_of(refused))
         header = build_response_header(correlation_id, api.response_header_version(version))
         body = change.response.build(change.rejection(request, refusal_of_own_topics(self._is_own)), version)
         yield from Respond(InFlightRequest(response=header + body))

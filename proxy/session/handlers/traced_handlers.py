@@ -14,7 +14,9 @@ _LOOKED_INTO_BYTES = 65_536
 
 def trace_pause(trace: SessionTrace, side: str, reason: PauseReason, begins: bool) -> None:
     """Trace the start or the end of a pause."""
-    (trace.reading_paused if begins else trace.reading_resumed)(side, reason.name.lower().replace("_", " "))
+    (trace.trace_reading_pause if begins else trace.trace_reading_resumption)(
+        side, reason.name.lower().replace("_", " ")
+    )
 
 
 class TracedRequests:
@@ -31,12 +33,12 @@ class TracedRequests:
         """Trace the beginning of a request."""
         disposition = self._side.on_head(size, head)
         if len(head) < HEAD_BYTES or (api := APIS.get(read_request_head(head)[0])) is None:
-            self._trace.token_received(size)
+            self._trace.trace_token(size)
             return disposition
         api_key, version, correlation_id = read_request_head(head)
         self._header_version = api.request_header_version(version)
         self._begins = True
-        self._trace.request_begun(api_key, version, correlation_id, size)
+        self._trace.trace_request_start(api_key, version, correlation_id, size)
         return disposition
 
     def on_pass(self, data: memoryview) -> None:
@@ -49,7 +51,7 @@ class TracedRequests:
                 client_id = None
             if client_id is not None:
                 self._identity.client_id = client_text(client_id)
-                self._trace.client_identified(self._identity)
+                self._trace.trace_client_identity(self._identity)
         self._side.on_pass(data)
 
     def on_room(self, more: int, size: int) -> None:
@@ -60,7 +62,7 @@ class TracedRequests:
         """Trace a gathered request."""
         self._begins = False
         self._side.on_frame(frame)
-        self._trace.client_identified(self._identity)
+        self._trace.trace_client_identity(self._identity)
 
 
 class TracedResponses:
@@ -82,7 +84,7 @@ class TracedResponses:
         """Trace an unchanged response."""
         size, self._passing = self._passing, None
         if size is not None:
-            self._trace.response_sent(bytes(data[SIZE_BYTES : SIZE_BYTES + _LOOKED_INTO_BYTES]), size)
+            self._trace.trace_response(bytes(data[SIZE_BYTES : SIZE_BYTES + _LOOKED_INTO_BYTES]), size)
         self._side.on_pass(data)
 
     def on_room(self, more: int, size: int) -> None:
@@ -92,4 +94,4 @@ class TracedResponses:
     def on_frame(self, frame: bytearray) -> None:
         """Handle a gathered response."""
         self._side.on_frame(frame)
-        self._trace.client_identified(self._identity)
+        self._trace.trace_client_identity(self._identity)

@@ -61,12 +61,14 @@ class Validations(Protocol):
     def settled(self, request: RequestOutcome, /) -> None:
         """Called when the outcome of a Produce request on the slow path is known."""
 
-    def not_accepted(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome, /) -> None:
+    def count_unaccepted_batch(
+        self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome, /
+    ) -> None:
         """Called when the broker has rejected a valid batch of the fast path. `holder` is explained
         at ClientDetails.
         """
 
-    def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
+    def report_failed_quarantine(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
         """Called when a batch's bad records were not stored and its client was told to retry."""
 
 

@@ -228,7 +228,7 @@ class ProduceEffects:
 
     def _report_broker_errors(self, effect: ReportBrokerErrors) -> None:
         for code in effect.codes:
-            self._shared.broker_errors.broker_error(self._identity, _PRODUCE, code)
+            self._shared.broker_errors.count_broker_error(self._identity, _PRODUCE, code)
 
     def _release_memory(self, effect: ReleaseMemory) -> None:
         self._kept.release(effect.size)
@@ -240,7 +240,7 @@ class ProduceEffects:
         self._shared.validations.settled(effect.outcome)
 
     def _report_not_stored(self, effect: ReportNotStored) -> None:
-        self._shared.validations.not_quarantined(self._identity, effect.letters, effect.reason)
+        self._shared.validations.report_failed_quarantine(self._identity, effect.letters, effect.reason)
 
     def _report_error(self, effect: ReportUnvalidated) -> None:
         self._report_unvalidated(effect.error)

@@ -63,13 +63,13 @@ class FastOutcomes:
                 sender.accept(1)
                 tallies[name].accept(1)
             else:
-                self._validations.not_accepted(sender.name, sender.holder, name, outcome)
+                self._validations.count_unaccepted_batch(sender.name, sender.holder, name, outcome)
         for name, batches in left.items():
             if batches:
                 sender.leave_unknown(batches)
                 tallies[name].leave_unknown(batches)
         for code in {entry.code for entry in response.entries} - {ErrorCode.NONE}:
-            self._broker_errors.broker_error(self._identity, _PRODUCE, code)
+            self._broker_errors.count_broker_error(self._identity, _PRODUCE, code)
 
     def unanswered(self, in_flight: InFlightRequest) -> None:
         """Count the batches of a request that gets no response."""

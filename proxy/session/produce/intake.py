@@ -136,7 +136,7 @@ class ProduceIntake:
             self._fast.forget()
         doubt = self._identity.doubt
         if doubt is not None and self._rules.rulebook.in_file.names_principals:
-            self._log.unverified_principal(self._identity, doubt)
+            self._log.log_unverified_principal(self._identity, doubt)
 
     def end(self) -> None:
         """Clean up at the end of the session."""

@@ -236,7 +236,7 @@ class Metering:
         self._client.resume(PauseReason.QUOTA)
 
     def _turn_away(self, reason: str) -> None:
-        self._log.connection_rejected(self._identity.peer, QUOTA_CONNECTIONS, reason)
+        self._log.log_rejected_connection(self._identity.peer, QUOTA_CONNECTIONS, reason)
         self._counts.connections_rejected[QUOTA_CONNECTIONS] += 1
 
 

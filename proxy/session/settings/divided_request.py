@@ -165,7 +165,7 @@ class _Division:
             return
         asked = requested_values(self._api, item.settings, current)
         refusal = asked if isinstance(asked, Refusal) else self._refusal(item.name, asked, current)
-        if refusal is None and ours and not self._stored.are_known:
+        if refusal is None and ours and not self._stored.are_settings_known:
             refusal = _NOT_KNOWN
         if refusal is not None:
             if ours:  # otherwise the broker finds the same error

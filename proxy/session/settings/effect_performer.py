@@ -72,7 +72,7 @@ class SettingEffects:
             self._shared.from_thread(resume, result, error)
 
     def _await_settings(self, _: AwaitFirstRead) -> Wait:
-        return Wait(PauseReason.SETTINGS, lambda resume: self._stored.await_known(partial(resume, None)))
+        return Wait(PauseReason.SETTINGS, lambda resume: self._stored.await_settings(partial(resume, None)))
 
     def _store(self, effect: StoreSettings) -> Wait:
         identity = self._identity

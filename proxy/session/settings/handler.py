@@ -59,7 +59,7 @@ class TopicSettingHandler:
         body_at = read_header(self._identity, api, version, frame).body_at
         request = _Request(api, version, correlation_id, frame, body_at, self._clock.now())
         names_settings = api.key in _WITH_SETTINGS and (yield from _may_name_settings(frame))
-        if (names_settings or api.key in _ABOUT_KNOWN) and not self._stored.are_known:
+        if (names_settings or api.key in _ABOUT_KNOWN) and not self._stored.are_settings_known:
             yield from AwaitFirstRead()
         if api.key == ApiKey.DESCRIBE_CONFIGS:
             yield from self._describe(request)

@@ -28,7 +28,9 @@ class SettingReports:
         keys = {setting.name for item in refused.named for setting in item.settings if is_ours(setting)}
         errors = sorted(map(_name_of, refused.codes))
         topics = _some((item.name for item in refused.named), refused.codes.total())
-        self._log.topic_settings_refused(self._identity, api.name, topics, _some(keys, len(keys)), ", ".join(errors))
+        self._log.log_rejected_topic_settings(
+            self._identity, api.name, topics, _some(keys, len(keys)), ", ".join(errors)
+        )
 
     def stored(self, api: Api, changes: Sequence[SettingsChange], failures: Failures) -> None:
         """Report changes that were stored, and those that could not be stored."""
@@ -37,10 +39,10 @@ class SettingReports:
             self._counts.topic_setting_changes[api.name] += len(changed)
             keys = {key for change in islice(changed, MOST_REPORTED) for key in (*change.values, *change.removed)}
             topics = _some((change.topic for change in changed), len(changed))
-            self._log.topic_settings_changed(self._identity, api.name, topics, _some(keys, len(keys)))
+            self._log.log_changed_topic_settings(self._identity, api.name, topics, _some(keys, len(keys)))
         if failures:
             reason = next(iter(failures.values())).reason
-            self._log.topic_settings_not_stored(self._identity, api.name, _some(failures, len(failures)), reason)
+            self._log.log_unstored_topic_settings(self._identity, api.name, _some(failures, len(failures)), reason)
 
 
 def _name_of(code: int) -> str:

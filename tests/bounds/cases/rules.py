@@ -13,8 +13,8 @@ import fastavro
 from tests.bounds import costly_schemas as costly
 from tests.bounds.case import MIB, RULES_PROCESS_BYTES, Case, CaseSize
 from tests.bounds.frames import sized_produce_request
-from tests.registry.schemas_by_id import registry_of
-from tests.validation.rules.json.random_json import RandomJson
+from tests.registry.schemas_by_id import fake_registry_with_schemas
+from tests.validation.rules.json.random_json import RandomJsonGenerator
 from tests.wire.batches import ZSTD, Rec, batch
 
 _SCHEMAS = Path(__file__).parent.parent / "schemas"
@@ -53,13 +53,13 @@ def _text_of(schema_id: int) -> tuple[str, str] | None:
         language, text = _TEXTS[schema_id]
         return language, text()
     if schema_id >= _FIRST_RANDOM:
-        return "JSON", json.dumps(RandomJson(schema_id).schema())
+        return "JSON", json.dumps(RandomJsonGenerator(schema_id).schema())
     if schema_id >= _FIRST_PATTERNS:
         return "JSON", costly.json_schema_with_patterns(1_500, schema_id)
     return ("JSON", costly.wide_schema(schema_id)) if schema_id >= _FIRST_WIDE else None
 
 
-_REGISTRY = registry_of(_text_of, _RULE_SETS)
+_REGISTRY = fake_registry_with_schemas(_text_of, _RULE_SETS)
 _REGISTERED = {"name": "registered", "value": {"schema": {"registry": "main", "subject": "any"}}}
 _REQUIRED = {"schema": {"file": str(_SCHEMAS / "required.proto"), "format": "protobuf", "message": "Many"}}
 _NUMBERS = {"schema": {"file": str(_SCHEMAS / "numbers.avsc"), "format": "avro"}}
@@ -129,7 +129,7 @@ def _case(name: str, topic: str, values: Callable[[int, int], list[bytes]], code
 
 def _at_random(amount: int, number: int) -> list[bytes]:
     """Return requests of one record each; schema and value are random and unrelated."""
-    made, now = RandomJson(number), time.time_ns() // 1_000_000
+    made, now = RandomJsonGenerator(number), time.time_ns() // 1_000_000
     requests = []
     for i in range(amount):
         value = _named(_FIRST_RANDOM + number * amount + i // 4, made.text())

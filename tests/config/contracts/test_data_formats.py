@@ -24,7 +24,7 @@ from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming
 from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema
-from tests.config.contracts.written import contract_with_fields, load_texts
+from tests.config.contracts.written import contract_with_fields, load_configuration_with_files
 from tests.validation.rules.records import record
 
 FIELDS = """
@@ -104,7 +104,7 @@ _PARSED = fastavro.parse_schema(AVRO)
 _MILLIS = 1_800_000_000_250
 
 
-class OneSchema:
+class SingleSchemaRegistry:
     """A registry with one schema, under any subject (`Schemas`)."""
 
     name = "main"
@@ -197,28 +197,30 @@ def rules_by_format(tmp_path: Path) -> Callable[[str], tuple[NamedRule, ...]]:
         folder.mkdir()
         contract = contract_with_fields(FIELDS).replace("format: json", f"format: {form}")
         item = "contracts: [{path: c.odcs.yaml, registry: main}]\nregistries: {main: {url: 'http://h'}}\n"
-        loaded = load_texts(folder, item, c_odcs=contract)
+        loaded = load_configuration_with_files(folder, item, c_odcs=contract)
         languages = {"json": SchemaLanguage.AVRO, "avro": SchemaLanguage.AVRO, "protobuf": SchemaLanguage.PROTOBUF}
-        made = rule_set_of(loaded.config.topics[0].rules, SchemaRules({"main": OneSchema(languages[form])}))
+        made = rule_set_of(loaded.config.topics[0].rules, SchemaRules({"main": SingleSchemaRegistry(languages[form])}))
         assert made is not None
         return made.rules
 
     return rules_for_format
 
 
-def names_of_broken_rules(rules: tuple[NamedRule, ...], value: bytes) -> set[str]:
+def names_of_violated_rules(rules: tuple[NamedRule, ...], value: bytes) -> set[str]:
     one = record(value=value)
     return {named.name for named in rules if named.rule.fault(one) is not None}
 
 
-def test_each_rule_has_the_same_verdict_in_each_format(rules_by_format: Callable[[str], tuple[NamedRule, ...]]) -> None:
+def test_each_rule_gives_the_same_verdict_for_json_avro_and_protobuf(
+    rules_by_format: Callable[[str], tuple[NamedRule, ...]],
+) -> None:
     of_json, of_avro, of_protobuf = rules_by_format("json"), rules_by_format("avro"), rules_by_format("protobuf")
     counts: Counter[str] = Counter()
 
     for order in generate_orders(500):
-        expected = names_of_broken_rules(of_json, encode_json(order))
-        assert names_of_broken_rules(of_avro, encode_avro(order)) == expected, order
-        assert names_of_broken_rules(of_protobuf, encode_protobuf(order)) == expected, order
+        expected = names_of_violated_rules(of_json, encode_json(order))
+        assert names_of_violated_rules(of_avro, encode_avro(order)) == expected, order
+        assert names_of_violated_rules(of_protobuf, encode_protobuf(order)) == expected, order
         counts.update(expected)
 
     for made in (of_avro, of_protobuf):
@@ -228,7 +230,7 @@ def test_each_rule_has_the_same_verdict_in_each_format(rules_by_format: Callable
 
 
 @pytest.mark.parametrize("form", list(WRITTEN))
-def test_the_first_error_is_named_in_each_format(
+def test_violation_names_the_first_error_in_each_data_format(
     form: str, rules_by_format: Callable[[str], tuple[NamedRule, ...]]
 ) -> None:
     one = record(value=WRITTEN[form](GOOD | {"amount": -1.0}))
@@ -240,11 +242,11 @@ def test_the_first_error_is_named_in_each_format(
 
 
 @pytest.mark.parametrize("form", ["avro", "protobuf"])
-def test_data_that_do_not_follow_their_schema_break_the_rules_about_it(
+def test_data_that_do_not_match_their_schema_violate_all_schema_rules(
     form: str, rules_by_format: Callable[[str], tuple[NamedRule, ...]]
 ) -> None:
     made, good = rules_by_format(form), WRITTEN[form](GOOD)
 
-    assert names_of_broken_rules(made, good) == set()
+    assert names_of_violated_rules(made, good) == set()
     for data in (good[:-3], b"no id", encode_json(GOOD)):
-        assert names_of_broken_rules(made, data) == {named.name for named in made}
+        assert names_of_violated_rules(made, data) == {named.name for named in made}

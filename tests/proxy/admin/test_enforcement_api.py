@@ -16,7 +16,7 @@ from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement
 from sluicegate.proxy.state.state_topic import StateUnwritable
 from sluicegate.proxy.status.status import Status
-from tests.config.reading import SMALLEST, load_text
+from tests.config.reading import SMALLEST, load_config_text
 
 NO_SCOPES = (
     "",
@@ -32,7 +32,7 @@ NO_SCOPES = (
 """The beginnings of queries that name neither one topic nor all topics."""
 
 TOPICS = KnownTopics(
-    lambda: load_text(SMALLEST + "topics: [{match: in-a-policy}, {match: 'any*'}]"),
+    lambda: load_config_text(SMALLEST + "topics: [{match: in-a-policy}, {match: 'any*'}]"),
     lambda: ["orders"],
     lambda _name: ListedNames(
         ("orders.eu", "orders.us", *(f"t{number}" for number in range(MAX_SUSPENSIONS)), "one-more", "t")
@@ -201,24 +201,24 @@ async def test_a_pattern_without_topics_or_with_too_many_changes_nothing(change:
 
 def test_a_topic_that_the_login_may_not_describe_is_accepted() -> None:
     topics = KnownTopics(
-        lambda: load_text(SMALLEST), list, lambda name: ListedNames(("a",), is_hidden=name == "hidden")
+        lambda: load_config_text(SMALLEST), list, lambda name: ListedNames(("a",), is_hidden=name == "hidden")
     )
 
-    assert topics.matching("hidden") == ["hidden"]
-    assert topics.doubt("hidden") is None
+    assert topics.match_topics("hidden") == ["hidden"]
+    assert topics.unknown_topic_message("hidden") is None
     with pytest.raises(NoSuchTopic, match="neither a policy nor the cluster has the topic nosuch"):
-        topics.matching("nosuch")
+        topics.match_topics("nosuch")
 
 
 @pytest.mark.parametrize("topic", ["nosuch", "orders.*"])
 async def test_a_topic_name_is_accepted_while_the_cluster_does_not_respond(topic: str) -> None:
     unlisted = ListedNames(reason="no broker responded within 3 s")
-    topics = KnownTopics(lambda: load_text(SMALLEST), list, lambda _name: unlisted)
+    topics = KnownTopics(lambda: load_config_text(SMALLEST), list, lambda _name: unlisted)
     if topic == "nosuch":
-        assert topics.matching(topic) == [topic]
+        assert topics.match_topics(topic) == [topic]
     else:
         with pytest.raises(NoSuchTopic, match="the cluster was not queried: no broker responded within 3 s"):
-            topics.matching(topic)
+            topics.match_topics(topic)
 
 
 async def test_with_a_state_topic_a_change_is_written_for_all_proxies_with_its_actor(

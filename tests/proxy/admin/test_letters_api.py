@@ -9,7 +9,7 @@ import pytest
 
 from sluicegate.config.files.source import Source
 from sluicegate.config.loading import ConfigError, Loaded, load
-from sluicegate.proxy.admin.letters_api import LettersApi, ask_process
+from sluicegate.proxy.admin.letters_api import LettersApi, run_letter_process
 from tests.broker.eventually import eventually
 
 
@@ -23,7 +23,7 @@ def configuration_of(*topics: str, bootstrap: str = "127.0.0.1:1") -> Loaded:
 
 
 def body(api: LettersApi, query: str = "") -> Any:
-    response = api.find(query)
+    response = api.find_response(query)
     assert response.status == 200
     return json.loads(response.body)
 
@@ -33,7 +33,7 @@ def test_only_topics_of_the_configuration_can_be_read(query: str) -> None:
     def never(_: Loaded, __: str | None) -> list[str]:
         raise AssertionError("nothing is read")
 
-    assert LettersApi(lambda: configuration_of("a.dlq"), never).find(query).status == 400
+    assert LettersApi(lambda: configuration_of("a.dlq"), never).find_response(query).status == 400
     assert body(LettersApi(configuration_of, never))["problem"] == "admin.dead_letters names no topic"
 
 
@@ -80,7 +80,7 @@ def test_a_process_that_cannot_read_ends_in_time() -> None:
     """No broker listens at port 1: librdkafka would wait for 30 s."""
     begun = time.monotonic()
 
-    assert ask_process(configuration_of("a.dlq"), None, seconds=2) == []
+    assert run_letter_process(configuration_of("a.dlq"), None, seconds=2) == []
     assert time.monotonic() - begun < 2 + 10 + 5  # allows time for a start, and for a busy machine
 
 

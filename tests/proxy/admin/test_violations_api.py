@@ -38,7 +38,7 @@ class OneTopic(ViolationHistory):
 def test_the_range_and_the_filters_are_parameters(query: str, asked: tuple[int, int, EventSelection]) -> None:
     history = OneTopic()
 
-    response = ViolationsApi(history, lambda: NOW).find(query)
+    response = ViolationsApi(history, lambda: NOW).find_response(query)
 
     assert history.asked == [asked]
     found = json.loads(response.body)
@@ -49,7 +49,7 @@ def test_the_range_and_the_filters_are_parameters(query: str, asked: tuple[int, 
     "query", ["days=0", "days=nan", "days=366", "until_ms=-1", "until_ms=x", "hours=1", "topic", f"until_ms={1 << 60}"]
 )
 def test_unknown_parameters_of_violations_are_rejected(query: str) -> None:
-    assert ViolationsApi(OneTopic(), lambda: NOW).find(query).status == 400
+    assert ViolationsApi(OneTopic(), lambda: NOW).find_response(query).status == 400
 
 
 def test_without_a_readable_topic_the_violations_are_not_known() -> None:
@@ -57,7 +57,7 @@ def test_without_a_readable_topic_the_violations_are_not_known() -> None:
         (None, "violations.topic is not configured"),
         (OneTopic("Unknown topic"), "Unknown topic"),
     ):
-        response = ViolationsApi(history, lambda: NOW).find("")
+        response = ViolationsApi(history, lambda: NOW).find_response("")
         found = json.loads(response.body)
         assert (response.status, found["groups"], found["problem"]) == (200, None, problem)
         assert found["advice"]

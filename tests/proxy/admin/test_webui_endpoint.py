@@ -51,7 +51,7 @@ def reader() -> StateReader:
 class EchoedChanges:
     """Returns the requested change as text."""
 
-    def lines_about(self, topic: str) -> list[str]:
+    def suspension_lines(self, topic: str) -> list[str]:
         return [f"{topic} is suspended"]
 
     def change(self, path: str, query: str, _address: str) -> HttpResponse:

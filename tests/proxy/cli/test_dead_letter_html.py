@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 from typing import Any
 
-from sluicegate.proxy.cli.dead_letter_html import groups_html
+from sluicegate.proxy.cli.dead_letter_html import render_groups_html
 
 HOSTILE = '<script>alert("1")</script>\' onload=x <img src="https://example.com/x.png"> {0} \u202e'
 SHOWN = HOSTILE.replace("\u202e", "\\u202e")
@@ -49,7 +49,7 @@ def group(letters: int, text: str = "") -> dict[str, Any]:
 
 def page(*groups: dict[str, Any], topic: str = "orders.dlq", others: int = 0) -> Page:
     content = {"topic": topic, "not_letters": others, "groups": list(groups)}
-    return Page("".join(groups_html(content, 1_764_500_100_000)))
+    return Page("".join(render_groups_html(content, 1_764_500_100_000)))
 
 
 def test_texts_of_strangers_are_text() -> None:

@@ -14,7 +14,7 @@ from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import ConfigError, Loaded, load_file
 from sluicegate.config.model import Config
 from sluicegate.proxy.cli.commands import app
-from sluicegate.proxy.reload.config_check import checked_policies
+from sluicegate.proxy.reload.config_check import read_checked_policies
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
@@ -78,7 +78,7 @@ def _compile_as_run_does(loaded: Loaded) -> None:
     """Compile the policies as a server does, without its connections."""
     makers = RuleMakers(WaitBudget(), Counters(), loaded.config.limits)
     try:
-        file_policies_of(loaded.config, makers.for_registries(loaded.config.registries), loaded.source)
+        file_policies_of(loaded.config, makers.create_rule_maker(loaded.config.registries), loaded.source)
     finally:
         makers.close()
 
@@ -144,7 +144,7 @@ def _disagreements(text: str, folder: Path, seen: set[str] | None = None) -> lis
 
 def _has_unusable_policies(file: Path) -> bool:
     try:
-        checked_policies(file, {})
+        read_checked_policies(file, {})
     except ConfigError:
         return True
     return False

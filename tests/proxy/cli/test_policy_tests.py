@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from sluicegate.config.loading import ConfigError
-from sluicegate.proxy.cli.policy_cases import case_files
+from sluicegate.proxy.cli.policy_cases import find_case_files
 from sluicegate.proxy.cli.policy_tests import CaseRunner, FileResults
 from tests.config.reading import SMALLEST
 from tests.proxy.cli.test_commands import sluicegate
@@ -160,7 +160,7 @@ def test_folders_are_searched_for_files_of_cases(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
 
-    found = case_files([tmp_path, tmp_path / "a/y.yaml"])
+    found = find_case_files([tmp_path, tmp_path / "a/y.yaml"])
     assert [str(file.relative_to(tmp_path)) for file in found] == [
         "a/y.test.yml",
         "b/x.test.yaml",

@@ -3,12 +3,12 @@
 import pytest
 
 from sluicegate.protocol.records.writing import NewRecord
-from sluicegate.proxy.cli.try_record import TrialResult, validate_one
+from sluicegate.proxy.cli.try_record import TrialResult, validate_trial_record
 from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType
 from tests.broker.ports import free_ports
-from tests.config.reading import SMALLEST, load_text
+from tests.config.reading import SMALLEST, load_config_text
 
 NOW = 1_800_000_000_000
 HOUR, YEAR = 3_600_000, 365 * 86_400_000
@@ -16,7 +16,7 @@ AFTER = "message.timestamp.after.max.ms"
 
 
 def trial_of(text: str, record: NewRecord, topic: str = "orders") -> TrialResult:
-    return validate_one(topic, record, load_text(SMALLEST + text), NOW)
+    return validate_trial_record(topic, record, load_config_text(SMALLEST + text), NOW)
 
 
 def test_a_good_record_is_accepted() -> None:
@@ -157,7 +157,9 @@ def test_try_uses_the_file_alone_if_topic_settings_are_off() -> None:
     text = SMALLEST.replace("upstream: {", "upstream: {topic_settings: false, ")
 
     read = SettingsRead(reason=SETTINGS_OFF)
-    trial = validate_one("orders", NewRecord(NOW + 2 * HOUR), load_text(text + LOG_APPEND), NOW, lambda _: read)
+    trial = validate_trial_record(
+        "orders", NewRecord(NOW + 2 * HOUR), load_config_text(text + LOG_APPEND), NOW, lambda _: read
+    )
 
     assert trial.is_forwarded
     assert trial.lines[2] == "  the cluster's settings do not apply: upstream.topic_settings is off"
@@ -177,7 +179,9 @@ def test_the_stricter_of_file_and_cluster_is_tried(settings: ClusterSettings, is
     """The record is 20 minutes ahead; the file allows 2 hours."""
     text = SMALLEST + f"defaults: {{{AFTER}: 2h}}"
 
-    trial = validate_one("orders", NewRecord(NOW + HOUR // 3), load_text(text), NOW, lambda _: SettingsRead(settings))
+    trial = validate_trial_record(
+        "orders", NewRecord(NOW + HOUR // 3), load_config_text(text), NOW, lambda _: SettingsRead(settings)
+    )
 
     assert trial.is_forwarded is is_forwarded
     assert trial.lines[2] == "  the cluster's settings of this topic were read: the stricter value applies"
@@ -217,7 +221,7 @@ def test_a_client_outside_gradual_enforcement_is_observed() -> None:
     text = SMALLEST + f"defaults: {{{AFTER}: 1h}}\ntopics: [{{match: orders, enforce: {{clients: team-a}}, {rules}}}]"
 
     def last_printed_line(client_id: str, record: NewRecord) -> str:
-        lines = validate_one("orders", record, load_text(text), NOW, client_id=client_id).lines
+        lines = validate_trial_record("orders", record, load_config_text(text), NOW, client_id=client_id).lines
         return [line for line in lines if not line.startswith("rule ")][-1]
 
     late = NewRecord(NOW + 2 * HOUR, b"k")
@@ -235,7 +239,7 @@ def test_an_exempt_client_is_not_validated() -> None:
     )
 
     def last_printed_line(topic: str, client_id: str) -> str:
-        return validate_one(topic, NewRecord(NOW), load_text(text), NOW, client_id=client_id).lines[-1]
+        return validate_trial_record(topic, NewRecord(NOW), load_config_text(text), NOW, client_id=client_id).lines[-1]
 
     found = {
         (topic, client): last_printed_line(topic, client)

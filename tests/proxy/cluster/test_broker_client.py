@@ -34,7 +34,7 @@ from tests.proxy.scripted_broker import (
     RawResponse,
     ScriptedBroker,
     api_versions_response,
-    metadata_of_brokers,
+    metadata_response_with_brokers,
 )
 
 _PATIENCE = 60.0
@@ -74,7 +74,7 @@ GARBAGE: dict[str, dict[ApiKey, Answer]] = {
 async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Answer]) -> None:
     async with (
         ScriptedBroker(answers) as bad,
-        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as good,
+        ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}) as good,
     ):
         address, _ = await ask_any_broker(upstream_section(bad.address, good.address), None, ask_brokers)
         with pytest.raises(NoBrokerResponses, match="responds, but not as a Kafka broker") as raised:
@@ -109,7 +109,7 @@ async def test_a_server_that_is_not_a_broker_is_distinguished_from_an_outage(ans
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 70, "x" * 3000])
 async def test_an_impossible_bootstrap_name_is_reported(host: str) -> None:
-    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as good:
+    async with ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}) as good:
         address, _ = await ask_any_broker(upstream_section(HostPort(host, 9092), good.address), None, ask_brokers)
         with pytest.raises(NoBrokerResponses, match="no host can have this name"):
             await ask_any_broker(upstream_section(HostPort(host, 9092)), None, ask_brokers)
@@ -154,7 +154,7 @@ async def test_a_rejected_certificate_is_reported(tmp_path: Path, signed_by: str
 
 
 async def test_a_silent_broker_times_out() -> None:
-    found = {ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}
+    found = {ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker(found) as good:
         async with asyncio.timeout(_PATIENCE / 2):
             address, _ = await ask_any_broker(
@@ -295,7 +295,7 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
 
 
 async def test_metadata_without_a_login_means_none_is_needed() -> None:
-    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as broker:
+    async with ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}) as broker:
         found = await discover_cluster(upstream_section(broker.address), None, 7)
 
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
@@ -304,8 +304,8 @@ async def test_metadata_without_a_login_means_none_is_needed() -> None:
 
 async def test_the_next_address_is_asked_if_one_lists_no_broker() -> None:
     async with (
-        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as lone,
-        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as whole,
+        ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers()}) as lone,
+        ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}) as whole,
     ):
         both = replace(upstream_section(lone.address), bootstrap=(lone.address, whole.address))
         found = await discover_cluster(both, None, 7)
@@ -324,7 +324,7 @@ async def test_two_connections_that_are_closed_at_metadata_mean_that_a_login_is_
 
 
 async def test_one_closed_connection_does_not_mean_a_login() -> None:
-    answers: list[Answer] = [lambda _v, _b: CLOSE, metadata_of_brokers((1, "h", 9))]
+    answers: list[Answer] = [lambda _v, _b: CLOSE, metadata_response_with_brokers((1, "h", 9))]
 
     def next_response(version: int, body: bytes) -> bytes | None:
         return answers.pop(0)(version, body)
@@ -356,7 +356,7 @@ async def test_a_silent_broker_does_not_count_as_a_response() -> None:
 
 async def test_a_response_with_too_many_brokers_is_rejected() -> None:
     many = [(i, "h", 9) for i in range(20_000)]
-    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers(*many)}) as broker:
+    async with ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers(*many)}) as broker:
         found = await discover_cluster(upstream_section(broker.address), None, 7)
 
     assert found.brokers is None

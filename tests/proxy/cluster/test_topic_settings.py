@@ -26,8 +26,8 @@ from tests.proxy.scripted_broker import (
     Answer,
     ScriptedBroker,
     api_versions_response,
-    asked_topics,
-    result_for,
+    describe_configs_result,
+    parse_requested_topics,
     topic_settings,
 )
 
@@ -152,7 +152,11 @@ async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
 
 async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> None:
     def respond(version: int, body: bytes) -> bytes | None:
-        return CLOSE if "bad" in asked_topics(version, body) else topic_settings(settings_of_any_topic)(version, body)
+        return (
+            CLOSE
+            if "bad" in parse_requested_topics(version, body)
+            else topic_settings(settings_of_any_topic)(version, body)
+        )
 
     async with scripted_settings_broker(respond) as kafka:
         asker = SettingsAsker(kafka.address)
@@ -250,7 +254,7 @@ def describe_configs_results(of: Iterable[Value]) -> Answer:
 
 async def test_topics_that_were_not_requested_are_ignored() -> None:
     async with scripted_settings_broker(
-        describe_configs_results([result_for("other", SAID), result_for("t", SAID)])
+        describe_configs_results([describe_configs_result("other", SAID), describe_configs_result("t", SAID)])
     ) as kafka:
         asker = SettingsAsker(kafka.address)
         await asker.wait_until_known("t")
@@ -262,16 +266,16 @@ async def test_topics_that_were_not_requested_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        ([result_for("t", None, 29)], "TOPIC_AUTHORIZATION_FAILED (29)"),
-        ([result_for("t", None, 17)], "INVALID_TOPIC_EXCEPTION (17)"),
-        ([result_for("t", None, 1234)], "error 1234"),
-        ([result_for("t", {BEFORE: "9" * 5000})], BEFORE),
-        ([result_for("t", {BEFORE: str(2**63)})], BEFORE),
-        ([result_for("t", {BEFORE: "-1"})], BEFORE),
-        ([result_for("t", {MAX_BYTES: "٣"})], MAX_BYTES),
-        ([result_for("t", {"message.timestamp.type": "x" * 5000})], "message.timestamp.type"),
+        ([describe_configs_result("t", None, 29)], "TOPIC_AUTHORIZATION_FAILED (29)"),
+        ([describe_configs_result("t", None, 17)], "INVALID_TOPIC_EXCEPTION (17)"),
+        ([describe_configs_result("t", None, 1234)], "error 1234"),
+        ([describe_configs_result("t", {BEFORE: "9" * 5000})], BEFORE),
+        ([describe_configs_result("t", {BEFORE: str(2**63)})], BEFORE),
+        ([describe_configs_result("t", {BEFORE: "-1"})], BEFORE),
+        ([describe_configs_result("t", {MAX_BYTES: "٣"})], MAX_BYTES),
+        ([describe_configs_result("t", {"message.timestamp.type": "x" * 5000})], "message.timestamp.type"),
         ([], "missing in the response"),
-        ([result_for("t", SAID) | {"resource_type": 4}], "missing in the response"),
+        ([describe_configs_result("t", SAID) | {"resource_type": 4}], "missing in the response"),
     ],
 )
 async def test_an_error_names_the_topic_and_the_configuration_applies(found: list[Value], reason: str) -> None:
@@ -290,10 +294,10 @@ async def test_an_error_names_the_topic_and_the_configuration_applies(found: lis
 
 async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
     def authorize_fine_only(version: int, body: bytes) -> bytes:
-        topics = asked_topics(version, body)
-        return describe_configs_results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(
-            version, body
-        )
+        topics = parse_requested_topics(version, body)
+        return describe_configs_results(
+            [describe_configs_result(topic, SAID if topic == "fine" else None, 29) for topic in topics]
+        )(version, body)
 
     async with scripted_settings_broker(authorize_fine_only) as kafka:
         asker = SettingsAsker(kafka.address)
@@ -335,7 +339,10 @@ async def test_a_failed_refresh_keeps_known_settings() -> None:
 
 async def test_unauthorized_topic_settings_are_logged_once_for_all_topics() -> None:
     def deny_all_topics(version: int, body: bytes) -> bytes:
-        results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
+        results = [
+            describe_configs_result(topic, None, TOPIC_AUTHORIZATION_FAILED)
+            for topic in parse_requested_topics(version, body)
+        ]
         return DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
 
     async with scripted_settings_broker(deny_all_topics) as kafka:

@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from sluicegate.proxy.demo.display import LineDisplay, LiveTable, display_on
+from sluicegate.proxy.demo.display import LineDisplay, LiveTable, create_display
 from sluicegate.proxy.demo.results import OTHER_CLIENTS, DemoResults
 from sluicegate.proxy.demo.sample_stream import SAMPLES
 from sluicegate.proxy.reporting.metrics.counters import Counters
@@ -50,14 +50,14 @@ def test_client_ids_are_limited_and_escaped() -> None:
     assert (rows[-1].client_id, rows[-1].delivered) == (OTHER_CLIENTS, None)
     assert sum(row.rejected for row in rows) == 50
     assert "\x1b[2J" not in "\n".join(screen_lines(results, 80))
-    assert len(results.new_rejections()) == 50
-    assert results.new_rejections() == []
+    assert len(results.take_new_rejections()) == 50
+    assert results.take_new_rejections() == []
 
 
 def test_the_demo_prints_lines_to_a_pipe() -> None:
     results = DemoResults()
     console = Console(width=80, force_terminal=False, record=True, highlight=False, soft_wrap=True)
-    display = display_on(console, results)
+    display = create_display(console, results)
     assert isinstance(display, LineDisplay)
     results.write(one_violation(client_id="checkout", topic="payments"))
 

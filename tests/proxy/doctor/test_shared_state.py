@@ -9,11 +9,11 @@ from sluicegate.config.state import StateTopics
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.shared_state import check_snapshot_file
 from sluicegate.proxy.doctor.shared_topics import FoundTopic, check_topic
-from sluicegate.proxy.state.topic_plan import TopicPlan, plans_of
+from sluicegate.proxy.state.topic_plan import TopicPlan, plan_topics
 
 KEYS = StateTopics(topic="gate-state")
 OURS = "User:sluicegate"
-STATE, HISTORY, PRESENCE = plans_of(KEYS)
+STATE, HISTORY, PRESENCE = plan_topics(KEYS)
 GOOD = FoundTopic(1, 3, {"cleanup.policy": "compact", "min.insync.replicas": "2"}, frozenset({OURS}))
 GOOD_HISTORY, GOOD_PRESENCE = (replace(GOOD, settings=dict(plan.settings)) for plan in (HISTORY, PRESENCE))
 PLANNED = ((STATE, GOOD), (HISTORY, GOOD_HISTORY), (PRESENCE, GOOD_PRESENCE))

@@ -44,7 +44,7 @@ def send_requests(play: Playbook, version: int, topics: dict[str, int], acks: in
 
 def batches_by_outcome(play: Playbook) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[tuple[str, str], int]]:
     """Return the batches by outcome, also by client and by topic."""
-    play.parts.observer.settle_traffic()
+    play.parts.observer.count_fast_path_traffic()
     counted = play.parts.observer.counted()
     return (
         {str(key): count for key, count in counted.validated_batches.items() if count},

@@ -73,7 +73,7 @@ class RespondingPlaybook:
     def _response(self, piece: int) -> bool:
         self.playbook.loop.run_steps()
         client = self.playbook.session.client  # on a busy machine, the thread validates more requests
-        self.playbook.loop.until(lambda: PauseReason.VALIDATING not in client.pause_reasons)
+        self.playbook.loop.run_until(lambda: PauseReason.VALIDATING not in client.pause_reasons)
         sent, answers = self.playbook.broker.sent, b""
         begun = self._seen
         while len(sent) - self._seen >= 4:
@@ -153,7 +153,7 @@ def test_both_paths_together_equal_the_slow_path(seed: int) -> None:
     assert len(with_it.playbook.session.queue) == len(without.playbook.session.queue) == 0
     ordinary = with_it.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests > 5
-    with_it.playbook.parts.observer.settle_traffic()
+    with_it.playbook.parts.observer.count_fast_path_traffic()
     with_fast_path, without_fast_path = (each.playbook.parts.observer.counted() for each in (with_it, without))
     assert counts_of_both_paths(with_fast_path) == counts_of_both_paths(without_fast_path)
     assert traffic_histories(with_it.playbook.parts.view) == traffic_histories(without.playbook.parts.view)

@@ -5,7 +5,7 @@ from threading import Lock
 
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.api import ApiKey
-from sluicegate.proxy.live.flow_history import Flow
+from sluicegate.proxy.live.flow_history import FlowTotals
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery, LiveSources, live_state
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
@@ -68,7 +68,7 @@ def test_broker_errors_of_one_client_at_two_workers_are_added() -> None:
     states = []
     for worker in (1, 2):
         errors = BrokerErrorCounts(Counters(), Lock(), lambda worker=worker: NOW + worker)
-        errors.broker_error(ClientIdentity("192.0.2.1:5", "billing"), ApiKey.METADATA, 29)
+        errors.count_broker_error(ClientIdentity("192.0.2.1:5", "billing"), ApiKey.METADATA, 29)
         states.append(state_with(LiveView(Counters(), None, NOW), [], errors=errors))
 
     (error,) = merged_state(states)["broker_errors"]
@@ -88,7 +88,7 @@ def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
     total = 0
     for second, records in seconds.items():
         total += records
-        view.history.add(second, Flow(records=total))
+        view.history.add(second, FlowTotals(records=total))
     return view
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.proxy.live.traffic import BINS, Traffic, sum_of_histories
+from sluicegate.proxy.live.traffic import BINS, Traffic, sum_histories
 from tests.proxy.live.events import NOW
 
 BEGIN = NOW - NOW % 10_000
@@ -65,8 +65,8 @@ def test_histories_of_several_proxies_are_added_by_their_time() -> None:
         traffic.tick(BEGIN + 20_000)
         histories.append(traffic.history("orders"))
 
-    summed = sum_of_histories([each for each in histories if each is not None])
+    summed = sum_histories([each for each in histories if each is not None])
 
     assert summed is not None
     assert (summed["begin"], summed["batches"], summed["size"]) == (BEGIN // 1000, [1, 1], [3, 3])
-    assert sum_of_histories([]) is None
+    assert sum_histories([]) is None

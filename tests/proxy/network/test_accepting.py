@@ -369,7 +369,7 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
 ) -> None:
     rejected: Counter[str] = Counter()
     log = SessionLog()
-    accept_filter = AcceptFilter(parse_networks([allowed]), log.connection_rejected, rejected)
+    accept_filter = AcceptFilter(parse_networks([allowed]), log.log_rejected_connection, rejected)
     tls_listener = TlsListener(
         Authority(tmp_path), proxied=proxy_protocol_of_section("optional", "127.0.0.0/8"), accept_filter=accept_filter
     )
@@ -398,7 +398,7 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
 async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(tmp_path: Path) -> None:
     delayed: Counter[str] = Counter()
     log = SessionLog()
-    tls_listener = TlsListener(Authority(tmp_path), rate=ConnectionRate(2, log.connection_delayed, delayed))
+    tls_listener = TlsListener(Authority(tmp_path), rate=ConnectionRate(2, log.log_delayed_connection, delayed))
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
@@ -418,7 +418,7 @@ async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(t
 async def test_an_address_above_its_connection_rate_is_closed_counted_and_logged(tmp_path: Path) -> None:
     rejected: Counter[str] = Counter()
     log = SessionLog()
-    accept_filter = AcceptFilter(None, log.connection_rejected, rejected, AddressRate(2))
+    accept_filter = AcceptFilter(None, log.log_rejected_connection, rejected, AddressRate(2))
     tls_listener = TlsListener(
         Authority(tmp_path), proxied=proxy_protocol_of_section("optional", "127.0.0.0/8"), accept_filter=accept_filter
     )

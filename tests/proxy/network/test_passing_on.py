@@ -16,7 +16,7 @@ from sluicegate.proxy.server.assembly import Runtime
 from sluicegate.proxy.session.handlers.arrival import Route
 from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.outlets import PeerInfo
-from tests.proxy.session.playbook import proxy_in
+from tests.proxy.session.playbook import assemble_scripted_proxy
 
 LIST_GROUPS = 16
 FRAMES = 900
@@ -57,7 +57,7 @@ def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
             describe_broker=lambda _: PeerInfo("broker", "own"),
             why_lost=lambda _error: None,
         )
-        parts = proxy_in(runtime, {})
+        parts = assemble_scripted_proxy(runtime, {})
         session = Session(parts.dependencies, lambda _: Route("bootstrap", lambda _: (address,)))
         client, ours = socket.socketpair()
         for each in (client, ours, brokers):

@@ -7,7 +7,7 @@ import pytest
 
 from sluicegate.config.loading import ConfigError
 from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
-from tests.config.reading import SMALLEST, load_text
+from tests.config.reading import SMALLEST, load_config_text
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ def test_an_invalid_file_is_reported_once_and_its_topic_files_are_still_watched(
 
 
 def test_keys_that_wait_for_a_restart_are_named_without_values() -> None:
-    before = load_text(SMALLEST + "topics: [{match: a}]").config
-    after = load_text(
+    before = load_config_text(SMALLEST + "topics: [{match: a}]").config
+    after = load_config_text(
         SMALLEST + "topics: [{match: b}]\ndefaults: {mode: observe}\nlimits: {max_in_flight: 7}\nadmin: {listen: 'h:1'}"
     ).config
 

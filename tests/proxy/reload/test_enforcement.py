@@ -39,15 +39,15 @@ def test_a_topic_is_suspended_with_its_reason_until_its_end_time(stage: Stage) -
     assert stage.in_force == SuspendedTopics(topics=frozenset({"orders"}))
     expected = "enforcement is suspended for orders until 2026-11-27T12:30:00Z: incident 7"
     assert stage.conditions() == [expected]
-    assert stage.enforcement.lines_about("orders") == [f"  {expected}"]
-    assert stage.enforcement.lines_about("payments") == []
+    assert stage.enforcement.suspension_lines("orders") == [f"  {expected}"]
+    assert stage.enforcement.suspension_lines("payments") == []
 
     stage.now_ms += 1_799_999
-    stage.enforcement.end_due()
+    stage.enforcement.end_expired()
     assert stage.in_force.covers("orders")
 
     stage.now_ms += 1
-    stage.enforcement.end_due()
+    stage.enforcement.end_expired()
     assert stage.in_force == NOTHING_SUSPENDED
     assert stage.conditions() == []
 
@@ -57,7 +57,7 @@ def test_resuming_all_topics_also_resumes_a_topic_suspended_on_its_own(stage: St
     stage.enforcement.suspend(None, "second", 60)
 
     assert stage.in_force.covers("anything")
-    assert len(stage.conditions()) == len(stage.enforcement.lines_about("orders")) == 2
+    assert len(stage.conditions()) == len(stage.enforcement.suspension_lines("orders")) == 2
 
     assert stage.enforcement.resume(None)
     assert stage.in_force == NOTHING_SUSPENDED
@@ -104,7 +104,7 @@ def test_suspensions_of_all_proxies_replace_those_before_and_leave_the_own_ones(
     stage.enforcement.suspend("orders", "mine", 60)
     stage.enforcement.adopt([cluster_suspension("orders", 90), cluster_suspension("payments", 90)])
     assert stage.in_force == SuspendedTopics(topics=frozenset({"orders", "payments"}))
-    assert len(stage.enforcement.lines_about("orders")) == 2
+    assert len(stage.enforcement.suspension_lines("orders")) == 2
     assert [("mine" in text, "all proxies" in text) for text in stage.conditions()] == [(True, True), (False, True)]
 
     stage.enforcement.adopt([])
@@ -118,6 +118,6 @@ def test_suspensions_of_all_proxies_end_at_their_time_too(stage: Stage) -> None:
     assert stage.in_force == SuspendedTopics(topics=frozenset({"orders"}))
 
     stage.now_ms += 90_000
-    stage.enforcement.end_due()
+    stage.enforcement.end_expired()
     assert stage.in_force == NOTHING_SUSPENDED
     assert stage.conditions() == []

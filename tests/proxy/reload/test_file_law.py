@@ -24,7 +24,7 @@ from sluicegate.proxy.network.tls.contexts import (
     context_for_server,
 )
 from sluicegate.proxy.reload import reloader as reloader_module
-from sluicegate.proxy.reload.config_check import flaws_in
+from sluicegate.proxy.reload.config_check import find_flaws
 from sluicegate.proxy.reload.file_watch import FileWatch
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import ActiveCondition
@@ -128,7 +128,7 @@ class WatchedConfiguration:
 
     def __init__(self, path: Path) -> None:
         self.stage = Stage(path)
-        assert [str(flaw) for flaw in flaws_in(self.config) if flaw.is_error] == []
+        assert [str(flaw) for flaw in find_flaws(self.config) if flaw.is_error] == []
         self.stage.reloader._check(self.stage.in_force[0])
         self.stage.file.watch(self.stage.in_force[0].source.schemas.values())
         self.files = FileWatch(lambda: self.config, self.stage.status)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.reload.git_commits import commits_of
+from sluicegate.proxy.reload.git_commits import newest_commits
 
 AUTHOR = ("-c", "user.name=Ann\x1bÉ", "-c", "user.email=ann@example.com")
 
@@ -36,21 +36,21 @@ def test_a_committed_file_has_its_commit_and_author(policies: Path) -> None:
     run_git(policies, "add", "other.yaml")
     run_git(policies, "commit", "-qm", "Another file")
 
-    assert commits_of([str(file)]) == {str(file): f"commit {commit} by Ann\\x1bÉ"}
+    assert newest_commits([str(file)]) == {str(file): f"commit {commit} by Ann\\x1bÉ"}
 
 
 def test_a_file_that_a_link_leads_to_has_the_commit_of_its_repository(policies: Path, tmp_path: Path) -> None:
     link = tmp_path / "current"
     link.symlink_to(policies)
 
-    assert commits_of([str(link / "orders.yaml")])[str(link / "orders.yaml")].startswith("commit ")
+    assert newest_commits([str(link / "orders.yaml")])[str(link / "orders.yaml")].startswith("commit ")
 
 
 def test_a_link_that_leads_to_itself_has_no_commit(tmp_path: Path) -> None:
     link = tmp_path / "orders.yaml"
     link.symlink_to(link)
 
-    assert commits_of([str(link)]) == {}
+    assert newest_commits([str(link)]) == {}
 
 
 def test_a_change_that_is_not_committed_is_named_as_such(policies: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_change_that_is_not_committed_is_named_as_such(policies: Path) -> None
     commit = run_git(policies, "rev-parse", "HEAD")[:12]
     file.write_text("topics: [{match: a}]\n")
 
-    assert commits_of([str(file)]) == {str(file): f"changed after commit {commit} by Ann\\x1bÉ"}
+    assert newest_commits([str(file)]) == {str(file): f"changed after commit {commit} by Ann\\x1bÉ"}
 
 
 def test_files_that_git_does_not_know_have_no_commit(policies: Path, tmp_path: Path) -> None:
@@ -66,13 +66,13 @@ def test_files_that_git_does_not_know_have_no_commit(policies: Path, tmp_path: P
     new.write_text("")
     outside.write_text("")
 
-    assert commits_of([str(new), str(outside), str(policies / "gone.yaml"), "/nowhere/at/all.yaml"]) == {}
+    assert newest_commits([str(new), str(outside), str(policies / "gone.yaml"), "/nowhere/at/all.yaml"]) == {}
 
 
 def test_without_git_no_file_has_a_commit(policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    assert commits_of([str(policies / "orders.yaml")]) == {}
+    assert newest_commits([str(policies / "orders.yaml")]) == {}
 
 
 def test_what_a_repository_configures_is_not_run(policies: Path, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_what_a_repository_configures_is_not_run(policies: Path, tmp_path: Path)
     (policies / ".gitattributes").write_text("* filter=f diff=d\n")
     (policies / "orders.yaml").write_text("topics: [{match: b}]\n")
 
-    assert len(commits_of([str(policies / "orders.yaml")])) == 1
+    assert len(newest_commits([str(policies / "orders.yaml")])) == 1
     assert not ran.exists()
 
 
@@ -96,5 +96,5 @@ def test_a_git_that_hangs_is_left_behind(policies: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     began = time.monotonic()
 
-    assert commits_of([str(policies / "orders.yaml")]) == {}
+    assert newest_commits([str(policies / "orders.yaml")]) == {}
     assert time.monotonic() - began < 30

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sluicegate.proxy.reload.policy_changes import changes_between, counts_of
+from sluicegate.proxy.reload.policy_changes import changes_between, describe_change_counts
 from sluicegate.validation.effective import effective_policy
 from sluicegate.validation.policy import TopicPolicy
-from tests.config.reading import SMALLEST, load_text
+from tests.config.reading import SMALLEST, load_config_text
 
 AFTER = "message.timestamp.after.max.ms"
 BEFORE = "message.timestamp.before.max.ms"
@@ -13,7 +13,7 @@ KEYED = "rules: [{name: keyed, key: {required: true}}]"
 
 
 def change_lines(before: str, after: str) -> list[str]:
-    found = changes_between(load_text(SMALLEST + before), load_text(SMALLEST + after))
+    found = changes_between(load_config_text(SMALLEST + before), load_config_text(SMALLEST + after))
     return [f"{change.topics}: {change.effect}: {change.what}" for change in found]
 
 
@@ -142,11 +142,11 @@ def test_changed_request_rules_exemptions_and_quotas_are_reported() -> None:
 
 def test_a_change_names_its_line_and_equal_files_have_none() -> None:
     before, after = (
-        load_text(SMALLEST + topic_with_keys("")),
-        load_text(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n"),
+        load_config_text(SMALLEST + topic_with_keys("")),
+        load_config_text(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n"),
     )
     found = list(changes_between(before, after))
 
     assert list(map(str, found)) == ["o*: looser: mode reject -> observe (c.yaml:5, topics[0].mode)"]
-    assert counts_of(found) == "0 stricter, 1 looser, 0 changed"
+    assert describe_change_counts(found) == "0 stricter, 1 looser, 0 changed"
     assert not list(changes_between(after, after))

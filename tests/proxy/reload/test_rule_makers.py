@@ -21,9 +21,9 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import INLINE_STEPS, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
-from tests.registry.stand_in import StandIn, http_response
+from tests.registry.stand_in import FakeHttpServer, http_response
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import steps_of
+from tests.validation.rules.steps import count_evaluation_steps
 
 LARGE = 300_000
 NUMBERS = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": {"type": "array", "items": "long"}}]}'
@@ -44,7 +44,7 @@ def json_schema_file(folder: Path, padding: int, kind: str = "object") -> Schema
 
 
 def test_a_small_schema_is_compiled_in_process(rule_makers: RuleMakers, tmp_path: Path) -> None:
-    rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, 100), Side.VALUE)
+    rule = rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, 100), Side.VALUE)
 
     assert not rule.is_slow
     assert rule_makers.pid is None
@@ -53,7 +53,7 @@ def test_a_small_schema_is_compiled_in_process(rule_makers: RuleMakers, tmp_path
 def test_a_large_schema_that_compiles_fast_is_compiled_in_both_processes(
     rule_makers: RuleMakers, tmp_path: Path
 ) -> None:
-    rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
+    rule = rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
     assert not rule.is_slow
     assert rule_makers.pid is not None
@@ -64,7 +64,7 @@ def test_a_large_schema_that_compiles_slowly_stays_in_the_rules_process(
 ) -> None:
     monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # a coarse clock may measure 0 s
 
-    rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
+    rule = rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
     assert rule.is_slow
 
@@ -100,7 +100,7 @@ def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_
     assert len(text) < 256 << 10
 
     with suppress(SchemaUnusable):  # an error with nested counts, as the rules process reports it
-        rule_makers.for_registries({}).of_schema(Schema(format="json", text=text), Side.VALUE)
+        rule_makers.create_rule_maker({}).of_schema(Schema(format="json", text=text), Side.VALUE)
 
     assert bool(compiled) is is_compiled_here
     assert (rule_makers.pid is None) is is_compiled_here
@@ -108,7 +108,7 @@ def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_
 
 def test_a_large_schema_that_cannot_be_used_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
     with pytest.raises(SchemaUnusable):
-        rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE, "nothing"), Side.VALUE)
+        rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, LARGE, "nothing"), Side.VALUE)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_broken_schema_names_its_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("own.json").write_text(content)
-    maker = rule_makers.for_registries({})
+    maker = rule_makers.create_rule_maker({})
 
     with pytest.raises(SchemaUnusable, match=f"^{tmp_path}/own.json: {reason}"):
         maker.of_schema(Schema(format="json", file="own.json"), Side.VALUE)
@@ -137,18 +137,18 @@ def test_without_a_library_the_advice_is_one_for_containers_too(
     with pytest.raises(
         SchemaUnusable, match=r"pip install 'sluicegate\[rules\]', or use the image with -rules in its tag$"
     ):
-        rule_makers.for_registries({}).of_schema(Schema(format="json", text="{}"), Side.VALUE)
+        rule_makers.create_rule_maker({}).of_schema(Schema(format="json", text="{}"), Side.VALUE)
 
 
 def test_without_a_rules_process_a_large_schema_is_no_outage(rule_makers: RuleMakers, tmp_path: Path) -> None:
     rule_makers.close()
 
     with pytest.raises(SchemaUnusable, match="too costly to compile without the rules process"):
-        rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
+        rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
 
 def test_a_costly_rule_about_a_value_is_stoppable(rule_makers: RuleMakers) -> None:
-    maker = rule_makers.for_registries({})
+    maker = rule_makers.create_rule_maker({})
     cheap, costly = (
         maker.of_content("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9}) for keys in ("allow", "reject")
     )
@@ -167,7 +167,9 @@ def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(
     file = tmp_path / "numbers.avsc"
     file.write_text(NUMBERS)
     given = Schema(format="avro", file=str(file))
-    rule = rule_makers.for_registries({}).of_schema_expression("value.n.size() == 64 && value.n.all(i, i == -1)", given)
+    rule = rule_makers.create_rule_maker({}).of_schema_expression(
+        "value.n.size() == 64 && value.n.all(i, i == -1)", given
+    )
 
     assert rule.fault(record(b"\x80\1" + b"\1" * 64 + b"\0")) is None
     assert rule_makers.pid is None
@@ -182,7 +184,9 @@ def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(rule_makers
     file.write_text('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
 
     with pytest.raises(ExpressionUnusable, match="undefined field 'amount' not found in struct 'Order'"):
-        rule_makers.for_registries({}).of_schema_expression("value.amount > 0", Schema(format="avro", file=str(file)))
+        rule_makers.create_rule_maker({}).of_schema_expression(
+            "value.amount > 0", Schema(format="avro", file=str(file))
+        )
 
 
 @pytest.mark.parametrize(
@@ -203,15 +207,15 @@ def test_a_condition_on_a_large_value_runs_in_the_rules_process(
         client.sendall(http_response("200 OK", json.dumps(body).encode()))
         return True
 
-    with StandIn(respond) as registry:
+    with FakeHttpServer(respond) as registry:
         given = Schema(registry="main", subject="any", conditions=True)
-        rule = rule_makers.for_registries({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
+        rule = rule_makers.create_rule_maker({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
 
         assert rule.fault(record(b"\0\0\0\0\1" + small)) is None
         assert (
-            steps_of(rule.fault, record(b"\0\0\0\0\1" + small))
+            count_evaluation_steps(rule.fault, record(b"\0\0\0\0\1" + small))
             <= INLINE_STEPS
-            < steps_of(rule.fault, record(b"\0\0\0\0\1" + large))
+            < count_evaluation_steps(rule.fault, record(b"\0\0\0\0\1" + large))
         )
         assert "does not meet the condition few" in (rule.fault(record(b"\0\0\0\0\1" + large)) or "")
 
@@ -240,10 +244,10 @@ def schema_with_constraints(folder: Path, text: str = CONSTRAINED) -> Schema:
 def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes_too_long(tmp_path: Path) -> None:
     makers = RuleMakers(WaitBudget(), Counters(), Limits(rule_cpu_seconds=0.3))
     try:
-        rule = makers.for_registries({}).of_constraints(schema_with_constraints(tmp_path), Side.VALUE)
+        rule = makers.create_rule_maker({}).of_constraints(schema_with_constraints(tmp_path), Side.VALUE)
 
         def http_response(value: bytes) -> str:
-            assert steps_of(rule.fault, record(value)) > INLINE_STEPS
+            assert count_evaluation_steps(rule.fault, record(value)) > INLINE_STEPS
             return rule.fault(record(value)) or ""
 
         good = b"\n\2ab"
@@ -272,7 +276,7 @@ def test_constraints_that_do_not_compile_are_reported_before_a_record_comes(
     given = schema_with_constraints(tmp_path, CONSTRAINED.replace("!= 'x'", "!="))
 
     with pytest.raises(SchemaUnusable, match="the constraints of Order cannot be compiled: "):
-        rule_makers.for_registries({}).of_constraints(given, Side.VALUE)
+        rule_makers.create_rule_maker({}).of_constraints(given, Side.VALUE)
 
 
 def varint(number: int) -> bytes:

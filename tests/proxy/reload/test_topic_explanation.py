@@ -4,14 +4,14 @@ from pathlib import Path
 
 from sluicegate.config.loading import load_file
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery, explain
-from tests.config.reading import SMALLEST, load_text
+from tests.config.reading import SMALLEST, load_config_text
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 
 
 def explanation_by_key(text: str, topic: str = "orders") -> dict[str, str]:
     """Return each key of the explanation with the rest of its line."""
-    lines = [line.strip() for line in explain(topic, load_text(SMALLEST + text))]
+    lines = [line.strip() for line in explain(topic, load_config_text(SMALLEST + text))]
     return {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
 
 
@@ -33,7 +33,7 @@ def test_the_owner_is_explained() -> None:
 
     assert explanation_by_key(text)["owner"] == "orders (#orders)  (c.yaml:5, topics[0].owner)"
     assert explanation_by_key("")["owner"] == "none  (sluicegate default)"
-    owner = PolicyQuery(load_text(SMALLEST + text))("orders")["owner"]
+    owner = PolicyQuery(load_config_text(SMALLEST + text))("orders")["owner"]
     assert owner == {"team": "orders", "contact": "#orders"}
 
 
@@ -90,7 +90,7 @@ def test_record_and_request_rules_are_listed_with_their_lines() -> None:
         "  - {name: big, topic: o*, requests_per_second: 9}\n"
         "  - {name: far, topic: x, requests_per_second: 1}\n"
     )
-    lines = [line.strip() for line in explain("orders", load_text(SMALLEST + text))]
+    lines = [line.strip() for line in explain("orders", load_config_text(SMALLEST + text))]
 
     assert "{name: keyed, key: {required: true}}  (c.yaml:6, topics[0].rules[0])" in lines
     assert "requests: {name: all, match: {topics: ord*}, acks: [all]}  (c.yaml:8, requests[0])" in lines
@@ -102,7 +102,7 @@ def test_record_and_request_rules_are_listed_with_their_lines() -> None:
 
 def test_a_quarantine_is_listed_with_its_line_as_source_of_the_mode() -> None:
     text = "topics:\n  - match: orders\n    quarantine: dead\n"
-    lines = [" ".join(line.split()) for line in explain("orders", load_text(SMALLEST + text))]
+    lines = [" ".join(line.split()) for line in explain("orders", load_config_text(SMALLEST + text))]
 
     assert "quarantine dead (c.yaml:5, topics[0].quarantine)" in lines
     assert "mode quarantine (c.yaml:5, topics[0].quarantine)" in lines
@@ -110,7 +110,7 @@ def test_a_quarantine_is_listed_with_its_line_as_source_of_the_mode() -> None:
 
 def test_a_quarantine_overrides_unchecked_defaults() -> None:
     text = "defaults: {checks: none}\ntopics:\n  - match: orders\n    quarantine: dead\n"
-    lines = [" ".join(line.split()) for line in explain("orders", load_text(SMALLEST + text))]
+    lines = [" ".join(line.split()) for line in explain("orders", load_config_text(SMALLEST + text))]
 
     assert "checks all (c.yaml:6, topics[0].quarantine)" in lines
     assert not any("forwarded unvalidated" in line for line in lines)

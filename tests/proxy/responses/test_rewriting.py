@@ -22,7 +22,7 @@ from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
-from tests.protocol.messages.test_against_kafka import message_schemas, release_of
+from tests.protocol.messages.test_against_kafka import kafka_release_with_version, message_schemas
 from tests.wire.share_messages import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 from tests.wire.unparsed_messages import (
     API_VERSIONS_REQUEST,
@@ -216,7 +216,7 @@ def test_the_address_of_a_coordinator_without_a_node_is_removed(rewriter: Respon
 def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: ResponseRewriter) -> None:
     for seed in range(20):
         value = RandomMessage(
-            release_of("FindCoordinatorResponse", version), "FindCoordinatorResponse", version, seed
+            kafka_release_with_version("FindCoordinatorResponse", version), "FindCoordinatorResponse", version, seed
         ).ours
         for told in value["coordinators"] if version >= 4 else [value]:
             told.update(node_id=2, host="upstream-2", port=UPSTREAM_PORT)

@@ -16,7 +16,7 @@ from sluicegate.proxy.sandbox.process import SandboxProcess
 from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND
-from tests.proxy.sandbox.test_sandbox import CASES, POLICIES, send
+from tests.proxy.sandbox.test_sandbox import CASES, POLICIES, produce_record
 
 MANY_STARTS = 100 if os.environ.get("SLUICEGATE_THOROUGH") else 20
 CALLER = """
@@ -29,7 +29,7 @@ time.sleep(600)
 
 
 @pytest.fixture
-def policies(tmp_path: Path) -> Path:
+def policies_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "policies"
     folder.mkdir()
     (folder / "sluicegate.yaml").write_text(POLICIES)
@@ -81,17 +81,17 @@ def is_free(port: int) -> bool:
 
 
 @pytest.mark.parametrize("starts", [3, pytest.param(MANY_STARTS, marks=pytest.mark.long)])
-def test_starts_in_a_row_leave_nothing_behind(starts: int, policies: Path, temporary: Path) -> None:
+def test_starts_in_a_row_leave_nothing_behind(starts: int, policies_folder: Path, temporary: Path) -> None:
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
     pids, ports, left = [], set(), []
     for _ in range(starts):
-        with SandboxProcess(policies) as sandbox:
+        with SandboxProcess(policies_folder) as sandbox:
             pid = sandbox.process.pid
             pids += [pid, *children(pid)]
             listening = listening_ports(pid)
             assert len(listening) >= 4  # bootstrap, broker, report, mock cluster
             ports |= listening
-            send(sandbox.bootstrap, "payments.tested", "key")
+            produce_record(sandbox.bootstrap, "payments.tested", "key")
         assert sandbox.process.returncode == 0
         left += list(temporary.iterdir())
 
@@ -102,8 +102,10 @@ def test_starts_in_a_row_leave_nothing_behind(starts: int, policies: Path, tempo
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_sandbox_with_a_report(ending: signal.Signals, policies: Path, temporary: Path) -> None:
-    command = killed_with_parent([COMMAND, "sandbox", "--config", str(policies)])
+def test_a_signal_ends_the_sandbox_with_a_report(
+    ending: signal.Signals, policies_folder: Path, temporary: Path
+) -> None:
+    command = killed_with_parent([COMMAND, "sandbox", "--config", str(policies_folder)])
     running = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -112,7 +114,7 @@ def test_a_signal_ends_the_sandbox_with_a_report(ending: signal.Signals, policie
         found = re.search(r"bootstrap\.servers=(\S+)", running.stdout.readline())
         assert found is not None
         pids, ports = [running.pid, *children(running.pid)], listening_ports(running.pid)
-        send(found[1], "payments.eu", None)
+        produce_record(found[1], "payments.eu", None)
         os.killpg(running.pid, ending)  # as a terminal does for Ctrl-C
         output, errors = running.communicate(timeout=60)
     finally:
@@ -126,8 +128,8 @@ def test_a_signal_ends_the_sandbox_with_a_report(ending: signal.Signals, policie
     assert list(temporary.iterdir()) == []
 
 
-def test_nothing_is_left_if_the_caller_is_killed(policies: Path, temporary: Path) -> None:
-    caller = textwrap.dedent(CALLER.format(policies=str(policies)))
+def test_nothing_is_left_if_the_caller_is_killed(policies_folder: Path, temporary: Path) -> None:
+    caller = textwrap.dedent(CALLER.format(policies_folder=str(policies_folder)))
     with subprocess.Popen([sys.executable, "-c", caller], stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         pid = int(running.stdout.readline())

@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.sandbox.policies import configuration_in, sandbox_configuration
+from sluicegate.proxy.sandbox.policies import find_configuration_file, sandbox_configuration
 from sluicegate.proxy.sandbox.reserved_ports import ReservedPorts
 
 PRODUCTION = """
@@ -90,14 +90,14 @@ def test_a_mistake_in_a_policy_is_an_error_with_its_place(tmp_path: Path) -> Non
 
 def test_a_folder_stands_for_its_sluicegate_yaml(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"the folder has no sluicegate\.yaml"):
-        configuration_in(tmp_path)
+        find_configuration_file(tmp_path)
     file = tmp_path / "sluicegate.yaml"
     file.write_text(PRODUCTION)
 
-    assert configuration_in(tmp_path) == configuration_in(file) == file
+    assert find_configuration_file(tmp_path) == find_configuration_file(file) == file
 
 
-def test_a_reserved_port_stays_bound_until_it_is_used() -> None:
+def test_reserved_port_stays_bound_until_it_is_used() -> None:
     ports = ReservedPorts("127.0.0.1")
     addresses = [ports.reserve() for _ in range(3)]
     try:

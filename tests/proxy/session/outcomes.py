@@ -12,7 +12,7 @@ from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.validation.validated_request import ValidatedRequest
 
 
-def settled_outcome(
+def simulated_outcome(
     identity: ClientIdentity,
     request: ProduceRequest,
     validated: ValidatedRequest,

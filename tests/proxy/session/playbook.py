@@ -82,7 +82,7 @@ class Timer:
         self.step = _nothing  # as an event loop drops the callback of a cancelled handle
 
 
-class Steps:
+class ScriptedLoop:
     """An event loop that runs only when the test asks for it. `seconds`: its clock, which only the test changes."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Steps:
         self.timers.append(Timer(seconds, step))
         return self.timers[-1]
 
-    def turn(self) -> None:
+    def run_scheduled_steps(self) -> None:
         """Run the steps that are scheduled now, without those that they schedule."""
         for _ in range(len(self._steps)):
             self._steps.popleft()()
@@ -112,17 +112,17 @@ class Steps:
         for _ in range(most):
             if not self._steps:
                 return
-            self.turn()
+            self.run_scheduled_steps()
 
-    def until(self, is_done: Callable[[], bool]) -> None:
+    def run_until(self, is_done: Callable[[], bool]) -> None:
         """Run until a condition that a thread changes is true."""
         while not is_done():
             if not self._steps:
                 assert self._from_thread.wait(_THREAD_SECONDS), "no thread has responded"
                 self._from_thread.clear()
-            self.turn()
+            self.run_scheduled_steps()
 
-    def time_passes(self, seconds: float) -> None:
+    def run_due_timers(self, seconds: float) -> None:
         """Run all timers that are due by then; cancelled ones are dropped."""
         due = [timer for timer in self.timers if timer.seconds <= seconds]
         self.timers = [timer for timer in self.timers if timer.seconds > seconds and not timer.is_cancelled]
@@ -132,7 +132,7 @@ class Steps:
         self.run_steps()
 
 
-class Outlet:
+class RecordingTransport:
     """A peer that reads all bytes at once, or none while `stuck`; more than 64 KiB fill it, as with a socket."""
 
     def __init__(self, connection: Connection) -> None:
@@ -157,7 +157,7 @@ class Outlet:
         for data in list_of_data:
             self.write(data)
 
-    def take_all(self) -> None:
+    def resume_peer_reading(self) -> None:
         """Let the peer read again."""
         self.stuck = False
         for data in self._unsent:
@@ -190,7 +190,7 @@ class Outlet:
             self._connection.connection_lost(None)
 
 
-def proxy_in(runtime: Runtime, environment: dict[str, str]) -> ProxyParts:
+def assemble_scripted_proxy(runtime: Runtime, environment: dict[str, str]) -> ProxyParts:
     """Return the parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))
@@ -209,7 +209,7 @@ class Playbook:
         **environment: str,
     ) -> None:
         """`change` may replace dependencies of the session; `environment` is the configuration."""
-        self.loop = Steps()
+        self.loop = ScriptedLoop()
         self.failed: Callable[[Exception], None] | None = None
         self.broker_comes = True
         self.client_address = "192.0.2.1:5"
@@ -224,20 +224,20 @@ class Playbook:
             now_ms=lambda: NOW,
             seconds=lambda: self.loop.seconds,
         )
-        self.parts = proxy_in(runtime, environment)
+        self.parts = assemble_scripted_proxy(runtime, environment)
         dependencies = self.parts.dependencies
         if not has_fast_path:
             dependencies = replace_produce_dependencies(dependencies, ordinary=None)
         self.dependencies = change(dependencies)
-        self.session, self.client = self.another_session()
-        self.broker = Outlet(self.session.broker)
+        self.session, self.client = self.open_another_session()
+        self.broker = RecordingTransport(self.session.broker)
         self._not_read = b""
         self._has_begun = False
 
-    def another_session(self) -> tuple[Session, Outlet]:
+    def open_another_session(self) -> tuple[Session, RecordingTransport]:
         """Return another session of the same proxy, and its client, which connects from `client_address`."""
         session = Session(self.dependencies, lambda _: Route("bootstrap", lambda _: ()))
-        client = Outlet(session.client)
+        client = RecordingTransport(session.client)
         session.client.connection_made(client)
         return session, client
 
@@ -268,7 +268,7 @@ class Playbook:
         deliver_from_peer(self.session.broker, self.broker, data)
 
 
-def objects_of_sessions() -> Counter[str]:
+def count_session_objects() -> Counter[str]:
     """Count the session objects in this process, by kind. With the garbage collector disabled, these are all objects
     that still have a reference, even if only from each other.
     """
@@ -286,7 +286,7 @@ def replace_produce_dependencies(dependencies: SessionDependencies, **changed: A
     return replace(dependencies, requests=replace(dependencies.requests, produce=produce))
 
 
-def deliver_from_peer(connection: Connection, outlet: Outlet, data: bytes) -> bytes:
+def deliver_from_peer(connection: Connection, outlet: RecordingTransport, data: bytes) -> bytes:
     """Deliver bytes from a peer; return the unread ones."""
     while data and outlet.is_read and not outlet.is_closing():
         view = connection.get_buffer(-1)

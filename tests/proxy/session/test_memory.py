@@ -29,14 +29,14 @@ def share_with_deferred_calls(total: int) -> tuple[MemoryShare, DeferredCalls]:
     return MemoryShare(total, later), later
 
 
-def gathering_that_notes(share: MemoryShare, served: list[str], name: str) -> Gathering:
+def gathering_with_recorded_grants(share: MemoryShare, served: list[str], name: str) -> Gathering:
     return Gathering(share, lambda: served.append(name))
 
 
 def test_memory_is_granted_in_the_order_of_requests() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[str] = []
-    here, large, small = (gathering_that_notes(share, served, name) for name in ("here", "large", "small"))
+    here, large, small = (gathering_with_recorded_grants(share, served, name) for name in ("here", "large", "small"))
 
     assert here.reserve(80)
     assert not large.reserve(50)
@@ -48,10 +48,10 @@ def test_memory_is_granted_in_the_order_of_requests() -> None:
     assert (large.held, small.held) == (50, 10)
 
 
-def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
+def test_closed_session_releases_its_memory_and_gets_no_more() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[str] = []
-    all_of_it, gone, here = (gathering_that_notes(share, served, name) for name in ("all", "gone", "here"))
+    all_of_it, gone, here = (gathering_with_recorded_grants(share, served, name) for name in ("all", "gone", "here"))
     all_of_it.reserve(100)
     gone.reserve(60)
     here.reserve(60)
@@ -62,13 +62,16 @@ def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
 
     assert served == ["here"]
     here.settle()
-    assert gathering_that_notes(share, served, "next").reserve(100)
+    assert gathering_with_recorded_grants(share, served, "next").reserve(100)
 
 
-def test_half_read_frames_do_not_deadlock() -> None:
+def test_partially_read_frames_do_not_deadlock_over_memory() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[str] = []
-    one, two = gathering_that_notes(share, served, "one"), gathering_that_notes(share, served, "two")
+    one, two = (
+        gathering_with_recorded_grants(share, served, "one"),
+        gathering_with_recorded_grants(share, served, "two"),
+    )
     assert one.reserve(50)
     assert two.reserve(50)
 
@@ -85,14 +88,14 @@ def test_half_read_frames_do_not_deadlock() -> None:
     assert served == ["one", "two"]
 
 
-def test_thousands_of_waiting_frames_are_resumed_in_separate_turns() -> None:
+def test_thousands_of_waiting_frames_are_resumed_in_separate_loop_steps() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[int] = []
     first = Gathering(share, lambda: None)
     first.reserve(100)
     depth = 0
 
-    def note_granted(number: int) -> None:
+    def record_grant(number: int) -> None:
         nonlocal depth
         depth += 1
         assert depth == 1
@@ -100,7 +103,7 @@ def test_thousands_of_waiting_frames_are_resumed_in_separate_turns() -> None:
         waiters[number].settle()  # as a small request does, which is forwarded at once
         depth -= 1
 
-    waiters = [Gathering(share, lambda number=number: note_granted(number)) for number in range(10_000)]
+    waiters = [Gathering(share, lambda number=number: record_grant(number)) for number in range(10_000)]
     for each in waiters:
         assert not each.reserve(60)
 

@@ -67,7 +67,7 @@ class _Run:
             raise effect
         return effect
 
-    def begin(self, steps: Steps[None]) -> None:
+    def start_handler(self, steps: Steps[None]) -> None:
         self.runner.run(steps, self.perform)
 
 
@@ -79,15 +79,15 @@ def _steps(found: list[object], *effects: object) -> Generator[Any, Any, None]:
 def test_a_handler_without_a_wait_runs_to_its_end() -> None:
     run, found = _Run(), list[object]()
 
-    run.begin(_steps(found, 1, "two"))
+    run.start_handler(_steps(found, 1, "two"))
 
     assert (found, run.runner.is_busy, run.client.paused, run.settled) == ([1, "two"], False, [], 0)
 
 
-def test_the_client_is_paused_until_the_result_is_there() -> None:
+def test_client_is_paused_until_the_awaited_result_arrives() -> None:
     run, found = _Run(), list[object]()
 
-    run.begin(_steps(found, PauseReason.TOPIC_NAMES))
+    run.start_handler(_steps(found, PauseReason.TOPIC_NAMES))
     assert (run.client.paused, run.runner.is_busy, run.runner.busy_with) == ([PauseReason.TOPIC_NAMES], True, 1)
     run.resumes[0](5)
 
@@ -96,7 +96,7 @@ def test_the_client_is_paused_until_the_result_is_there() -> None:
 
 def test_a_second_result_for_a_resumed_handler_is_ignored() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.TOPIC_NAMES, PauseReason.TOPIC_NAMES))
+    run.start_handler(_steps(found, PauseReason.TOPIC_NAMES, PauseReason.TOPIC_NAMES))
 
     run.resumes[0](1)
     run.resumes[0](2)
@@ -109,7 +109,7 @@ def test_a_second_result_for_a_resumed_handler_is_ignored() -> None:
 def test_a_handler_may_wait_again_as_soon_as_it_is_resumed(second: PauseReason) -> None:
     run, found = _Run(), list[object]()
 
-    run.begin(_steps(found, PauseReason.TOPIC_NAMES, second))
+    run.start_handler(_steps(found, PauseReason.TOPIC_NAMES, second))
     run.resumes[0](1)
     assert second in run.client.paused
     assert run.runner.is_busy
@@ -119,7 +119,7 @@ def test_a_handler_may_wait_again_as_soon_as_it_is_resumed(second: PauseReason) 
     assert found == [1, 2]
 
 
-def test_a_wait_may_resume_immediately() -> None:
+def test_handler_continues_if_its_wait_resumes_immediately() -> None:
     run, found = _Run(), list[object]()
     wait = Wait(PauseReason.TOPIC_NAMES, lambda resume: resume(7))
 
@@ -128,9 +128,9 @@ def test_a_wait_may_resume_immediately() -> None:
     assert (found, run.client.paused, run.runner.is_busy) == ([7, 2], [], False)
 
 
-def test_a_handler_does_not_continue_after_its_broker_has_gone() -> None:
+def test_handler_does_not_continue_after_its_broker_connection_closes() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.TOPIC_NAMES))
+    run.start_handler(_steps(found, PauseReason.TOPIC_NAMES))
     run.broker.closed = True
 
     run.resumes[0](1)
@@ -148,7 +148,7 @@ def test_an_error_of_an_effect_is_raised_in_the_handler() -> None:
             except ValueError as error:
                 caught.append(error)
 
-    run.begin(steps())
+    run.start_handler(steps())
     run.resumes[0](None, ValueError("later"))
 
     assert [str(error) for error in caught] == ["now", "later"]
@@ -158,7 +158,7 @@ def test_an_error_of_an_effect_is_raised_in_the_handler() -> None:
 @pytest.mark.parametrize("error", [ValueError("ours"), MemoryError()])
 def test_an_error_after_a_wait_ends_the_session(error: Exception) -> None:
     run = _Run()
-    run.begin(_steps([], PauseReason.TOPIC_NAMES, error))
+    run.start_handler(_steps([], PauseReason.TOPIC_NAMES, error))
 
     run.resumes[0](1)
 
@@ -167,14 +167,14 @@ def test_an_error_after_a_wait_ends_the_session(error: Exception) -> None:
     assert run.broker.aborted
 
 
-def test_a_request_that_turns_out_malformed_after_a_wait_is_the_clients_fault() -> None:
+def test_malformed_request_after_a_wait_is_reported_as_a_client_error() -> None:
     run, malformed = _Run(), MalformedMessage("no batch")
 
     def steps() -> Generator[Any, Any, None]:
         yield PauseReason.QUOTA_QUEUE
         raise malformed
 
-    run.begin(steps())
+    run.start_handler(steps())
     run.resumes[0](None)
 
     assert (run.rejected, run.faults) == ([malformed], [])
@@ -185,7 +185,7 @@ def test_an_error_before_the_first_wait_is_raised_to_the_caller() -> None:
     run = _Run()
 
     with pytest.raises(ValueError, match="ours"):
-        run.begin(_steps([], ValueError("ours")))
+        run.start_handler(_steps([], ValueError("ours")))
 
     assert not run.faults
 
@@ -193,11 +193,11 @@ def test_an_error_before_the_first_wait_is_raised_to_the_caller() -> None:
 def test_exceptions_that_end_the_process_are_not_swallowed() -> None:
     run = _Run()
 
-    def stop() -> Generator[Any, Any, None]:
+    def raise_system_exit() -> Generator[Any, Any, None]:
         yield PauseReason.TOPIC_NAMES
         raise SystemExit
 
-    run.begin(stop())
+    run.start_handler(raise_system_exit())
     with pytest.raises(SystemExit):
         run.resumes[0](1)
 
@@ -206,7 +206,7 @@ def test_exceptions_that_end_the_process_are_not_swallowed() -> None:
 
 def test_a_request_that_waits_for_its_quota_is_dropped_when_it_is_abandoned() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.QUOTA_QUEUE))
+    run.start_handler(_steps(found, PauseReason.QUOTA_QUEUE))
     assert run.runner.busy_with is None
 
     run.runner.abandon()
@@ -217,7 +217,7 @@ def test_a_request_that_waits_for_its_quota_is_dropped_when_it_is_abandoned() ->
 
 def test_an_abandoned_request_that_waits_for_no_quota_is_forwarded_if_its_result_comes() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.VALIDATING))
+    run.start_handler(_steps(found, PauseReason.VALIDATING))
 
     run.runner.abandon()
     run.resumes[0](3)
@@ -228,7 +228,7 @@ def test_an_abandoned_request_that_waits_for_no_quota_is_forwarded_if_its_result
 
 def test_a_handler_does_not_continue_after_its_session_has_ended() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.VALIDATING))
+    run.start_handler(_steps(found, PauseReason.VALIDATING))
 
     run.runner.end()
     run.resumes[0](3)
@@ -237,7 +237,7 @@ def test_a_handler_does_not_continue_after_its_session_has_ended() -> None:
     assert run.abandoned == 1
 
 
-def test_an_awaited_response_pauses_no_client_and_the_handler_returns_the_clients_response() -> None:
+def test_awaited_response_pauses_no_client_and_is_rewritten_by_the_handler() -> None:
     run, sent = _Run(), list[Finish]()
 
     def handle_login() -> Generator[Any, Any, Parts]:
@@ -266,7 +266,7 @@ class Settings:
         self.tells.append(done)
 
 
-class FailsAlways:
+class FailingScheduler:
     """Fails in every method."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -283,7 +283,7 @@ def _names_response() -> bytes:
 
 
 def _names() -> Playbook:
-    play = Playbook(change=partial(replace_produce_dependencies, scheduler=FailsAlways()))
+    play = Playbook(change=partial(replace_produce_dependencies, scheduler=FailingScheduler()))
     play.from_client(sized_produce_request(13, {_ID: [(0, good_batch(NOW))]}))
     play.from_broker(_names_response())
     return play
@@ -291,7 +291,7 @@ def _names() -> Playbook:
 
 def _settings() -> Playbook:
     settings = Settings()
-    play = Playbook(change=partial(replace_produce_dependencies, settings=settings, scheduler=FailsAlways()))
+    play = Playbook(change=partial(replace_produce_dependencies, settings=settings, scheduler=FailingScheduler()))
     play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}))
     settings.tells[0](None)
     return play
@@ -306,7 +306,7 @@ def _validation() -> Playbook:
     play.from_client(
         sized_produce_request(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})
     )  # more work than the loop validates itself
-    play.loop.until(lambda: play.client.aborted)
+    play.loop.run_until(lambda: play.client.aborted)
     return play
 
 
@@ -323,23 +323,23 @@ def test_an_error_after_a_wait_closes_the_connection_and_is_logged(wait: Callabl
 
 @pytest.mark.internal_error
 def test_an_error_in_the_validation_thread_is_reported() -> None:
-    def whose_rejections_fail(dependencies: SessionDependencies) -> SessionDependencies:
+    def inject_failing_dispatch(dependencies: SessionDependencies) -> SessionDependencies:
         of = dependencies.requests.produce
         scheduler = Scheduler(
             of.names.by_id,
             of.rules,
             ValidationLimits(),
             of.now_ms,
-            FailsAlways().prepare,
+            FailingScheduler().prepare,
             dependencies.loop.call_soon,
         )
         return replace_produce_dependencies(dependencies, scheduler=scheduler)
 
-    play = Playbook(change=whose_rejections_fail)
+    play = Playbook(change=inject_failing_dispatch)
     damaged = good_batch(NOW)[:-1] + b"\xff"
 
     with capture_logs() as lines:
         play.from_client(sized_produce_request(9, {b"t": [(n, damaged) for n in range(300)]}))
-        play.loop.until(lambda: play.client.aborted)
+        play.loop.run_until(lambda: play.client.aborted)
 
     assert "prepare" in lines[0]["exception"]

@@ -44,30 +44,30 @@ def validate_records(topic: str, records: int, partitions: int) -> ValidatedRequ
     )
 
 
-def findings_in(found: ValidatedRequest) -> list[Finding]:
+def all_findings(found: ValidatedRequest) -> list[Finding]:
     marked = [each for one in found.marked.values() for each in one.findings]
     observed = [each for some in found.observed.values() for each in some]
     return [*marked, *observed, *found.rejected.values()]
 
 
 @pytest.mark.parametrize("topic", ["marked", "copied", "quarantined"])
-def test_batches_of_a_request_share_the_list_of_bad_records(topic: str) -> None:
-    found = findings_in(validate_records(topic, 50, 40))
+def test_limit_of_listed_bad_records_is_shared_by_the_batches_of_a_request(topic: str) -> None:
+    found = all_findings(validate_records(topic, 50, 40))
 
     listed = Counter(each.reason for each in found for _ in each.bad_records)
     assert sum(each.bad_count for each in found) >= 50 * 40
     assert 0 < listed.total() <= 3 * LISTED
 
 
-def test_rules_that_records_break_are_not_kept_when_their_marks_are_written() -> None:
+def test_broken_rules_are_released_after_marks_are_written() -> None:
     found = validate_records("marked", 50, 40)
 
     assert len(found.marked) == 40
-    assert all(each.broken is None for each in findings_in(found))
+    assert all(each.broken is None for each in all_findings(found))
 
 
-def test_batches_that_wait_for_their_copies_share_a_bound_of_broken_rules() -> None:
-    found = findings_in(validate_records("copied", 60_000, 6))
+def test_limit_of_kept_broken_rules_is_shared_by_batches_to_copy() -> None:
+    found = all_findings(validate_records("copied", 60_000, 6))
 
     kept = [len(each.broken) for each in found if each.broken is not None]
     assert kept == [60_000] * 4 + [4 * 65_536 - 4 * 60_000, 0]

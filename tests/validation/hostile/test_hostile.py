@@ -157,7 +157,7 @@ def _frozen() -> Iterator[None]:
     gc.unfreeze()
 
 
-def bytes_held_by_cycles() -> int:
+def bytes_in_reference_cycles() -> int:
     """Return the bytes of long contents that wait for the garbage collector; many requests may come before it runs."""
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
@@ -178,7 +178,7 @@ def test_hostile_input_yields_often_and_uses_bounded_memory(
     gc.disable()
     try:
         work = MeasuredValidation(configured_rules, topic, data)
-        held = bytes_held_by_cycles()
+        held = bytes_in_reference_cycles()
         longest = work.longest
         if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also increases CPU time
             longest = min(longest, MeasuredValidation(configured_rules, topic, data).longest)

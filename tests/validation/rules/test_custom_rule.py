@@ -41,18 +41,18 @@ class Old:
     def __init__(self, options): pass
     def complaint(self, record): return None
 
-class WithItsOwnWords(Begins):
+class RuleWithUnrelatedAttributes(Begins):
     # Its own attributes may have any name.
     def __init__(self, options): self.needs, self.complaint = "money", 3
 
-def no_parts(options): return object()
+def rule_without_parts(options): return object()
 """
 ENTRY_POINTS = """[sluicegate.rules]
 begins = begins_rule:Begins
-bare = begins_rule:no_parts
+bare = begins_rule:rule_without_parts
 gone = begins_rule:nothing
 old = begins_rule:Old
-words = begins_rule:WithItsOwnWords
+words = begins_rule:RuleWithUnrelatedAttributes
 """
 FILE = """
 upstream: {bootstrap: ["127.0.0.1:9"]}
@@ -65,7 +65,7 @@ _NOW = 1_800_000_000_000
 
 
 @pytest.fixture
-def installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed_custom_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a distribution with a custom rule, like pip."""
     (tmp_path / "begins_rule.py").write_text(SOURCE)
     info = tmp_path / "begins_rule-1.dist-info"
@@ -76,8 +76,8 @@ def installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "begins_rule", raising=False)
 
 
-@pytest.mark.usefixtures("installed_rule")
-def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
+@pytest.mark.usefixtures("installed_custom_rules")
+def test_custom_rule_gets_its_options_and_its_violation_text_is_truncated() -> None:
     rule = custom_rule("begins", {"begins": "a"})
 
     assert rule.fault(record(b"abc")) is None
@@ -87,7 +87,7 @@ def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
     assert len(words) == 500
 
 
-@pytest.mark.usefixtures("installed_rule")
+@pytest.mark.usefixtures("installed_custom_rules")
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -96,13 +96,13 @@ def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
         (b"odd", "the custom rule begins returned int instead of a string or None on a record of orders"),
     ],
 )
-def test_a_custom_rule_that_fails_is_a_permanent_fault(value: bytes, said: str) -> None:
+def test_exception_in_a_custom_rule_is_a_permanent_fault(value: bytes, said: str) -> None:
     with pytest.raises(SchemaError, match=said) as raised:
         custom_rule("begins", {"begins": "a"}).fault(record(value))
     assert value.decode() not in str(raised.value)
 
 
-@pytest.mark.usefixtures("installed_rule")
+@pytest.mark.usefixtures("installed_custom_rules")
 def test_a_custom_rule_may_report_an_outage_of_its_dependency() -> None:
     with pytest.raises(Outage, match="the other side is away"):
         custom_rule("begins", {"begins": "a"}).fault(record(b"out"))
@@ -118,8 +118,8 @@ def validate_batch(value: bytes, more: str = "") -> ValidatedRequest:
     return validate_request(request, {}, lambda _: policy, limits_of(config), lambda: _NOW, Decompressor(), budget)
 
 
-@pytest.mark.usefixtures("installed_rule")
-def test_a_custom_rule_that_fails_is_no_outage_that_forwards_the_batch() -> None:
+@pytest.mark.usefixtures("installed_custom_rules")
+def test_exception_in_a_custom_rule_does_not_forward_the_batch() -> None:
     """KIP-467: a record is rejected with INVALID_RECORD (87), a fatal error that names it."""
     found = validate_batch(b"divide").rejected[0, 0]
 
@@ -131,25 +131,25 @@ def test_a_custom_rule_that_fails_is_no_outage_that_forwards_the_batch() -> None
     assert not validate_batch(b"divide", ", mode: observe").rejected
 
 
-@pytest.mark.usefixtures("installed_rule")
-def test_attributes_of_a_rule_may_have_any_other_meaning() -> None:
+@pytest.mark.usefixtures("installed_custom_rules")
+def test_custom_rule_may_use_old_attribute_names_for_other_purposes() -> None:
     assert custom_rule("words", {}).parts
 
 
-def test_the_rule_check_reports_old_attribute_names() -> None:
-    class OldAttributeNames:
+def test_check_rule_reports_old_attribute_names() -> None:
+    class RuleWithOldAttributeNames:
         parts = Part.VALUE
         is_slow = False
 
         def complaint(self, _record: RuledRecord) -> str | None:
             return None
 
-    old: Any = OldAttributeNames()
-    with pytest.raises(AssertionError, match="OldAttributeNames has complaint, which is now fault: rename it"):
+    old: Any = RuleWithOldAttributeNames()
+    with pytest.raises(AssertionError, match="RuleWithOldAttributeNames has complaint, which is now fault: rename it"):
         check_rule(old)
 
 
-@pytest.mark.usefixtures("installed_rule")
+@pytest.mark.usefixtures("installed_custom_rules")
 @pytest.mark.parametrize(
     ("entry_point", "said"),
     [
@@ -163,6 +163,6 @@ def test_the_rule_check_reports_old_attribute_names() -> None:
         ("bare", "bare has no attribute parts of the type Part"),
     ],
 )
-def test_a_custom_rule_that_cannot_be_created_is_an_error(entry_point: str, said: str) -> None:
+def test_custom_rule_that_cannot_be_created_raises_an_error(entry_point: str, said: str) -> None:
     with pytest.raises(CustomRuleUnusable, match=said):
         custom_rule(entry_point, {})

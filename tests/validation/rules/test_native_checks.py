@@ -28,8 +28,8 @@ from sluicegate.validation.rules.rule_check import CheckedRule, check_rule
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.oracle.kafka_java import ROOT
 from tests.validation.rules.inline_rule import InlineRule
-from tests.validation.rules.json.random_json import RandomJson
-from tests.validation.rules.test_content_rules import example_keys, rules_of
+from tests.validation.rules.json.random_json import RandomJsonGenerator
+from tests.validation.rules.test_content_rules import example_rule_values, rules_for_value_key
 
 pytestmark = pytest.mark.skipif(not is_compiled(), reason="there are no native checks: nothing was compiled")
 
@@ -88,7 +88,7 @@ def _datums(schema: Any) -> list[bytes]:
 
 
 def _of_json_schemas() -> list[tuple[CheckedRule, Sequence[bytes]]]:
-    made = RandomJson(1)
+    made = RandomJsonGenerator(1)
     schemas = [_ORDER, *(made.schema() for _ in range(100))]
     contents = [json_schema_content(json.dumps(schema)) for schema in schemas]
     texts = [text for text in (made.text() for _ in range(40)) if len(text) < 500][:4]
@@ -148,7 +148,7 @@ def _classes_with_native_checks() -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(_classes_with_native_checks() - _PROTOCOLS))
-def test_a_native_check_accepts_no_record_that_its_rule_rejects(name: str) -> None:
+def test_native_checks_accept_no_record_that_their_rule_rejects(name: str) -> None:
     assert name in CASES, (
         f"{name} has ordinary(): add rules with it to CASES in this file, with examples at the limits of what they "
         f"accept"
@@ -159,13 +159,13 @@ def test_a_native_check_accepts_no_record_that_its_rule_rejects(name: str) -> No
 
 
 @pytest.mark.parametrize("name", CONTENT_RULES)
-def test_every_registered_kind_passes_the_check_for_authors(name: str) -> None:
-    for written in example_keys(name):
-        for rule in rules_of(name, written):
+def test_every_registered_rule_kind_passes_check_rule(name: str) -> None:
+    for written in example_rule_values(name):
+        for rule in rules_for_value_key(name, written):
             check_rule(rule, _ORDERS)
 
 
-class AcceptsMore(InlineRule):
+class RuleWithTooLenientNativeCheck(InlineRule):
     """A rule whose native check forgets one of its conditions."""
 
     parts = Part.VALUE
@@ -185,18 +185,24 @@ class AcceptsMore(InlineRule):
 @pytest.mark.parametrize(
     "rule",
     [
-        AcceptsMore(BytesQuestion(most=10), lambda value: len(value) < 10),
-        AcceptsMore(BytesQuestion(least=3), lambda value: len(value) > 3),
-        AcceptsMore(BytesQuestion(is_text=True), lambda value: value.decode(errors="replace").isascii()),
-        AcceptsMore(BytesQuestion(is_text=True), lambda value: b"\0" not in value),
-        AcceptsMore(BytesQuestion(json_depth=33), lambda value: value.count(b"[") <= 32),
-        AcceptsMore(BytesQuestion(json_depth=9), lambda value: value[:1] == b"{"),
-        AcceptsMore(BytesQuestion(), lambda value: value[:1] != b"\xff"),
-        AcceptsMore(BytesQuestion(json_depth=9), lambda value: len(json.loads(value)) > 0 if value == b"{}" else True),
+        RuleWithTooLenientNativeCheck(BytesQuestion(most=10), lambda value: len(value) < 10),
+        RuleWithTooLenientNativeCheck(BytesQuestion(least=3), lambda value: len(value) > 3),
+        RuleWithTooLenientNativeCheck(
+            BytesQuestion(is_text=True), lambda value: value.decode(errors="replace").isascii()
+        ),
+        RuleWithTooLenientNativeCheck(BytesQuestion(is_text=True), lambda value: b"\0" not in value),
+        RuleWithTooLenientNativeCheck(BytesQuestion(json_depth=33), lambda value: value.count(b"[") <= 32),
+        RuleWithTooLenientNativeCheck(BytesQuestion(json_depth=9), lambda value: value[:1] == b"{"),
+        RuleWithTooLenientNativeCheck(BytesQuestion(), lambda value: value[:1] != b"\xff"),
+        RuleWithTooLenientNativeCheck(
+            BytesQuestion(json_depth=9), lambda value: len(json.loads(value)) > 0 if value == b"{}" else True
+        ),
     ],
 )
-def test_a_native_check_that_accepts_more_than_its_rule_is_found(rule: CheckedRule) -> None:
-    with pytest.raises(AssertionError, match=r"AcceptsMore\.ordinary\(\) accepts a record that fault\(\) rejects"):
+def test_check_rule_detects_native_check_that_accepts_more_than_its_rule(rule: CheckedRule) -> None:
+    with pytest.raises(
+        AssertionError, match=r"RuleWithTooLenientNativeCheck\.ordinary\(\) accepts a record that fault\(\) rejects"
+    ):
         check_rule(rule)
 
 
@@ -222,14 +228,12 @@ class RaisingRule(InlineRule):
         (lambda value: 7, "returned int, not a text or None"),
     ],
 )
-def test_the_check_for_authors_finds_a_custom_rule_that_fails_for_some_bytes(
-    result: Callable[[bytes], Any], words: str
-) -> None:
+def test_check_rule_detects_custom_rule_that_fails_for_some_bytes(result: Callable[[bytes], Any], words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         check_rule(RaisingRule(result))
 
 
-def test_a_rule_sees_only_the_parts_that_it_needs() -> None:
+def test_rule_gets_only_the_record_parts_that_it_declares() -> None:
     seen = set()
 
     class RecordingRule(InlineRule):

@@ -22,7 +22,7 @@ POLICIES = [
 ROOT = (tree_of(POLICIES),)
 
 
-class SingleSchema:
+class SingleSchemaRule:
     """Finds the same schema for all records, which have no id. `indexes`: the message indexes of Protobuf, from a
     header."""
 
@@ -37,23 +37,23 @@ class SingleSchema:
         return self._content, self._indexes + (record.value or b""), "schema 7"
 
 
-def schema_file(format: Format) -> Path:
+def schema_file_of_format(format: Format) -> Path:
     assert format.value is not None
     return SCHEMAS / format.value
 
 
 @cache
 def protobuf_content() -> Any:
-    text = schema_file(Format.PROTOBUF).read_text()
+    text = schema_file_of_format(Format.PROTOBUF).read_text()
     return indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
 
 
 def _avro() -> Values:
-    return SchemaValues(POLICIES, ROOT, SingleSchema(avro_content(schema_file(Format.AVRO).read_text())))
+    return SchemaValues(POLICIES, ROOT, SingleSchemaRule(avro_content(schema_file_of_format(Format.AVRO).read_text())))
 
 
 def _protobuf() -> Values:
-    return SchemaValues(POLICIES, ROOT, SingleSchema(protobuf_content(), b"\0"))
+    return SchemaValues(POLICIES, ROOT, SingleSchemaRule(protobuf_content(), b"\0"))
 
 
 VALUES: dict[Format, Callable[[], Values]] = {

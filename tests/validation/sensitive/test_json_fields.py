@@ -23,7 +23,7 @@ ROOT = tree_of(
 )
 
 
-def masked_text(text: bytes, most_bytes: int = 1 << 24) -> bytes:
+def mask_json_text(text: bytes, most_bytes: int = 1 << 24) -> bytes:
     writer = ValueWriter(text, most_bytes, lambda _work: None)
     mask_json(text, 0, (ROOT,), writer, lambda _work: None)
     return writer.written() or text
@@ -42,16 +42,16 @@ def masked_text(text: bytes, most_bytes: int = 1 << 24) -> bytes:
         (b' "s" ', b' "s" '),
     ],
 )
-def test_masking_changes_only_the_strings_of_json(text: bytes, expected: bytes) -> None:
-    assert masked_text(text) == expected
+def test_json_masking_changes_only_strings(text: bytes, expected: bytes) -> None:
+    assert mask_json_text(text) == expected
 
 
 @pytest.mark.parametrize("text", ["secret", "", "\u00e9\U0001f600", 'a"\\\n'])
-def test_a_hash_is_that_of_the_string_however_it_is_written(text: str) -> None:
+def test_hash_does_not_depend_on_json_string_escapes(text: str) -> None:
     expected = hmac.new(KEY, text.encode(), sha256).hexdigest()
 
     for written in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
-        assert json.loads(masked_text(b'{"k":' + written.encode() + b"}")) == {"k": expected}
+        assert json.loads(mask_json_text(b'{"k":' + written.encode() + b"}")) == {"k": expected}
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,19 @@ def test_a_hash_is_that_of_the_string_however_it_is_written(text: str) -> None:
         (b'\xef\xbb\xbf{"c":"1"}', "not valid JSON at byte 0", None),
     ],
 )
-def test_a_value_that_cannot_be_masked_is_named_without_its_content(text: bytes, words: str, name: str | None) -> None:
+def test_unmaskable_value_error_names_the_field_without_its_content(text: bytes, words: str, name: str | None) -> None:
     with pytest.raises(Unmaskable, match=words) as caught:
-        masked_text(text)
+        mask_json_text(text)
 
     assert (None if caught.value.fields is None else caught.value.fields.name) == name
     assert "secret" not in str(caught.value)
 
 
 def _strict(text: bytes) -> Any:
-    def reject_constant(_name: str) -> None:
+    def reject_nan_and_infinity(_name: str) -> None:
         raise ValueError
 
-    return json.loads(text.decode(), parse_constant=reject_constant)
+    return json.loads(text.decode(), parse_constant=reject_nan_and_infinity)
 
 
 def test_masking_accepts_only_valid_json_and_changes_only_sensitive_fields() -> None:
@@ -116,8 +116,8 @@ def test_masking_accepts_only_valid_json_and_changes_only_sensitive_fields() -> 
             expected = _strict(bytes(text))
         except (ValueError, RecursionError):
             with pytest.raises(Unmaskable):
-                masked_text(bytes(text))
+                mask_json_text(bytes(text))
             continue
         taken += 1
-        assert _strict(masked_text(bytes(text))) == expected
+        assert _strict(mask_json_text(bytes(text))) == expected
     assert taken > 1_000

@@ -5,7 +5,7 @@ from pathlib import Path
 from sluicegate.config.loading import Loaded
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.rules.from_keys import parts_of
-from tests.config.contracts.written import load_texts, problems_of_texts
+from tests.config.contracts.written import configuration_problems_with_files, load_configuration_with_files
 from tests.validation.rules.records import record
 
 Header = tuple[bytes, bytes | None]
@@ -63,7 +63,7 @@ channels:
 """ + SHOP_3[SHOP_3.index("components:") :]  # fmt: skip
 
 
-def channel_with(payload: str, more: str = "", version: str = "3.0.0") -> str:
+def asyncapi_document_with_payload(payload: str, more: str = "", version: str = "3.0.0") -> str:
     """Return a document of version 3 with the topic `t` and one message. `more` are further keys of the message."""
     return (
         f"asyncapi: {version}\ninfo: {{title: t, version: '1'}}\nservers: {{s: {{host: h, protocol: kafka}}}}\n"
@@ -72,17 +72,19 @@ def channel_with(payload: str, more: str = "", version: str = "3.0.0") -> str:
 
 
 def load_document(folder: Path, document: str, text: str = CONTRACTS, **files: str) -> Loaded:
-    """Write the document to `shop.asyncapi.yaml` and load a configuration with it. `files` are as in `load_texts`."""
+    """Write the document to `shop.asyncapi.yaml` and load a configuration with it. `files` are as in
+    `load_configuration_with_files`.
+    """
     (folder / "shop.asyncapi.yaml").write_text(document)
-    return load_texts(folder, text, **files)
+    return load_configuration_with_files(folder, text, **files)
 
 
-def problems_of_document(folder: Path, document: str, text: str = CONTRACTS) -> list[str]:
+def config_problems_of_document(folder: Path, document: str, text: str = CONTRACTS) -> list[str]:
     (folder / "shop.asyncapi.yaml").write_text(document)
-    return problems_of_texts(folder, text)
+    return configuration_problems_with_files(folder, text)
 
 
-class Validator:
+class FirstTopicValidator:
     """Validates records by the rules of the first entry of a configuration."""
 
     def __init__(self, loaded: Loaded) -> None:
@@ -91,7 +93,7 @@ class Validator:
             (rule.name, part) for rule in loaded.config.topics[0].rules or () for part in parts_of(rule, maker)
         ]
 
-    def violated_names(
+    def names_of_violated_rules(
         self, value: bytes | None = None, key: bytes | None = None, headers: tuple[Header, ...] = ()
     ) -> list[str]:
         """Return the names of the rules that a record violates."""

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from sluicegate.proxy.reporting.events.schema_reference import schema_text
-from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.events.violation_event import Event, event_to_json
 from sluicegate.validation.event_schema import EVENT_FIELDS
 from tests.proxy.live.events import rejected_event
 from tests.proxy.reporting.events.test_violation_writer import REHEARSAL
@@ -27,7 +27,7 @@ def test_the_published_schema_is_generated_from_the_fields() -> None:
 
 @pytest.mark.parametrize("event", [rejected_event(), REHEARSAL], ids=["violation", "rehearsal"])
 def test_events_match_the_published_schema(event: Event) -> None:
-    assert schema_mismatches(event_of(event)) == []
+    assert schema_mismatches(event_to_json(event)) == []
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_events_match_the_published_schema(event: Event) -> None:
     ],
 )
 def test_events_that_do_not_match_the_schema_are_found(changed: dict[str, Any], problem: str) -> None:
-    assert problem in "; ".join(schema_mismatches(event_of(rejected_event()) | changed))
+    assert problem in "; ".join(schema_mismatches(event_to_json(rejected_event()) | changed))
 
 
 def test_the_page_describes_every_field() -> None:
@@ -54,4 +54,4 @@ def test_the_page_describes_every_field() -> None:
 def test_events_have_ids_of_their_own() -> None:
     first, second = rejected_event(), rejected_event()
 
-    assert event_of(first)["id"] != event_of(second)["id"]
+    assert event_to_json(first)["id"] != event_to_json(second)["id"]

@@ -18,12 +18,12 @@ from structlog.testing import capture_logs
 
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.bounded_text import truncate_text
 from sluicegate.proxy.reporting.events.violation_event import (
     EventOrigin,
     RehearsalEvent,
     ViolationEvent,
-    event_of,
+    event_to_json,
     violation_event,
 )
 from sluicegate.proxy.reporting.events.violation_writer import EventFile, ViolationFile
@@ -41,7 +41,7 @@ from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Beginning, Finding, Reason, RecordSample
 from tests.broker.eventually import eventually
-from tests.config.reading import SMALLEST, load_text
+from tests.config.reading import SMALLEST, load_config_text
 
 NOW = 1_800_000_000_000
 HELD_TO = ValidationBasis(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
@@ -98,7 +98,7 @@ def test_an_event_has_client_verdict_and_reason() -> None:
     kept = violation_event(client_details(identity), rejected_batch("payments", 3), finding, ORIGIN, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
-    assert event_of(kept) == {
+    assert event_to_json(kept) == {
         "schema_version": 1,
         "id": "a-1",
         "proxy": "proxy:9092",
@@ -149,9 +149,12 @@ def test_an_event_has_client_verdict_and_reason() -> None:
 def test_an_event_names_the_owner_of_the_topic() -> None:
     owned = ValidationBasis(replace(HELD_TO.policy, owner=Owner(team="billing", contact="x" * 1000)), NOW)
 
-    assert event_of(one_violation()._replace(basis=owned))["owner"] == {"team": "billing", "contact": cut("x" * 1000)}
-    assert event_of(REHEARSAL._replace(policy=owned.policy))["owner"]["team"] == "billing"
-    assert event_of(REHEARSAL)["owner"] is None
+    assert event_to_json(one_violation()._replace(basis=owned))["owner"] == {
+        "team": "billing",
+        "contact": truncate_text("x" * 1000),
+    }
+    assert event_to_json(REHEARSAL._replace(policy=owned.policy))["owner"]["team"] == "billing"
+    assert event_to_json(REHEARSAL)["owner"] is None
 
 
 CLIENT_OWNERS = """
@@ -175,10 +178,10 @@ topics: [{match: orders, owner: {team: orders}}]
 def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
     topic: str, client_id: str | None, principal: str | None, is_verified: bool, team: str | None
 ) -> None:
-    policy = rulebook_of(load_text(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
+    policy = rulebook_of(load_config_text(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
     client = ClientDetails("127.0.0.1:5", client_id, None, None, principal, is_verified)
 
-    event = event_of(one_violation()._replace(client=client, basis=ValidationBasis(policy, NOW)))
+    event = event_to_json(one_violation()._replace(client=client, basis=ValidationBasis(policy, NOW)))
 
     assert (None if event["owner"] is None else event["owner"]["team"]) == team
     of_client = event.get("client_owner", {}).get("team")
@@ -202,7 +205,7 @@ def test_record_contents_are_printable_text(part: Beginning | None, shown: objec
     bad = BadRecord(0, NOW, Reason.NULL_KEY, "text", contents=RecordSample(part, None))
     kept = one_violation()._replace(bad_records=(bad,))
 
-    sample = event_of(kept)["samples"][0]
+    sample = event_to_json(kept)["samples"][0]
 
     assert (sample["key"], sample["value"]) == (shown, None)
     assert kept.size > one_violation()._replace(bad_records=(BadRecord(0, NOW, Reason.NULL_KEY, "text"),)).size
@@ -210,12 +213,12 @@ def test_record_contents_are_printable_text(part: Beginning | None, shown: objec
 
 def test_the_document_names_every_field() -> None:
     text = (Path(__file__).parents[4] / "docs" / "violations.md").read_text()
-    event, tried = event_of(one_violation()), event_of(REHEARSAL)
+    event, tried = event_to_json(one_violation()), event_to_json(REHEARSAL)
     assert all(f"`{name}`" in text for name in [*event, *event["samples"][0], *tried, *tried["rehearsed"][0]])
 
 
 def test_a_rehearsal_has_the_count_of_each_bound() -> None:
-    event = event_of(REHEARSAL)
+    event = event_to_json(REHEARSAL)
 
     assert (event["mode"], event["client_id"], event["topic"], event["records"]) == ("rehearse", "c", "payments", 9)
     assert event["rehearsed"] == [
@@ -230,7 +233,7 @@ def test_an_event_lists_a_limited_number_of_bad_records_and_counts_all() -> None
     kept = violation_event(client_details(ClientIdentity("p")), rejected_batch("t", 0), finding, ORIGIN, max_records=10)
 
     assert len(kept.bad_records) == 10
-    assert event_of(kept)["bad_records"] == 1000
+    assert event_to_json(kept)["bad_records"] == 1000
 
 
 def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sluicegate.proxy.reporting.logs.aggregation import (
     MAX_WIDE_KINDS,
     AggregateKind,
     Aggregator,
-    OnceAMinute,
+    OncePerMinute,
 )
 from tests.clock import Clock
 
@@ -145,7 +145,7 @@ def test_aggregated_lines_use_bounded_memory_for_any_names() -> None:
 
 def test_the_first_line_is_written_and_then_one_a_minute_with_the_count() -> None:
     clock = Clock(0.0)
-    once = OnceAMinute(clock)
+    once = OncePerMinute(clock)
 
     assert [once.due("a") for _ in range(5)] == [1, None, None, None, None]
     assert once.due("b") == 1
@@ -155,7 +155,7 @@ def test_the_first_line_is_written_and_then_one_a_minute_with_the_count() -> Non
 
 def test_too_many_kinds_become_one_and_quiet_kinds_are_replaced() -> None:
     clock = Clock(0.0)
-    once = OnceAMinute(clock)
+    once = OncePerMinute(clock)
 
     due = [once.due(f"kind-{i}") for i in range(1000)]
 

@@ -30,7 +30,7 @@ def logging_program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
     text = f"""
         import logging, os, sys, time, warnings, structlog
         from sluicegate.config.model import Log
-        from sluicegate.proxy.reporting.logs.setup import queued_logging, log_lines_dropped
+        from sluicegate.proxy.reporting.logs.setup import queue_log_lines, log_lines_dropped
         log = structlog.get_logger("test")
         {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
         """
@@ -40,7 +40,7 @@ def logging_program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
 
 def lines_of(body: str, log_format: str = "json") -> list[str]:
     """What a program writes to standard error within the block."""
-    block = f'with queued_logging(Log(format="{log_format}")):\n' + textwrap.indent(textwrap.dedent(body), "    ")
+    block = f'with queue_log_lines(Log(format="{log_format}")):\n' + textwrap.indent(textwrap.dedent(body), "    ")
     process = logging_program(block, stderr=subprocess.PIPE)
     _, told = process.communicate(timeout=30)
     assert process.returncode == 0, told
@@ -49,7 +49,7 @@ def lines_of(body: str, log_format: str = "json") -> list[str]:
 
 def test_a_full_disk_blocks_no_caller_and_lost_lines_are_counted() -> None:
     body = """
-    with queued_logging(Log(format="json")):
+    with queue_log_lines(Log(format="json")):
         begin = time.monotonic()
         for i in range(1000):
             log.warning("rejected", n=i)
@@ -66,7 +66,7 @@ def test_a_full_disk_blocks_no_caller_and_lost_lines_are_counted() -> None:
 
 def test_an_unread_pipe_blocks_no_caller_and_no_shutdown() -> None:
     body = """
-    with queued_logging(Log(format="json")):
+    with queue_log_lines(Log(format="json")):
         begin = time.monotonic()
         for i in range(20_000):
             log.warning("rejected", n=i, padding="x" * 100)
@@ -245,7 +245,7 @@ def test_lines_of_several_processes_in_one_file_do_not_mix_when_the_disk_is_full
     body = """
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
-    with queued_logging(Log(format="json")):
+    with queue_log_lines(Log(format="json")):
         for n in range(200):
             log.info("said", pid=os.getpid(), n=n, padding="x" * (n % 90))
     """

@@ -22,7 +22,7 @@ def test_logins_with_giant_names_cost_small_lines() -> None:
     with capture_logs() as lines:
         for i in range(200):
             failure = LoginFailure("PLAIN", f"User:{i}" + "x" * 500_000, "wrong password " + "y" * 500_000)
-            log.login_rejected(ClientIdentity("10.0.0.1:5", "c" * 30_000), failure)
+            log.log_rejected_login(ClientIdentity("10.0.0.1:5", "c" * 30_000), failure)
         log.flush()
 
     assert sum(len(str(line)) for line in lines) < 300_000
@@ -33,7 +33,7 @@ def test_endless_reasons_become_one_line_of_many_different_ones() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for i in range(5000):
-            log.bad_client(ALICE, "bootstrap", MalformedMessage(f"a frame claims {i} bytes"))
+            log.log_client_protocol_error(ALICE, "bootstrap", MalformedMessage(f"a frame claims {i} bytes"))
         log.flush()
 
     assert len(lines) < 1100
@@ -61,8 +61,8 @@ def test_rejected_connections_name_the_limit_once_a_minute_for_each_host() -> No
     log = SessionLog()
     with capture_logs() as lines:
         for port in range(100):
-            log.connection_limit_reached(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
-        log.connection_limit_reached("10.0.0.2:1", "limits.max_connections_per_address", 10)
+            log.log_reached_connection_limit(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
+        log.log_reached_connection_limit("10.0.0.2:1", "limits.max_connections_per_address", 10)
 
     assert [line["client_address"] for line in lines] == ["10.0.0.1:0", "10.0.0.2:1"]
     assert lines[0]["limit"] == "limits.max_connections_per_address"
@@ -86,20 +86,20 @@ def test_lines_of_an_ended_session_are_summarised_at_its_end() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(3):
-            log.upstream_unreachable("broker 1", "Connection refused")
-            log.no_broker_reachable("Connection refused")
-            log.proxy_login_rejected("wrong password")
+            log.log_unreachable_upstream("broker 1", "Connection refused")
+            log.log_unreachable_brokers("Connection refused")
+            log.log_rejected_proxy_login("wrong password")
         before = len(lines)
-        log.upstream_responds()
+        log.log_responding_upstream()
         assert [(line["event"], line["times"]) for line in lines[before:]] == [
             ("broker unreachable", 2),
             ("no broker reachable", 2),
         ]
-        log.proxy_login_accepted()
+        log.log_accepted_proxy_login()
         after = len(lines)
         log.flush()
         assert len(lines) == after == before + 3
-        log.upstream_unreachable("broker 1", "Connection refused")
+        log.log_unreachable_upstream("broker 1", "Connection refused")
 
     assert "times" not in lines[-1], "the next outage is logged at once"
 
@@ -108,8 +108,8 @@ def test_one_broker_that_responds_leaves_the_others_pending() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for broker in ("broker 1", "broker 2") * 2:
-            log.upstream_unreachable(broker, "Connection refused")
-        log.broker_responds("broker 1")
+            log.log_unreachable_upstream(broker, "Connection refused")
+        log.log_responding_broker("broker 1")
 
     assert [(line["broker"], line.get("times", 1)) for line in lines] == [
         ("broker 1", 1),
@@ -122,8 +122,8 @@ def test_a_recovery_ends_the_wider_kind_too() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for i in range(1100):
-            log.upstream_unreachable(f"broker {i}", "Connection refused")
-        log.upstream_responds()
+            log.log_unreachable_upstream(f"broker {i}", "Connection refused")
+        log.log_responding_upstream()
         told = len(lines)
         log.flush()
 

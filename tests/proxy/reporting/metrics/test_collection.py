@@ -9,19 +9,19 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
-from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, family_with_values, metrics_of
-from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, LabelledDurations, Snapshot, total_of
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, collect_metrics, family_with_values
+from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, LabelledDurations, Snapshot, sum_counters
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
-from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, owners_of
+from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, find_topic_owners
 from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels
 from sluicegate.validation.from_keys import rulebook_of
-from tests.config.reading import SMALLEST, load_text
+from tests.config.reading import SMALLEST, load_config_text
 
 REJECTED = "sluicegate_rejected_batches"
 
 
 def metrics_collector_of(snapshot: Snapshot) -> MetricsCollector:
-    return MetricsCollector(lambda: metrics_of(snapshot))
+    return MetricsCollector(lambda: collect_metrics(snapshot))
 
 
 def test_workers_counters_are_added_up() -> None:
@@ -36,7 +36,7 @@ def test_workers_counters_are_added_up() -> None:
         batch_counts=BatchCounts({REJECTED: Counter({("t", "INVALID_TIMESTAMP"): 5, ("u", "X"): 1})}),
     )
 
-    total = total_of([one, two])
+    total = sum_counters([one, two])
 
     assert (total.produce_requests, total.accepted_records, total.ready) == (7, 10, True)
     assert total.batch_counts[REJECTED] == {("t", "INVALID_TIMESTAMP"): 7, ("u", "X"): 1}
@@ -44,8 +44,8 @@ def test_workers_counters_are_added_up() -> None:
 
 
 def test_no_ready_process_is_not_ready() -> None:
-    assert not total_of([Counters(), Counters()]).ready
-    assert not total_of([]).ready
+    assert not sum_counters([Counters(), Counters()]).ready
+    assert not sum_counters([]).ready
 
 
 def test_a_scrape_shows_the_counters() -> None:
@@ -154,21 +154,21 @@ def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series(
 
 def test_the_owners_of_topics_with_series_are_shown() -> None:
     text = "topics: [{match: orders.*, owner: {team: a, contact: '#a'}}, {match: big, owner: {team: b}}, {match: none}]"
-    rulebook = rulebook_of(load_text(SMALLEST + text).config)
+    rulebook = rulebook_of(load_config_text(SMALLEST + text).config)
     topics = ("orders.eu", "big", "none", "other")
     counters = Counters(batch_counts=BatchCounts())
     labels = TopicLabels(counters, lambda _: True, [])
     for topic in topics:
         labels.count(BatchEvent.REJECTED, topic, "a client", "INVALID_TIMESTAMP", 1)
 
-    owners = owners_of(labels.counted(), rulebook)
+    owners = find_topic_owners(labels.counted(), rulebook)
 
     scrape = generate_latest(metrics_collector_of(Snapshot(counters, 0, topic_owners=owners))).decode()
     assert [line for line in scrape.splitlines() if line.startswith("sluicegate_topic_owner_info{")] == [
         'sluicegate_topic_owner_info{contact="",owner="b",topic="big"} 1.0',
         'sluicegate_topic_owner_info{contact="#a",owner="a",topic="orders.eu"} 1.0',
     ]
-    assert owners_of(labels.counted(), rulebook_of(load_text(SMALLEST).config)) == {}
+    assert find_topic_owners(labels.counted(), rulebook_of(load_config_text(SMALLEST).config)) == {}
 
 
 def test_the_owners_of_clients_with_series_are_shown() -> None:
@@ -180,11 +180,11 @@ def test_the_owners_of_clients_with_series_are_shown() -> None:
     for client_id, holder in (("x", "User:one"), ("b-1", "10.0.0.1"), ("y", "fe80::1"), (None, "10.0.0.2")):
         labels.label(client_id, holder)
 
-    owners = labels.owned_by(rulebook_of(load_text(SMALLEST + text).config).in_file.client_owners)
+    owners = labels.find_client_owners(rulebook_of(load_config_text(SMALLEST + text).config).in_file.client_owners)
 
     scrape = generate_latest(metrics_collector_of(Snapshot(Counters(), 0, client_owners=owners))).decode()
     assert [line for line in scrape.splitlines() if line.startswith("sluicegate_client_owner_info{")] == [
         'sluicegate_client_owner_info{client_id="b-1",contact="",owner="b"} 1.0',
         'sluicegate_client_owner_info{client_id="x",contact="#a",owner="a"} 1.0',
     ]
-    assert labels.owned_by(()) == {}
+    assert labels.find_client_owners(()) == {}

@@ -9,7 +9,7 @@ from prometheus_client.exposition import generate_latest
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent, Unit
-from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, family_with_values, metrics_of
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, collect_metrics, family_with_values
 from sluicegate.proxy.reporting.metrics.counters import Counters, Durations, Gauges, LabelledDurations, Snapshot
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS, FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch_counter
@@ -125,7 +125,7 @@ def test_every_counter_is_exposed(name: str) -> None:
 @pytest.mark.parametrize("name", [each.name for each in fields(Counters)])
 def test_every_counter_is_copied_for_a_scrape(name: str) -> None:
     counters = Counters()
-    copy = counters.copied()
+    copy = counters.make_copy()
 
     _count_one(counters, name)
 
@@ -194,7 +194,7 @@ def test_the_page_matches_the_declarations() -> None:
 
 
 def _scraped(snapshot: Snapshot) -> bytes:
-    return generate_latest(MetricsCollector(lambda: metrics_of(snapshot)))
+    return generate_latest(MetricsCollector(lambda: collect_metrics(snapshot)))
 
 
 def _count_one(where: Counters | Gauges, name: str) -> None:

@@ -19,11 +19,11 @@ from sluicegate.config.loading import config_of
 from sluicegate.proxy.admin.responses import all_metrics
 from sluicegate.proxy.cluster.cluster_clock import ClockOffset
 from sluicegate.proxy.reload.enforcement import Enforcement
-from sluicegate.proxy.reporting.metrics.collection import metrics_of
+from sluicegate.proxy.reporting.metrics.collection import collect_metrics
 from sluicegate.proxy.reporting.metrics.counters import Counters, RequestTimes, Snapshot
 from sluicegate.proxy.reporting.metrics.families import FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family
-from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, owners_of
+from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, find_topic_owners
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.broker_watch import ProbeResults
@@ -36,8 +36,8 @@ from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.status.status import Status
 from tests.bounds.frames import sized_produce_request
 from tests.broker.certificates import Authority
-from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer
-from tests.proxy.session.quotas.test_metering import QuotaPlay
+from tests.proxy.session.playbook import NOW, Playbook, RecordingTransport, deliver_from_peer
+from tests.proxy.session.quotas.test_metering import MeteredSession
 from tests.wire.batches import Rec, batch
 
 HOUR = 3_600_000
@@ -63,7 +63,7 @@ def values_of(name: str, metrics: list[Metric]) -> Values:
 
 
 def counter_value(name: str, counters: Counters) -> float:
-    return sum(values_of(name, list(metrics_of(Snapshot(counters, 0)))).values())
+    return sum(values_of(name, list(collect_metrics(Snapshot(counters, 0)))).values())
 
 
 def state_of(play: Playbook) -> ServerState:
@@ -93,7 +93,7 @@ async def loop_delay(name: str, _folder: Path) -> tuple[float, float, float]:
     keeper = Housekeeping(
         play.parts, Status(), 1.0, state.connection_stats, {}, [], Enforcement(Status(), lambda _: None)
     )
-    (measure,) = (step for step in keeper.steps if step.__name__ == "_measure_delay")
+    (measure,) = (step for step in keeper.periodic_steps if step.__name__ == "_measure_delay")
     measuring = asyncio.create_task(measure())  # type: ignore[arg-type]
     await asyncio.sleep(0)
     time.sleep(0.3)  # noqa: ASYNC251  # the loop stands still
@@ -106,30 +106,30 @@ async def buffered_bytes(name: str, _folder: Path) -> tuple[float, float, float]
     play, size = Playbook(has_fast_path=False), 300_000
     whole = sized_produce_request(9, {b"t": [(0, batch([Rec(NOW, b"k", b"v" * size)]))]})
     play.from_client(whole[: size // 2])
-    found = values_of(name, list(metrics_of(state_of(play).snapshot())))
+    found = values_of(name, list(collect_metrics(state_of(play).snapshot())))
     return sum(found.values()), size // 2, 2 * len(whole)
 
 
 async def memory_budget_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
     play = Playbook(SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="512MiB", SLUICEGATE__LIMITS__MAX_QUARANTINED_BYTES="1MiB")
-    found = values_of(name, list(metrics_of(state_of(play).snapshot())))
+    found = values_of(name, list(collect_metrics(state_of(play).snapshot())))
     return sum(found.values()), 256 << 20, 600 << 20
 
 
 async def throttled_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
     """Send two requests immediately under a quota of one request per second."""
-    play = QuotaPlay(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
+    play = MeteredSession(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
     for _ in range(2):
-        play.send(sized_produce_request(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
+        play.send_and_collect_responses(sized_produce_request(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
     return counter_value(name, play.playbook.parts.observer.counted()), 0.9, 2.1
 
 
 async def clock_offset(name: str, _folder: Path) -> tuple[float, float, float]:
     status = Status()
     watch = ClockWatch(config_of(LEAST).upstream, None, ClusterLogin(), 0, status, lambda: NOW)
-    watch.learn(ClockOffset(1, 7_200_000, 1))
+    watch.apply_results(ClockOffset(1, 7_200_000, 1))
     snapshot = Snapshot(Counters(), 0, clock_offset_seconds=watch.offset_seconds)
-    return sum(values_of(name, list(metrics_of(snapshot))).values()), -7200, -7200
+    return sum(values_of(name, list(collect_metrics(snapshot))).values()), -7200, -7200
 
 
 async def certificate_expiry_seconds(name: str, folder: Path) -> tuple[float, float, float]:
@@ -143,12 +143,12 @@ async def certificate_expiry_seconds(name: str, folder: Path) -> tuple[float, fl
 
 async def processor_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
     state, least = state_of(Playbook()), time.process_time()
-    value = sum(values_of(name, list(metrics_of(state.snapshot()))).values())
+    value = sum(values_of(name, list(collect_metrics(state.snapshot()))).values())
     return value, least, time.process_time()
 
 
 async def resident_memory_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
-    value = sum(values_of(name, list(metrics_of(state_of(Playbook()).snapshot()))).values())
+    value = sum(values_of(name, list(collect_metrics(state_of(Playbook()).snapshot()))).values())
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return value, most / 20, 1.1 * most
 
@@ -192,7 +192,7 @@ def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
     with capture_logs():
         for client in range(clients):
             play.client_address = f"10.0.{max(0, client - clients // 2)}.1:5"
-            session, outlet = play.another_session()
+            session, outlet = play.open_another_session()
             own = topics[client::clients]
             for data in batches:
                 request = sized_produce_request(
@@ -201,14 +201,14 @@ def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
                 deliver_from_peer(session.client, outlet, request)
                 play.loop.run_steps()
                 if not session.broker.is_open:
-                    session.broker.connection_made(Outlet(session.broker))
+                    session.broker.connection_made(RecordingTransport(session.broker))
                     play.loop.run_steps()
             session.close_now()
             play.loop.run_steps()
 
     counters, rulebook = play.parts.observer.counted(), play.parts.rules.rulebook
-    snapshot = Snapshot(counters, 0, topic_owners=owners_of(counters, rulebook))
-    scraped = {metric.name: metric.samples for metric in metrics_of(snapshot)}
+    snapshot = Snapshot(counters, 0, topic_owners=find_topic_owners(counters, rulebook))
+    scraped = {metric.name: metric.samples for metric in collect_metrics(snapshot)}
     for family in FAMILIES:
         samples = scraped.get(family.name, ())
         if {TOPIC, "client_id"} <= {*family.labels}:

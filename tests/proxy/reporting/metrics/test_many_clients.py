@@ -11,13 +11,13 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
-from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, collect_metrics
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce.request import validate_request
-from tests.proxy.session.outcomes import settled_outcome
+from tests.proxy.session.outcomes import simulated_outcome
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -43,7 +43,7 @@ REQUEST = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, BA
 def counted_series(play: Playbook) -> set[str]:
     """Names and labels of all that is counted."""
     lines = (
-        generate_latest(MetricsCollector(lambda: metrics_of(Snapshot(play.parts.observer.counted(), 0))))
+        generate_latest(MetricsCollector(lambda: collect_metrics(Snapshot(play.parts.observer.counted(), 0))))
         .decode()
         .splitlines()
     )
@@ -68,7 +68,7 @@ def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
                 DecompressionBudget(1 << 20, 1000, lambda: None),
                 client=client.for_rules(),
             )
-            play.parts.observer.settled(settled_outcome(client, REQUEST, validated))
+            play.parts.observer.settled(simulated_outcome(client, REQUEST, validated))
             play.loop.run_steps()
             if number + 1 in (EVERY_KIND, CLIENTS):
                 grown.append(counted_series(play))

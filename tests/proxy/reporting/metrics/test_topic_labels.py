@@ -5,13 +5,13 @@ from collections import Counter
 from sluicegate.config.files.source import Source
 from sluicegate.config.loading import load
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
-from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters, total_of
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters, sum_counters
 from sluicegate.proxy.reporting.metrics.topic_labels import (
     MAX_TOPICS,
     TopicLabels,
-    exact_names,
-    topics_of_one,
-    with_few_topics,
+    configured_topic_names,
+    limit_topics,
+    topic_labels_per_worker,
 )
 from sluicegate.proxy.responses.topic_names import TopicNames
 
@@ -164,11 +164,11 @@ def test_a_copy_for_another_thread_shares_no_counter() -> None:
 def test_workers_share_the_labels_and_their_sums_add_up() -> None:
     several = [Counters() for _ in range(4)]
     for number, counters in enumerate(several):
-        labels = TopicLabels(counters, every_topic_known, [], topics_of_one(4))
+        labels = TopicLabels(counters, every_topic_known, [], topic_labels_per_worker(4))
         for i in range(1000):
             labels.count(BatchEvent.REJECTED, f"topic-{number}-{i}", "c", "X", 1)
 
-    total = total_of(several)
+    total = sum_counters(several)
 
     assert total.batch_counts[REJECTED].total() == 4000
     assert len(total.batch_counts[REJECTED_RECORDS]) <= MAX_TOPICS + 1
@@ -182,17 +182,17 @@ def test_counts_of_ended_workers_are_bounded() -> None:
         produce_requests=9,
     )
 
-    kept = with_few_topics(ended)
+    kept = limit_topics(ended)
 
     assert kept.produce_requests == 9
     assert kept.batch_counts[REJECTED] == {(OTHER, "X"): 501}
     assert kept.batch_counts[REJECTED_RECORDS] == {(OTHER, "X"): 4}
     few = Counters(batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}))
-    assert with_few_topics(few) is few
+    assert limit_topics(few) is few
 
 
 def test_topics_of_the_configuration_exclude_patterns() -> None:
     topics = [{"match": match} for match in ("payments", "orders.*", "/a|b/", "lo?s", "[ab]", "with.dots")]
     data = {"upstream": {"bootstrap": ["b:1"]}, "listen": {"bootstrap": "127.0.0.1:2"}, "topics": topics}
 
-    assert exact_names(load(Source("test", data), {}).config) == ["payments", "with.dots"]
+    assert configured_topic_names(load(Source("test", data), {}).config) == ["payments", "with.dots"]

@@ -3,7 +3,7 @@
 from threading import Lock
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import EventOrigin, event_of, violation_event
+from sluicegate.proxy.reporting.events.violation_event import EventOrigin, event_to_json, violation_event
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.violation_labels import (
     MAX_CLIENTS,
@@ -11,7 +11,7 @@ from sluicegate.proxy.reporting.metrics.violation_labels import (
     NO_CLIENT_ID,
     RuleLabels,
     ViolationLabels,
-    rules_of,
+    violated_rule_names,
 )
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
@@ -27,7 +27,7 @@ def test_the_first_clients_have_names_and_all_others_count_together() -> None:
     labels = ViolationLabels(counters, Lock(), max_clients=2)
 
     for client_id in ("a", "b", "c", "d", None):
-        labels.violated("orders", ("timestamp_in_future",), "reject", "rejected", client_id, "10.0.0.1")
+        labels.count_violated_rules("orders", ("timestamp_in_future",), "reject", "rejected", client_id, "10.0.0.1")
 
     by_client = {client: count for (*_, client), count in counters.violations.items()}
     assert by_client == {"a": 1, "b": 1, OTHER: 3}
@@ -35,7 +35,9 @@ def test_the_first_clients_have_names_and_all_others_count_together() -> None:
 
 def test_a_client_without_an_id_has_its_own_label() -> None:
     counters = Counters()
-    ViolationLabels(counters, Lock()).violated("orders", ("null_key",), "observe", "accepted", None, "10.0.0.1")
+    ViolationLabels(counters, Lock()).count_violated_rules(
+        "orders", ("null_key",), "observe", "accepted", None, "10.0.0.1"
+    )
 
     assert counters.violations == {("orders", "null_key", "observe", "accepted", NO_CLIENT_ID): 1}
 
@@ -45,7 +47,7 @@ def test_violations_beyond_the_bound_are_counted_without_topic_and_client() -> N
     labels = ViolationLabels(counters, Lock(), max_kinds=10)
 
     for i in range(1000):
-        labels.violated(f"topic-{i % 40}", ("crc",), "reject", "rejected", f"client-{i % 50}", "10.0.0.1")
+        labels.count_violated_rules(f"topic-{i % 40}", ("crc",), "reject", "rejected", f"client-{i % 50}", "10.0.0.1")
 
     assert len(counters.violations) == 11
     assert counters.violations.total() == 1000
@@ -57,9 +59,9 @@ def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
     labels = ViolationLabels(counters, Lock())
     totals = []
     for i in range(20_000):
-        labels.violated(f"topic-{i}", ("crc",), "reject", "rejected", f"invented-{i}", "10.0.0.1")
+        labels.count_violated_rules(f"topic-{i}", ("crc",), "reject", "rejected", f"invented-{i}", "10.0.0.1")
         if i >= 5000 and i % 100 == 0:
-            labels.violated("payments", ("timestamp_in_future",), "reject", "rejected", "shop", "10.0.0.2")
+            labels.count_violated_rules("payments", ("timestamp_in_future",), "reject", "rejected", "shop", "10.0.0.2")
             totals.append(counters.violations["payments", "timestamp_in_future", "reject", "rejected", "shop"])
 
     assert totals == list(range(1, 151))
@@ -72,8 +74,8 @@ def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_querie
     rule = Finding(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, rules=(("has-key", 2), ("is-json", 1)))
     time = Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE)
 
-    assert rules_of(rule) == ("has-key", "is-json")
-    assert rules_of(time) == ("timestamp_in_future",)
+    assert violated_rule_names(rule) == ("has-key", "is-json")
+    assert violated_rule_names(time) == ("timestamp_in_future",)
 
 
 TEXT = "rule keyed: the key is null; send a key; rule tenant: header tenant is missing"
@@ -111,7 +113,7 @@ def test_events_have_the_violated_rule_and_its_diagnosis() -> None:
     batch = BatchOutcome("t", None, 0, 9, 500, Outcome.REJECTED, BROKEN.code, basis=basis)
     kept = violation_event(who, batch, ReportedFinding(Mode.REJECT, BROKEN), EventOrigin("proxy:9092", "a-1"), 10)
 
-    event = event_of(kept)
+    event = event_to_json(kept)
 
     assert event["rule"] == "keyed"
     assert event["rules"] == [{"rule": "keyed", "bad_records": 1}, {"rule": "tenant", "bad_records": 1}]

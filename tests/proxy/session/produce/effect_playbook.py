@@ -21,7 +21,7 @@ Answer = object | Callable[[Any], object]
 """The effect's result, or a function that returns the result for an effect. An exception is raised in the handler."""
 
 
-def play_effects(steps: Steps[Any], playbook: Sequence[tuple[Expected, Answer]]) -> list[Effect[Any]]:
+def run_and_expect_effects(steps: Steps[Any], playbook: Sequence[tuple[Expected, Answer]]) -> list[Effect[Any]]:
     """Return the yielded effects. Raises AssertionError if they are not those of the playbook."""
     yielded: list[Effect[Any]] = []
     result: object = None

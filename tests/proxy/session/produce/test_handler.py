@@ -53,7 +53,7 @@ from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.previous_times import PreviousTimeInFlight
 from tests.bounds.frames import good_batch, sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook
-from tests.proxy.session.produce.effect_playbook import HandledRequest, play_effects
+from tests.proxy.session.produce.effect_playbook import HandledRequest, run_and_expect_effects
 
 GOOD = good_batch(NOW)
 DAMAGED = GOOD[:-1] + b"\xff"
@@ -80,7 +80,7 @@ class ScriptedMeter:
         return self.decision
 
 
-class HandlerScript:
+class ScriptedHandler:
     """One handler, whose bookkeeping is recorded. Its dependencies are a proxy's, except for those in `changed`."""
 
     def __init__(self, has_topic_quotas: bool = False, **changed: Any) -> None:
@@ -114,7 +114,7 @@ class HandlerScript:
             case ChargeTopics(shares):
                 self.meter.taken_of_topics.append(shares)
             case ExpectResponse():
-                return self.expect(effect)
+                return self.record_expected_response(effect)
             case Settle(outcome):
                 self.settled(outcome)
             case ReportNotStored(_, reason):
@@ -127,7 +127,7 @@ class HandlerScript:
                 return NotImplemented
         return None
 
-    def expect(self, effect: ExpectResponse) -> InFlightRequest:
+    def record_expected_response(self, effect: ExpectResponse) -> InFlightRequest:
         """Return a request whose response is handled as in a session."""
         request, stand_ins = effect.request, effect.dispatch.stand_in_request
         forwarded = ForwardedRequest(
@@ -144,10 +144,10 @@ class HandlerScript:
         """Record outcomes."""
         self.outcomes += (batch.outcome for batch in request.batches)
 
-    def not_accepted(self, *_: object) -> None:
+    def count_unaccepted_batch(self, *_: object) -> None:
         raise AssertionError("no fast path here")
 
-    def not_quarantined(self, *_: object) -> None:
+    def report_failed_quarantine(self, *_: object) -> None:
         raise AssertionError("the handler reports it by an effect")
 
     def validate(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
@@ -158,7 +158,7 @@ class HandlerScript:
         return dispatch
 
 
-def has_ended(steps: HandledRequest, sent: Any = None) -> bool:
+def resume_and_check_if_ended(steps: HandledRequest, sent: Any = None) -> bool:
     """Return whether the handler yields no more effects."""
     try:
         steps.send(sent)
@@ -167,14 +167,14 @@ def has_ended(steps: HandledRequest, sent: Any = None) -> bool:
     return False
 
 
-def names_response(code: int) -> bytearray:
+def produce_response_with_code(code: int) -> bytearray:
     """Return the broker's Produce response for partition 0 of `t`, with this code."""
     said = {"name": "t", "partition_responses": [{"index": 0, "error_code": code, "base_offset": -1}]}
     return bytearray(build_response_header(7, 1) + PRODUCE_RESPONSE.build({"responses": [said]}, 9))
 
 
-def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
-    script, sized = HandlerScript(), sized_produce_request(9, {b"t": [(0, GOOD)]})
+def test_valid_request_is_validated_and_forwarded_unchanged() -> None:
+    script, sized = ScriptedHandler(), sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized)
 
     validate = next(steps)
@@ -184,7 +184,7 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
     assert forward.frame == sized[4:]
     assert forward.in_flight is not None
     assert forward.in_flight.correlation_id == 7
-    assert has_ended(steps)
+    assert resume_and_check_if_ended(steps)
 
     assert script.meter.taken == [len(sized) - 4]
     assert script.outcomes == []
@@ -199,31 +199,31 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, Outcome.REJECTED),
     ],
 )
-def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Outcome) -> None:
-    script = HandlerScript()
+def test_broker_response_determines_the_outcome_of_a_valid_batch(code: ErrorCode, outcome: Outcome) -> None:
+    script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     forward: Any = steps.send(script.validate(next(steps)))
-    assert has_ended(steps)
+    assert resume_and_check_if_ended(steps)
 
-    response = names_response(code)
+    response = produce_response_with_code(code)
     assert forward.in_flight.finish(bytearray(response)) is not None
 
     assert script.outcomes == [outcome]
 
 
 def test_a_request_with_acks_0_awaits_no_response() -> None:
-    script = HandlerScript()
+    script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}, acks=0))
 
     forward: Any = steps.send(script.validate(next(steps)))
 
     assert forward.in_flight is None
-    assert has_ended(steps)
+    assert resume_and_check_if_ended(steps)
     assert script.outcomes == [Outcome.UNKNOWN]
 
 
 def test_topic_ids_are_resolved_before_validation() -> None:
-    script = HandlerScript()
+    script = ScriptedHandler()
     steps = script.handle(sized_produce_request(13, {ID: [(0, GOOD)]}), 13)
 
     assert next(steps) == ResolveNames([ID])
@@ -237,7 +237,7 @@ def test_topic_ids_are_resolved_before_validation() -> None:
 
 
 def test_validation_waits_for_the_settings_of_its_topics() -> None:
-    script = HandlerScript(settings=object())
+    script = ScriptedHandler(settings=object())
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)], b"u": [(0, GOOD)]}))
 
     assert next(steps) == AwaitSettings(("t", "u"))
@@ -245,7 +245,7 @@ def test_validation_waits_for_the_settings_of_its_topics() -> None:
 
 
 def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
-    script, sized = HandlerScript(), sized_produce_request(9, {b"t": [(0, GOOD)]})
+    script, sized = ScriptedHandler(), sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized, of_client=QuotaDecision.WAIT)
 
     assert next(steps) == AwaitQuotaTurn()
@@ -254,18 +254,18 @@ def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
     assert script.meter.taken == [len(sized) - 4]
 
 
-def test_a_client_without_room_under_its_quota_is_disconnected_in_its_turn() -> None:
-    script = HandlerScript()
+def test_client_rejected_by_its_quota_is_disconnected_after_earlier_responses() -> None:
+    script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}), of_client=QuotaDecision.REJECT)
 
     assert isinstance(next(steps), CloseInTurn)
-    assert has_ended(steps)
+    assert resume_and_check_if_ended(steps)
     assert script.meter.taken == []
 
 
 @pytest.mark.parametrize("decision", QuotaDecision)
 def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None:
-    script, sized = HandlerScript(has_topic_quotas=True), sized_produce_request(9, {b"t": [(0, GOOD)]})
+    script, sized = ScriptedHandler(has_topic_quotas=True), sized_produce_request(9, {b"t": [(0, GOOD)]})
     shares: Any = (("a share", 100),)
     script.meter.shares, script.meter.decision = shares, decision
     steps = script.handle(sized)
@@ -273,7 +273,7 @@ def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None
     effect = next(steps)
     if decision is QuotaDecision.REJECT:
         assert isinstance(effect, CloseInTurn)
-        assert has_ended(steps)
+        assert resume_and_check_if_ended(steps)
         assert script.meter.taken_of_topics == []
         return
     if decision is QuotaDecision.WAIT:
@@ -284,8 +284,8 @@ def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None
     assert script.meter.taken_of_topics == [shares]
 
 
-def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
-    script = HandlerScript()
+def test_fix_waits_for_earlier_responses_and_is_validated_again() -> None:
+    script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
 
     assert isinstance(next(steps), Validate)
@@ -295,8 +295,8 @@ def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
     assert isinstance(steps.send(script.validate(validate)), ForwardAsItCame)
 
 
-def test_an_internal_error_ends_the_request() -> None:
-    script = HandlerScript()
+def test_internal_error_in_validation_is_raised_to_the_caller() -> None:
+    script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
 
@@ -307,7 +307,7 @@ def test_an_internal_error_ends_the_request() -> None:
 
 
 def test_an_internal_error_forwards_the_request_if_configured() -> None:
-    script, error = HandlerScript(on_internal_error=OnInternalError.FORWARD), ValueError("a bug")
+    script, error = ScriptedHandler(on_internal_error=OnInternalError.FORWARD), ValueError("a bug")
     sized = sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized)
     next(steps)
@@ -316,14 +316,14 @@ def test_an_internal_error_forwards_the_request_if_configured() -> None:
 
     assert isinstance(forward, ForwardAsItCame)
     assert forward.frame == sized[4:]
-    assert has_ended(steps)
+    assert resume_and_check_if_ended(steps)
     assert script.reported == [error]
     assert script.outcomes == []
 
 
 @pytest.mark.parametrize("word", OnInternalError)
 def test_a_malformed_request_is_never_forwarded(word: OnInternalError) -> None:
-    script = HandlerScript(on_internal_error=word)
+    script = ScriptedHandler(on_internal_error=word)
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
 
@@ -331,21 +331,21 @@ def test_a_malformed_request_is_never_forwarded(word: OnInternalError) -> None:
         steps.throw(MalformedMessage("no batch"))
 
 
-def test_a_malformed_request_yields_nothing() -> None:
+def test_malformed_request_raises_before_any_effect() -> None:
     with pytest.raises(MalformedMessage):
-        next(HandlerScript().handle(sized_produce_request(9, {b"t": [(0, GOOD)]})[:40]))
+        next(ScriptedHandler().handle(sized_produce_request(9, {b"t": [(0, GOOD)]})[:40]))
 
 
-def test_an_abandoned_validation_ends_the_request() -> None:
-    script = HandlerScript()
+def test_abandoned_validation_ends_the_request_without_an_outcome() -> None:
+    script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
 
-    assert has_ended(steps, None)
+    assert resume_and_check_if_ended(steps, None)
     assert script.outcomes == []
 
 
-def forwarded_request(script: HandlerScript) -> ForwardedRequest:
+def forwarded_request(script: ScriptedHandler) -> ForwardedRequest:
     """Return a good request that the broker has."""
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     steps.send(script.validate(next(steps)))
@@ -353,12 +353,12 @@ def forwarded_request(script: HandlerScript) -> ForwardedRequest:
     return forwarded
 
 
-def test_a_response_releases_memory_then_settles_the_batches_and_stores_their_times() -> None:
-    script = HandlerScript()
+def test_response_releases_memory_then_reports_outcomes_then_stores_timestamps() -> None:
+    script = ScriptedHandler()
     forwarded = forwarded_request(script)
 
-    effects = play_effects(
-        script.responses.handle(forwarded, names_response(ErrorCode.NOT_LEADER_OR_FOLLOWER)),
+    effects = run_and_expect_effects(
+        script.responses.handle(forwarded, produce_response_with_code(ErrorCode.NOT_LEADER_OR_FOLLOWER)),
         [
             (ReportBrokerErrors(frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER})), None),
             (ReleaseMemory(0), None),
@@ -372,9 +372,9 @@ def test_a_response_releases_memory_then_settles_the_batches_and_stores_their_ti
     ]
 
 
-def test_a_malformed_response_settles_the_batches_as_unknown() -> None:
-    script = HandlerScript()
-    steps = script.responses.handle(forwarded_request(script), names_response(ErrorCode.NONE)[:12])
+def test_malformed_response_gives_batches_the_outcome_unknown() -> None:
+    script = ScriptedHandler()
+    steps = script.responses.handle(forwarded_request(script), produce_response_with_code(ErrorCode.NONE)[:12])
 
     assert next(steps) == ReleaseMemory(0)
     settle = next(steps)
@@ -384,10 +384,10 @@ def test_a_malformed_response_settles_the_batches_as_unknown() -> None:
         next(steps)
 
 
-def test_a_session_that_ends_without_a_response_settles_the_batches_as_unknown() -> None:
-    script = HandlerScript()
+def test_session_end_without_response_gives_batches_the_outcome_unknown() -> None:
+    script = ScriptedHandler()
 
-    _, settle = play_effects(
+    _, settle = run_and_expect_effects(
         script.responses.end(forwarded_request(script)), [(ReleaseMemory(0), None), (Settle, None)]
     )
 
@@ -395,94 +395,94 @@ def test_a_session_that_ends_without_a_response_settles_the_batches_as_unknown()
     assert [batch.outcome for batch in settle.outcome.batches] == [Outcome.UNKNOWN]
 
 
-def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() -> None:
-    script = HandlerScript()
+def test_rejected_batch_is_replaced_by_a_stand_in_and_its_error_is_merged() -> None:
+    script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}))
 
     forward: Any = steps.send(script.validate(next(steps)))
     assert isinstance(forward, Forward)
     assert stand_in(memoryview(DAMAGED)) in b"".join(forward.parts)
-    assert has_ended(steps)
+    assert resume_and_check_if_ended(steps)
 
-    assert _codes(forward, names_response(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.CORRUPT_MESSAGE]
-    assert _codes(forward, names_response(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) == [
+    assert _codes(forward, produce_response_with_code(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.CORRUPT_MESSAGE]
+    assert _codes(forward, produce_response_with_code(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) == [
         ErrorCode.TOPIC_AUTHORIZATION_FAILED
     ]
     assert script.shared.names.is_known("t")
 
 
 def test_a_recent_broker_error_is_reused_without_forwarding() -> None:
-    script, sized = HandlerScript(), sized_produce_request(9, {b"t": [(0, DAMAGED)]})
+    script, sized = ScriptedHandler(), sized_produce_request(9, {b"t": [(0, DAMAGED)]})
     steps = script.handle(sized)
     forward: Any = steps.send(script.validate(next(steps)))
-    assert has_ended(steps)
-    _codes(forward, names_response(ErrorCode.CORRUPT_MESSAGE))
+    assert resume_and_check_if_ended(steps)
+    _codes(forward, produce_response_with_code(ErrorCode.CORRUPT_MESSAGE))
 
     again = script.handle(sized)
     respond = again.send(script.validate(next(again)))
 
     assert isinstance(respond, Respond)
     assert respond.in_flight.response is not None
-    assert has_ended(again)
+    assert resume_and_check_if_ended(again)
 
 
 def test_a_rejection_with_acks_0_closes_the_connection() -> None:
-    script = HandlerScript()
+    script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}, acks=0))
 
     forward: Any = steps.send(script.validate(next(steps)))
     assert isinstance(forward, Forward)
     assert forward.in_flight == ()
     assert isinstance(steps.send(None), CloseUnanswered)
-    assert has_ended(steps)
+    assert resume_and_check_if_ended(steps)
     assert script.outcomes == [Outcome.REJECTED]
 
 
 _LETTERS = DeadLetters((0, 0), "dead", "t", 0)
 
 
-def _quarantined(script: HandlerScript, letters: DeadLetters = _LETTERS) -> tuple[HandledRequest, Any]:
+def _quarantined(script: ScriptedHandler, letters: DeadLetters = _LETTERS) -> tuple[HandledRequest, Any]:
     steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}))
     return steps, steps.send(script.validate(next(steps), [letters]))
 
 
-def test_bad_records_are_stored_between_the_brokers_response_and_the_rejection() -> None:
-    script = HandlerScript()
+def test_bad_records_are_stored_after_the_broker_response_and_before_rejection() -> None:
+    script = ScriptedHandler()
     steps, ask = _quarantined(script)
 
     assert isinstance(ask, AskBroker)
     assert ask.correlation_id == 7
-    assert steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE))) == StoreBadRecords([_LETTERS])
+    assert steps.send(ask.read(produce_response_with_code(ErrorCode.CORRUPT_MESSAGE))) == StoreBadRecords([_LETTERS])
     assert script.outcomes == []
     effect = steps.send({})
     assert isinstance(effect, Respond)  # the broker has just responded
-    assert has_ended(steps)
+    assert resume_and_check_if_ended(steps)
     assert script.outcomes == [Outcome.REJECTED]
     assert script.not_stored == []
 
 
 def test_bad_records_are_not_stored_if_the_broker_rejects_the_partition() -> None:
-    script = HandlerScript()
+    script = ScriptedHandler()
     steps, ask = _quarantined(script)
 
-    effect = steps.send(ask.read(names_response(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+    effect = steps.send(ask.read(produce_response_with_code(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
 
     assert isinstance(effect, Forward)
-    assert _codes(effect, names_response(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.REQUEST_TIMED_OUT]
+    assert _codes(effect, produce_response_with_code(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.REQUEST_TIMED_OUT]
 
 
 @pytest.mark.parametrize("lacking", [None, "too large"])
-def test_a_batch_that_is_not_stored_is_to_be_retried(lacking: str | None) -> None:
-    script = HandlerScript()
+def test_client_must_resend_batch_whose_bad_records_are_not_stored(lacking: str | None) -> None:
+    script = ScriptedHandler()
     steps, ask = _quarantined(script, replace(_LETTERS, lacking=lacking))
 
-    effect = steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE)))
+    effect = steps.send(ask.read(produce_response_with_code(ErrorCode.CORRUPT_MESSAGE)))
     if lacking is None:
         assert isinstance(effect, StoreBadRecords)
         effect = steps.send({(0, 0): "the disk is full"})
 
     assert isinstance(effect, Respond)
-    assert has_ended(steps)
+    assert resume_and_check_if_ended(steps)
     assert script.not_stored == [lacking or "the disk is full"]
     assert script.outcomes == [Outcome.RESEND]
 

@@ -32,7 +32,7 @@ def session_with_masking(**changes: Any) -> Playbook:
     return play
 
 
-def send(play: Playbook, client: str) -> None:
+def send_sensitive_record(play: Playbook, client: str) -> None:
     body = produce_body(9, [topic_data("s", (0, batch([Rec(NOW, b"k", _SECRET)])))])
     play.from_client(frame_of(build_request_header(0, 9, 7, client, 2), body))
 
@@ -41,8 +41,8 @@ def send(play: Playbook, client: str) -> None:
 def test_sensitive_fields_are_masked_for_exempt_clients_too(client: str) -> None:
     play = session_with_masking()
 
-    send(play, client)
-    play.loop.until(lambda: bool(play.broker.sent))
+    send_sensitive_record(play, client)
+    play.loop.run_until(lambda: bool(play.broker.sent))
 
     assert b'{"mail": "***"}' in bytes(play.broker.sent)
     assert b"example.com" not in bytes(play.broker.sent)
@@ -64,10 +64,10 @@ class FailingValidation:
 
 
 @pytest.mark.internal_error
-def test_an_internal_error_closes_the_connection_also_if_the_operator_wants_to_forward() -> None:
+def test_internal_error_closes_connection_despite_forward_setting_if_fields_masked() -> None:
     play = session_with_masking(on_internal_error=OnInternalError.FORWARD, scheduler=FailingValidation())
 
-    send(play, "other")
-    play.loop.until(lambda: play.client.aborted)
+    send_sensitive_record(play, "other")
+    play.loop.run_until(lambda: play.client.aborted)
 
     assert not play.broker.sent

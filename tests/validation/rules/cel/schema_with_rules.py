@@ -81,7 +81,9 @@ class SchemaWithRules:
             return JSONSerializer(self.text, client, conf=conf)
         return ProtobufSerializer(self.new, client, conf | {"use.deprecated.format": False})
 
-    def written(self, document: dict[str, Any], order: str = "AFTER_DOMAIN_RULES") -> tuple[bytes, str]:
+    def serialize_with_and_without_rules(
+        self, document: dict[str, Any], order: str = "AFTER_DOMAIN_RULES"
+    ) -> tuple[bytes, str]:
         """Return what the serializer writes without the rules, and why it does not with them; empty if it does."""
         given = {name: each for name, each in document.items() if each is not None or self.language != "PROTOBUF"}
         value = ParseDict(given, self.new()) if self.language == "PROTOBUF" else given
